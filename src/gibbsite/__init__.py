@@ -1,0 +1,188 @@
+"""Gibbs sampling on graphical models: one interface for the whole toolbox.
+
+>>> import gibbsite as gs
+>>> model = gs.ising_grid((10, 10), coupling=0.2)
+>>> result = gs.sample(model, gs.Gibbs(), sweeps=1000, rng=1, progress=False)
+>>> 0.4 < result.marginals["0"][1] < 0.6
+True
+
+Names are loaded when first used, so that importing gibbsite costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gibbsite.errors import (
+        CheckpointError,
+        ConvergenceWarning,
+        FormatError,
+        GibbsiteError,
+        IncompatibleError,
+        ModelError,
+        SupportError,
+        TooLargeError,
+    )
+    from gibbsite.exact import ExactResult, solve_exact
+    from gibbsite.formats import (
+        from_bqm,
+        from_ising,
+        from_networkx,
+        from_pgmpy,
+        to_bqm,
+        to_networkx,
+    )
+    from gibbsite.graph import Graph, color_sites, compile_graph
+    from gibbsite.kernel import Gibbs, Kernel
+    from gibbsite.model import (
+        AgreementFactors,
+        FactorGraph,
+        FactorGroup,
+        FieldFactors,
+        LatticeFactors,
+        SpinFactors,
+        TableFactors,
+        ising,
+        ising_grid,
+        potts,
+        potts_grid,
+    )
+    from gibbsite.report import plot_convergence, plot_marginals, plot_trace
+    from gibbsite.result import Result, SiteTable, compare, load_result
+    from gibbsite.run import BestState, Draws, Energy, Joint, Marginals, PairMoments
+    from gibbsite.sampling import sample
+    from gibbsite.scan import (
+        Chromatic,
+        Palindromic,
+        RandomScan,
+        Scan,
+        Sequence,
+        Shuffled,
+        Systematic,
+    )
+
+_HOMES: dict[str, tuple[str, ...]] = {
+    "errors": (
+        "CheckpointError",
+        "ConvergenceWarning",
+        "FormatError",
+        "GibbsiteError",
+        "IncompatibleError",
+        "ModelError",
+        "SupportError",
+        "TooLargeError",
+    ),
+    "exact": ("ExactResult", "solve_exact"),
+    "formats": (
+        "from_bqm",
+        "from_ising",
+        "from_networkx",
+        "from_pgmpy",
+        "to_bqm",
+        "to_networkx",
+    ),
+    "graph": ("Graph", "color_sites", "compile_graph"),
+    "kernel": ("Gibbs", "Kernel"),
+    "model": (
+        "AgreementFactors",
+        "FactorGraph",
+        "FactorGroup",
+        "FieldFactors",
+        "LatticeFactors",
+        "SpinFactors",
+        "TableFactors",
+        "ising",
+        "ising_grid",
+        "potts",
+        "potts_grid",
+    ),
+    "report": ("plot_convergence", "plot_marginals", "plot_trace"),
+    "result": ("Result", "SiteTable", "compare", "load_result"),
+    "run": ("BestState", "Draws", "Energy", "Joint", "Marginals", "PairMoments"),
+    "sampling": ("sample",),
+    "scan": (
+        "Chromatic",
+        "Palindromic",
+        "RandomScan",
+        "Scan",
+        "Sequence",
+        "Shuffled",
+        "Systematic",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_ROOMS = (*_HOMES, "testing")
+
+__all__ = [
+    "AgreementFactors",
+    "BestState",
+    "CheckpointError",
+    "Chromatic",
+    "ConvergenceWarning",
+    "Draws",
+    "Energy",
+    "ExactResult",
+    "FactorGraph",
+    "FactorGroup",
+    "FieldFactors",
+    "FormatError",
+    "Gibbs",
+    "GibbsiteError",
+    "Graph",
+    "IncompatibleError",
+    "Joint",
+    "Kernel",
+    "LatticeFactors",
+    "Marginals",
+    "ModelError",
+    "PairMoments",
+    "Palindromic",
+    "RandomScan",
+    "Result",
+    "Scan",
+    "Sequence",
+    "Shuffled",
+    "SiteTable",
+    "SpinFactors",
+    "SupportError",
+    "Systematic",
+    "TableFactors",
+    "TooLargeError",
+    "color_sites",
+    "compare",
+    "compile_graph",
+    "from_bqm",
+    "from_ising",
+    "from_networkx",
+    "from_pgmpy",
+    "ising",
+    "ising_grid",
+    "load_result",
+    "plot_convergence",
+    "plot_marginals",
+    "plot_trace",
+    "potts",
+    "potts_grid",
+    "sample",
+    "solve_exact",
+    "to_bqm",
+    "to_networkx",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from gibbsite.run.plan import package_version
+
+        return package_version()
+    if name in _HOME_OF:
+        return getattr(importlib.import_module(f"gibbsite.{_HOME_OF[name]}"), name)
+    if name in _ROOMS:
+        return importlib.import_module(f"gibbsite.{name}")
+    raise AttributeError(f"module 'gibbsite' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__, *_ROOMS])

@@ -1,0 +1,367 @@
+"""Compilation: the one place that knows Numba.
+
+* :func:`compiled` marks an entry point, called from Python: lazily compiled, cached on disk, releases
+  the GIL.
+* :func:`inlined` marks a helper of compiled code that is always merged into its caller, :func:`called` one
+  that stays a function of its own (compiled once, whoever calls it).
+* :func:`generic` makes a function with one implementation per type of its leading arguments (the named
+  tuples that describe a kernel, a graph, a schedule). The choice is made while compiling, so a loop
+  written once over named tuples is specialised for each combination and costs nothing at run time.
+
+The disk cache lives in a directory of our own whose name contains a hash of all sources of the package:
+Numba stamps a cached function with the file that *defines* it only, so without this a changed callee in
+another file would keep running in its old form. Kernels defined outside the package are compiled
+without disk cache for the same reason. Nothing about the cache ever raises: an unwritable or damaged
+cache means compiling again.
+
+Environment: ``GIBBSITE_CACHE_DIR`` chooses the directory, ``off`` disables the disk cache;
+``NUMBA_DISABLE_JIT=1`` runs everything as plain Python (debugging, coverage).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import logging
+import os
+import pickle
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Generic, ParamSpec, TypeVar, cast
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: An integer of compiled code, of whatever width; type checkers cannot follow NumPy scalars there.
+Integer = Any
+
+log = logging.getLogger("gibbsite")
+
+
+@contextmanager
+def _postponed_blas_check() -> Iterator[None]:
+    """Keep Numba from importing ``scipy.linalg`` (0.25 s) just to learn that BLAS exists.
+
+    Numba asks once, while it loads its array functions. SciPy is a dependency, so the answer is yes;
+    functions that use BLAS still check for themselves.
+    """
+    import numba.np.linalg as linalg
+
+    asked = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        yield
+    finally:
+        linalg.ensure_blas = asked
+
+
+import numba  # noqa: E402
+import numba.extending  # noqa: E402
+
+_config: Any = numba.config
+
+with _postponed_blas_check():
+    import numba.np.arraymath
+
+DISABLED: bool = bool(_config.DISABLE_JIT)
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# Without Numba's runtime there is no allocation in compiled code, and no reference counting either: a
+# sweep that hands tuples of arrays to its step pays several atomic operations per update otherwise (a
+# factor of three, and twice the compile time).
+_LEAN: dict[str, Any] = {**_OPTIONS, "_nrt": False}
+
+
+@functools.cache
+def _source_hash() -> str:
+    """Hash of every source file of the package and of the compiler's version."""
+    root = Path(__file__).parent
+    digest = hashlib.blake2b(numba.__version__.encode(), digest_size=8)
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@functools.cache
+def cache_directory() -> Path | None:
+    """Return the directory of compiled kernels, or None when the disk cache is off or unusable.
+
+    Examples
+    --------
+    >>> directory = cache_directory()
+    >>> directory is None or directory.is_dir()
+    True
+    """
+    chosen = os.environ.get("GIBBSITE_CACHE_DIR", "")
+    if chosen.lower() == "off":
+        return None
+    if chosen:
+        base = Path(chosen)
+    elif sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local")) / "gibbsite"
+    else:
+        try:
+            home_cache = Path.home() / ".cache"
+        except RuntimeError:
+            home_cache = Path("/nonexistent")
+        base = Path(os.environ.get("XDG_CACHE_HOME") or home_cache) / "gibbsite"
+    directory = base / _source_hash()
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        probe = directory / f".probe-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as reason:
+        log.info("compiled kernels are not kept on disk (%s)", reason)
+        return None
+    return directory
+
+
+@contextmanager
+def _cache_at(directory: Path) -> Iterator[None]:
+    """Let functions decorated inside the block keep their cache in ``directory``."""
+    before = _config.CACHE_DIR
+    _config.CACHE_DIR = str(directory)
+    try:
+        yield
+    finally:
+        _config.CACHE_DIR = before
+
+
+# The place of the cache is a global setting of Numba while a function is decorated: one at a time.
+_DECORATING = threading.RLock()
+
+
+def _decorate(function: Callable[P, R], options: dict[str, Any], cache: bool) -> Callable[P, R]:
+    directory = cache_directory() if cache else None
+    if directory is not None:
+        try:
+            with _cache_at(directory):
+                return cast(Callable[P, R], numba.njit(cache=True, **options)(function))
+        except RuntimeError as reason:  # numba found no place for its cache
+            log.info("compiled kernels are not kept on disk (%s)", reason)
+    return cast(Callable[P, R], numba.njit(**options)(function))
+
+
+# What reading a damaged cache file may raise: a kill during a write leaves a torn index behind.
+_TORN_CACHE = (EOFError, pickle.UnpicklingError, OSError, AttributeError, ImportError, KeyError)
+
+
+class Entry(Generic[P, R]):
+    """A compiled function called from Python.
+
+    Calls whose arguments involve types from outside the package go to a twin without disk cache.
+    """
+
+    def __init__(self, function: Callable[P, R], options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.plain = function
+        self.options = options
+        self._kept: Callable[P, R] | None = None
+        self._fresh: Callable[P, R] | None = None
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if DISABLED:
+            return self.plain(*args, **kwargs)
+        if not all(_is_ours(arg) for arg in args):
+            with _DECORATING:
+                if self._fresh is None:
+                    self._fresh = _decorate(self.plain, self.options, cache=False)
+            return self._fresh(*args, **kwargs)
+        with _DECORATING:
+            if self._kept is None:
+                self._kept = _decorate(self.plain, self.options, cache=True)
+        try:
+            return self._kept(*args, **kwargs)
+        except _TORN_CACHE as reason:
+            log.info("the cache of compiled kernels was damaged (%r) and is rebuilt", reason)
+            directory = cache_directory()
+            if directory is not None:
+                shutil.rmtree(directory, ignore_errors=True)
+                directory.mkdir(parents=True, exist_ok=True)
+            self._kept = _decorate(self.plain, self.options, cache=False)
+            return self._kept(*args, **kwargs)
+
+    @property
+    def signatures(self) -> list[Any]:
+        """Type signatures compiled or loaded so far."""
+        found: list[Any] = []
+        for dispatcher in (self._kept, self._fresh):
+            found += getattr(dispatcher, "signatures", [])
+        return found
+
+
+def _is_ours(value: object) -> bool:
+    """Whether compiling for this argument involves code of the package only."""
+    kind = type(value)
+    if not issubclass(kind, tuple):
+        return True
+    if kind is not tuple and kind.__module__.partition(".")[0] != "gibbsite":
+        return False
+    return all(_is_ours(item) for item in cast("tuple[object, ...]", value))
+
+
+def compiled(function: Callable[P, R]) -> Entry[P, R]:
+    """Mark an entry point: compiled at its first call, kept on disk, run without the GIL.
+
+    Examples
+    --------
+    >>> @compiled
+    ... def double(x: float) -> float:
+    ...     return 2.0 * x
+    >>> double(21.0)
+    42.0
+    """
+    return Entry(function, _OPTIONS)
+
+
+def compiled_loop(function: Callable[P, R]) -> Entry[P, R]:
+    """Mark an entry point that allocates nothing, and is therefore free of reference counting.
+
+    Examples
+    --------
+    >>> @compiled_loop
+    ... def triple(x: float) -> float:
+    ...     return 3.0 * x
+    >>> triple(14.0)
+    42.0
+    """
+    return Entry(function, _LEAN)
+
+
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """Mark a helper of compiled code that is always merged into its caller; it must not allocate.
+
+    Examples
+    --------
+    >>> @inlined
+    ... def square(x: float) -> float:
+    ...     return x * x
+    >>> square(3.0)
+    9.0
+    """
+    return cast(Callable[P, R], numba.njit(forceinline=True, **_LEAN)(function))
+
+
+def called(function: Callable[P, R]) -> Callable[P, R]:
+    """Mark a helper of compiled code that stays a function of its own; it must not allocate.
+
+    Examples
+    --------
+    >>> @called
+    ... def cube(x: float) -> float:
+    ...     return x * x * x
+    >>> cube(3.0)
+    27.0
+    """
+    return cast(Callable[P, R], numba.njit(**_LEAN)(function))
+
+
+class Dispatch(Generic[P, R]):
+    """Registry behind :func:`generic`: implementations by the types of the leading arguments."""
+
+    def __init__(self, stub: Callable[P, R]) -> None:
+        self.name = getattr(stub, "__name__", "function")
+        self.table: dict[tuple[type, ...], Callable[..., Any]] = {}
+
+    def find(self, types: tuple[type | None, ...]) -> Callable[..., Any] | None:
+        """Return the implementation for these argument types; the longest match wins."""
+        for length in range(min(len(types), 3), 0, -1):
+            found = self.table.get(cast("tuple[type, ...]", types[:length]))
+            if found is not None:
+                return found
+        return None
+
+
+def generic(stub: Callable[P, R]) -> Callable[P, R]:
+    """Make a function whose implementation is chosen by the types of its leading arguments.
+
+    The decorated function is a stub: name, signature and docstring. Implementations are added with
+    :func:`implement`. Works inside compiled code (the choice is made while compiling) and in Python.
+
+    Examples
+    --------
+    >>> from typing import NamedTuple
+    >>> class Circle(NamedTuple):
+    ...     radius: float
+    >>> @generic
+    ... def area(shape: object) -> float:
+    ...     '''Area of a shape.'''
+    >>> @implement(area, Circle)
+    ... def _area_circle(shape: Circle) -> float:
+    ...     return 3.0 * shape.radius**2
+    >>> area(Circle(2.0))
+    12.0
+    """
+    registry = Dispatch(stub)
+
+    @functools.wraps(stub)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        found = registry.find(tuple(type(arg) for arg in args[:3]))
+        if found is None:
+            raise TypeError(f"{registry.name} has no implementation for {type(args[0]).__name__}")
+        return found(*args, **kwargs)
+
+    call.__dict__["registry"] = registry
+    if not DISABLED:
+
+        def choose(*args: Any) -> Any:
+            return registry.find(tuple(getattr(arg, "instance_class", None) for arg in args[:3]))
+
+        options: Any = {"forceinline": True, **_LEAN}
+        numba.extending.overload(call, strict=False, jit_options=options)(choose)
+    return cast(Callable[P, R], call)
+
+
+def implement(function: Callable[..., Any], *types: type) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Register an implementation of a :func:`generic` function for the given leading types.
+
+    See :func:`generic` for an example.
+    """
+
+    def register(implementation: Callable[P, R]) -> Callable[P, R]:
+        registry: Dispatch[..., Any] = function.__dict__["registry"]
+        registry.table[types] = implementation
+        return implementation
+
+    return register
+
+
+@contextmanager
+def on_compile(notify: Callable[[], None]) -> Iterator[None]:
+    """Call ``notify`` once if anything is compiled (not merely loaded) inside the block.
+
+    Examples
+    --------
+    >>> with on_compile(lambda: print("compiling")):
+    ...     pass
+    """
+    if DISABLED:
+        yield
+        return
+    from numba.core import event as events
+
+    event: Any = events
+
+    class _Listener(events.Listener):
+        told = False
+
+        def on_start(self, event: object) -> None:
+            if not self.told:
+                self.told = True
+                notify()
+
+        def on_end(self, event: object) -> None:
+            pass
+
+    listener = _Listener()
+    event.register("numba:compile", listener)
+    try:
+        yield
+    finally:
+        event.unregister("numba:compile", listener)
