@@ -1,0 +1,100 @@
+"""Discrete Bayesian and Markov networks of pgmpy, which is not imported: objects are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite.model.domain import FloatArray, Label
+from gibbsite.model.factorgraph import FactorGraph
+
+
+def from_pgmpy(model: Any) -> FactorGraph:
+    """Build a model from a pgmpy network.
+
+    Parameters
+    ----------
+    model : pgmpy DiscreteBayesianNetwork, BayesianNetwork or MarkovNetwork
+        Anything with ``nodes`` and either ``get_cpds()`` or ``get_factors()``.
+
+    Returns
+    -------
+    FactorGraph
+        Sites in the order of ``model.nodes()``, named by ``str(node)``, with pgmpy's state names.
+        The tables of a Bayesian network are directed: parents first, the child last.
+
+    Raises
+    ------
+    ModelError
+        When a node has no table, or two tables disagree about its states.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Thing
+    >>> coin = Thing(variables=["coin"], values=[0.5, 0.5], state_names={"coin": ["head", "tail"]})
+    >>> from_pgmpy(Thing(nodes=lambda: ["coin"], get_cpds=lambda: [coin])).labels("coin")
+    ('head', 'tail')
+    """
+    directed = hasattr(model, "get_cpds")
+    if directed:
+        tables = list(model.get_cpds())
+    elif hasattr(model, "get_factors"):
+        tables = list(model.get_factors())
+    else:
+        raise IncompatibleError(
+            f"{type(model).__name__} has neither get_cpds() nor get_factors(); pass a discrete "
+            "Bayesian or Markov network."
+        )
+    states: dict[Any, list[Any]] = {}
+    if directed:
+        # A node's own table decides the order of its states; its children may list another.
+        for table in tables:
+            child = table.variables[0]
+            states[child] = list(table.state_names[child])
+    for table in tables:
+        for variable in table.variables:
+            states.setdefault(variable, list(table.state_names[variable]))
+    nodes = list(model.nodes())
+    owners = {table.variables[0] for table in tables} if directed else set(states)
+    for node in nodes:
+        if node not in owners:
+            raise ModelError(f"the node {str(node)!r} has no table; add one to the network.")
+    sites = {str(node): [_label(state) for state in states[node]] for node in nodes}
+    if len(sites) < len(nodes):
+        raise ModelError("two nodes have the same name as text; rename one of them.")
+    factors = [
+        (
+            [str(variable) for variable in _child_last(table.variables, directed)],
+            _aligned(table, states, directed),
+        )
+        for table in tables
+    ]
+    return FactorGraph(sites, factors, directed=directed)
+
+
+def _child_last(items: Any, directed: bool) -> list[Any]:
+    return [*items[1:], items[0]] if directed else list(items)
+
+
+def _aligned(table: Any, states: dict[Any, list[Any]], directed: bool) -> FloatArray:
+    """Return the values with every axis in the order of ``states``."""
+    values: FloatArray = np.asarray(table.values, np.float64)
+    for axis, variable in enumerate(table.variables):
+        own = list(table.state_names[variable])
+        if own == states[variable]:
+            continue
+        if len(own) != len(states[variable]) or any(s not in own for s in states[variable]):
+            raise ModelError(
+                f"two tables disagree about the states of the node {str(variable)!r}: "
+                f"{own} and {states[variable]}."
+            )
+        values = np.take(values, [own.index(state) for state in states[variable]], axis)
+    return np.moveaxis(values, 0, -1) if directed else values
+
+
+def _label(state: Any) -> Label:
+    if isinstance(state, (str, int)):
+        return state
+    return int(state) if isinstance(state, np.integer) else str(state)

@@ -1,0 +1,367 @@
+"""Builders for well-known models: Ising and Potts, on any graph and on lattices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gibbsite.errors import ModelError
+from gibbsite.model.domain import FloatArray, IntArray, Label
+from gibbsite.model.factor import TableFactors
+from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.model.lattice import FieldFactors, LatticeFactors
+from gibbsite.model.weighted import AgreementFactors, SpinFactors
+
+Couplings: TypeAlias = Any
+"""A dense array, a SciPy sparse matrix, or a tuple of arrays (i, j, w)."""
+
+Positions: TypeAlias = npt.NDArray[np.integer[Any]]
+
+# Matrices that are symmetric in theory differ in the last bits after a computation.
+_SYMMETRY_TOLERANCE = 1e-9
+
+
+def ising(
+    couplings: Couplings, fields: npt.ArrayLike | None = None, *, sites: Sequence[str] | None = None
+) -> FactorGraph:
+    """Build ``p(s) ~ exp(sum_{i<j} J_ij s_i s_j + sum_i h_i s_i)`` with spins -1 and +1.
+
+    Parameters
+    ----------
+    couplings : array, sparse matrix, or tuple (i, j, w)
+        J, each unordered pair being one coupling: a symmetric matrix counts ``J_ij = J_ji`` once,
+        a triangular one means the same, and a list of edges holds each edge once (or each in both
+        directions with equal weight).
+    fields : float or array (n,), optional
+        h, zero by default.
+    sites : sequence of str, optional
+        Names; "0", "1", ... by default.
+
+    Returns
+    -------
+    FactorGraph
+        With the groups "couplings" (pairs i < j sorted by (i, j); nonzero entries of an array,
+        stored entries of a sparse matrix, zeros among them included) and "fields" (one per site).
+        ``reweight(couplings=...)`` takes one weight per row of ``group("couplings").scopes``.
+        State labels are -1 (code 0) and 1 (code 1).
+
+    Examples
+    --------
+    >>> model = ising([[0.0, 0.5], [0.5, 0.0]], fields=[0.1, 0.0])
+    >>> model.log_potential({"0": 1, "1": -1})
+    -0.4
+    """
+    n, scopes, weights = _read_pairs(couplings, sites, fields, field_axes=1)
+    h = np.zeros(()) if fields is None else np.asarray(fields, np.float64)
+    if h.shape not in ((), (n,)):
+        raise ModelError(f"fields have shape {h.shape}; expected a number or {n} fields.")
+    groups = (
+        SpinFactors(scopes, weights, name="couplings"),
+        SpinFactors(np.arange(n, dtype=np.int32)[:, None], h, name="fields"),
+    )
+    return FactorGraph(n if sites is None else sites, groups=groups, states=(-1, 1))
+
+
+def potts(
+    couplings: Couplings,
+    states: int | Sequence[Label],
+    fields: npt.ArrayLike | None = None,
+    *,
+    sites: Sequence[str] | None = None,
+) -> FactorGraph:
+    """Build ``p(x) ~ exp(sum_{i<j} J_ij [x_i == x_j] + sum_i h_i(x_i))``.
+
+    Parameters
+    ----------
+    couplings : array, sparse matrix, or tuple (i, j, w)
+        As for `ising`.
+    states : int or sequence of labels
+        Number of states K, labelled 0 .. K-1, or the labels.
+    fields : array (K,) or (n, K), optional
+        Log-potentials of the states, for all sites or for each; zero by default.
+    sites : sequence of str, optional
+        Names; "0", "1", ... by default.
+
+    Returns
+    -------
+    FactorGraph
+        With the groups "couplings" and "fields", ordered as for `ising`.
+
+    Examples
+    --------
+    >>> model = potts(([0, 1], [1, 2], [1.0, 2.0]), states=3)
+    >>> model.log_potential([2, 2, 0]), model.log_potential([1, 1, 1])
+    (1.0, 3.0)
+    """
+    n, scopes, weights = _read_pairs(couplings, sites, fields, field_axes=2)
+    k = _count_states(states)
+    h = np.zeros((1, k)) if fields is None else np.asarray(fields, np.float64)
+    if h.shape == (k,):
+        h = h[None]
+    if h.shape not in ((1, k), (n, k)):
+        raise ModelError(f"fields have shape {h.shape}; expected ({k},) or ({n}, {k}).")
+    groups = (
+        AgreementFactors(scopes, weights, name="couplings"),
+        TableFactors(np.arange(n, dtype=np.int32)[:, None], h, name="fields"),
+    )
+    return FactorGraph(n if sites is None else sites, groups=groups, states=states)
+
+
+def ising_grid(
+    shape: int | Sequence[int],
+    coupling: Any = 0.2,
+    field: npt.ArrayLike = 0.0,
+    *,
+    periodic: bool | Sequence[bool] = False,
+) -> FactorGraph:
+    """Build an Ising model on a row-major lattice of any dimension.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        Sites per axis.
+    coupling : scalar, sequence, or array (d, *shape)
+        One coupling for all; or one scalar or array per axis, where entry i of an array couples
+        site i with its successor along that axis (arrays may be one shorter along an open axis).
+    field : float or array of the lattice's shape
+        Field per site.
+    periodic : bool or sequence of bool
+        Whether the axes close into rings.
+
+    Returns
+    -------
+    FactorGraph
+        With the groups "couplings" (`LatticeFactors`) and "fields" (`FieldFactors`); `reweight`
+        takes what this function takes.
+
+    Examples
+    --------
+    >>> ising_grid((1000, 1000), coupling=0.4)
+    FactorGraph(1,000,000 sites of 2 states, 2,998,000 factors in 2 groups)
+    """
+    lengths, rings = _read_lattice(shape, periodic)
+    groups = (
+        LatticeFactors(lengths, rings, coupling, spin=True, name="couplings"),
+        FieldFactors(math.prod(lengths), _read_field(field, lengths, 0), name="fields"),
+    )
+    return FactorGraph(math.prod(lengths), groups=groups, states=(-1, 1))
+
+
+def potts_grid(
+    shape: int | Sequence[int],
+    states: int | Sequence[Label],
+    coupling: Any,
+    field: npt.ArrayLike | None = None,
+    periodic: bool | Sequence[bool] = False,
+) -> FactorGraph:
+    """Build a Potts model on a row-major lattice of any dimension.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        Sites per axis.
+    states : int or sequence of labels
+        Number of states K, labelled 0 .. K-1, or the labels.
+    coupling : scalar, sequence, or array (d, *shape)
+        As for `ising_grid`; the weight of equal neighbours.
+    field : array (K,) or (*shape, K), optional
+        Log-potentials of the states, for all sites or for each; zero by default.
+    periodic : bool or sequence of bool
+        Whether the axes close into rings.
+
+    Returns
+    -------
+    FactorGraph
+        With the groups "couplings" (`LatticeFactors`) and "fields" (`FieldFactors`).
+
+    Examples
+    --------
+    >>> potts_grid((4, 5), 3, 1.0, field=[0.0, 0.1, 0.2]).log_potential([1] * 20)
+    33.0
+    """
+    lengths, rings = _read_lattice(shape, periodic)
+    k = _count_states(states)
+    h = np.zeros(k) if field is None else _read_field(field, lengths, 1)
+    groups = (
+        LatticeFactors(lengths, rings, coupling, spin=False, name="couplings"),
+        FieldFactors(math.prod(lengths), h, spin=False, name="fields"),
+    )
+    return FactorGraph(math.prod(lengths), groups=groups, states=states)
+
+
+def _read_lattice(
+    shape: int | Sequence[int], periodic: bool | Sequence[bool]
+) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+    lengths = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if isinstance(periodic, (bool, np.bool_)):
+        return lengths, (bool(periodic),) * len(lengths)
+    return lengths, tuple(periodic)
+
+
+def _count_states(states: int | Sequence[Label]) -> int:
+    count = int(states) if isinstance(states, (int, np.integer)) else len(states)
+    if count < 1:
+        raise ModelError("every site has no states; a Potts model needs at least one.")
+    return count
+
+
+def _read_field(field: npt.ArrayLike, shape: tuple[int, ...], state_axes: int) -> FloatArray:
+    """Return the field of a lattice; only the group knows how many states there must be."""
+    array: FloatArray = np.asarray(field, np.float64)
+    lattice = array.shape[: array.ndim - state_axes]
+    if array.ndim < state_axes or lattice not in ((), shape):
+        states = "" if state_axes == 0 else "K"
+        raise ModelError(
+            f"the field has shape {array.shape}; expected {'(K,)' if states else 'a number'} or "
+            f"({', '.join([*map(str, shape), *states])})."
+        )
+    return array
+
+
+def _read_pairs(
+    couplings: Couplings,
+    sites: Sequence[str] | None,
+    fields: npt.ArrayLike | None,
+    field_axes: int,
+) -> tuple[int, IntArray, FloatArray]:
+    """Return the number of sites, and the pairs i < j sorted by (i, j) with their weights."""
+    named = None if sites is None else len(sites)
+    is_matrix = not isinstance(couplings, tuple)
+    if isinstance(couplings, tuple):
+        i, j, w = _read_edges(couplings)
+        given = None if fields is None else np.asarray(fields)
+        sized = named is None and given is not None and given.ndim == field_axes
+        largest = int(max(i.max(), j.max())) + 1 if i.size else 0
+        n = len(given) if sized and given is not None else named if named is not None else largest
+        if largest > n or (i.size and min(i.min(), j.min()) < 0):
+            raise ModelError(
+                f"couplings name sites from {min(i.min(), j.min())} to {largest - 1}, but there "
+                f"are {n} sites."
+            )
+    else:
+        n, i, j, w = _read_matrix(couplings)
+        if named is not None and n != named:
+            raise ModelError(f"the couplings are for {n} sites, but {named} names are given.")
+    loops = (i == j) & (w != 0)
+    if loops.any():
+        k = int(np.argmax(loops))
+        raise ModelError(
+            f"the couplings have {w[k]:g} on the diagonal at site {i[k]}; a site is not coupled to "
+            "itself, use fields."
+        )
+    scopes, weights = _unordered(n, i, j, w, is_matrix)
+    return n, scopes, weights
+
+
+def _read_edges(couplings: tuple[Any, ...]) -> tuple[Positions, Positions, FloatArray]:
+    if len(couplings) != 3:
+        raise ModelError(f"couplings must be a tuple (i, j, w), got {len(couplings)} entries.")
+    i, j = (np.atleast_1d(np.asarray(part)) for part in couplings[:2])
+    w = np.asarray(couplings[2], np.float64)
+    w = np.full(i.shape, w) if w.ndim == 0 else w
+    if not (i.ndim == 1 and i.shape == j.shape == w.shape):
+        raise ModelError(
+            f"couplings (i, j, w) must have equal lengths, got shapes {i.shape}, {j.shape} and {w.shape}."
+        )
+    if i.size and not (i.dtype.kind in "iu" and j.dtype.kind in "iu"):
+        raise ModelError("couplings (i, j, w) need integer site positions i and j.")
+    return i, j, w
+
+
+def _read_matrix(couplings: Any) -> tuple[int, Positions, Positions, FloatArray]:
+    if hasattr(couplings, "tocsr"):
+        matrix = couplings.tocsr()
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+    else:
+        matrix = np.asarray(couplings, np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ModelError(f"couplings must be a square matrix, got shape {matrix.shape}.")
+    if isinstance(matrix, np.ndarray):
+        i, j = np.nonzero(matrix)
+        return len(matrix), i, j, matrix[i, j]
+    i = np.repeat(np.arange(matrix.shape[0], dtype=np.int32), np.diff(matrix.indptr))
+    return int(matrix.shape[0]), i, matrix.indices, matrix.data.astype(np.float64)
+
+
+def _unordered(
+    n: int, i: Positions, j: Positions, w: FloatArray, is_matrix: bool
+) -> tuple[IntArray, FloatArray]:
+    """Return each pair once, sorted, from entries of which some are (i, j) and some (j, i)."""
+    upper, lower = _sorted_side(n, i, j, w, i < j), _sorted_side(n, j, i, w, i > j)
+    for key, _ in (upper, lower):
+        twice = np.flatnonzero(key[1:] == key[:-1])
+        if twice.size:
+            raise _given_twice(n, int(key[twice[0]]))
+    if is_matrix and not lower[1].any():
+        key, weights = upper
+    elif is_matrix and not upper[1].any():
+        key, weights = lower
+    elif is_matrix or np.array_equal(upper[0], lower[0]):
+        _check_symmetric(n, upper, lower)
+        key, weights = upper
+    else:
+        both = np.intersect1d(upper[0], lower[0], assume_unique=True)
+        if both.size:
+            raise _given_twice(n, int(both[0]))
+        key, weights = (np.concatenate(parts) for parts in zip(upper, lower, strict=True))
+        order = np.argsort(key)
+        key, weights = key[order], weights[order]
+    scopes = np.empty((len(key), 2), np.int32)
+    np.floor_divide(key, max(n, 1), out=scopes[:, 0], casting="unsafe")
+    scopes[:, 1] = key - scopes[:, 0] * np.int64(n)
+    for array in (scopes, weights):
+        array.setflags(write=False)
+    return scopes, weights
+
+
+def _sorted_side(
+    n: int, low: Positions, high: Positions, w: FloatArray, chosen: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    """Return one triangle as ascending keys ``low * n + high`` and weights."""
+    key = low[chosen].astype(np.int64) * n + high[chosen]
+    weights = w[chosen]
+    if (key[1:] <= key[:-1]).any():
+        order = np.argsort(key, kind="stable")
+        key, weights = key[order], weights[order]
+    return key, weights
+
+
+def _check_symmetric(
+    n: int,
+    upper: tuple[npt.NDArray[np.int64], FloatArray],
+    lower: tuple[npt.NDArray[np.int64], FloatArray],
+) -> None:
+    if not np.array_equal(upper[0], lower[0]):
+        # Zeros stored on one side only do no harm.
+        upper, lower = ((key[w != 0], w[w != 0]) for key, w in (upper, lower))
+    alone = np.setxor1d(upper[0], lower[0], assume_unique=True)
+    if alone.size:
+        bad = int(alone[0])
+    else:
+        finite = np.isfinite(upper[1]) & np.isfinite(lower[1])
+        largest = np.abs(upper[1]).max(initial=0.0, where=finite)
+        with np.errstate(invalid="ignore"):
+            close = np.abs(upper[1] - lower[1]) <= _SYMMETRY_TOLERANCE * largest
+        close |= ~finite  # infinite and NaN weights have a message of their own
+        if close.all():
+            return
+        bad = int(upper[0][np.argmin(close)])
+    i, j = divmod(bad, n)
+    raise ModelError(
+        f"the couplings of sites {i} and {j} differ between ({i}, {j}) and ({j}, {i}); give a "
+        "symmetric or a triangular matrix."
+    )
+
+
+def _given_twice(n: int, key: int) -> ModelError:
+    i, j = divmod(key, n)
+    return ModelError(
+        f"the coupling of sites {i} and {j} is given twice; list each pair once, or all pairs in "
+        "both directions."
+    )
