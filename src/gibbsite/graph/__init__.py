@@ -1,0 +1,6 @@
+"""Model to arrays: the graph kinds, how one is chosen, and its coloring."""
+
+from gibbsite.graph.color import color_sites
+from gibbsite.graph.lower import Graph, compile_graph
+
+__all__ = ["Graph", "color_sites", "compile_graph"]

@@ -1,0 +1,115 @@
+"""What a kernel is: parameters, declarations, and one compiled step.
+
+A kernel is a frozen dataclass that stores parameters and declares what it is. Its algorithm is one
+function, registered with ``@implement(step, Parameters)``, that moves one site:
+
+    rng = step(parameters, graph, memory, x, i, rng, cond, keep)
+
+It changes ``x[i]``, draws as many random numbers as it likes from ``rng`` (and returns the advanced
+generator), uses ``memory`` (a named tuple of arrays it asked for) as it pleases, and, where ``keep`` is set,
+writes the conditional probabilities of the site to ``cond`` with :func:`put_binary` or :func:`put_cells`.
+Everything else (scans, chains, recording, checkpoints, proofs) is done for it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._jit import Integer, generic
+from gibbsite._random import Words
+from gibbsite.errors import IncompatibleError
+from gibbsite.graph.lower import Graph
+
+
+class Nothing(NamedTuple):
+    """Kernel memory or parameters of a kernel that needs none."""
+
+    unused: int = 0
+
+
+class Buffer(NamedTuple):
+    """Kernel memory that is only a scratch array, one entry per state of a site."""
+
+    work: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Kernel(ABC):
+    """How one site moves.
+
+    Attributes
+    ----------
+    kinds : frozenset of str
+        Graph kinds the kernel runs on.
+    deterministic : bool
+        No random numbers are used: error bars come from theory, not from the spread of draws.
+    exact : bool
+        The target law is stationary.
+    conditional : bool
+        The step writes conditional probabilities, so marginals can be Rao-Blackwellised.
+    """
+
+    kinds: ClassVar[frozenset[str]] = frozenset({"ising", "lattice", "pairwise", "table"})
+    deterministic: ClassVar[bool] = False
+    exact: ClassVar[bool] = True
+    conditional: ClassVar[bool] = True
+
+    @property
+    def reversible(self) -> bool:
+        """Whether each single-site step satisfies detailed balance."""
+        return True
+
+    @abstractmethod
+    def parameters(self, graph: Graph) -> NamedTuple:
+        """Return the parameters as compiled code sees them; refuse what makes no sense."""
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
+        """Allocate what one chain carries besides its state; the default is a scratch array."""
+        return Buffer(np.zeros(int(graph.cards.max(initial=1))))
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes :meth:`memory` will allocate."""
+        return 8 * int(graph.cards.max(initial=1))
+
+    def check(self, graph: Graph) -> None:
+        """Refuse a graph this kernel cannot run on."""
+        if graph.kind not in self.kinds:
+            raise IncompatibleError(
+                f"{type(self).__name__} cannot run on a {graph.kind} graph; "
+                f"it accepts {', '.join(sorted(self.kinds))}."
+            )
+
+    def describe(self) -> dict[str, Any]:
+        """Return name and parameters, for plans and reports."""
+        return {"name": type(self).__name__, **vars(self)}
+
+
+@generic
+def step(
+    kernel: Any,
+    graph: Any,
+    memory: Any,
+    x: NDArray[Any],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    """Move site i once; return the advanced generator."""
+    raise NotImplementedError
+
+
+@generic
+def transition(
+    kernel: Any, graph: Any, memory: Any, x: NDArray[Any], i: Integer, row: NDArray[np.float64]
+) -> Integer:
+    """Fill ``row`` with the probabilities of the next value of site i; return the number of states.
+
+    Optional: kernels that supply it are proved by exact transition matrices.
+    """
+    raise NotImplementedError

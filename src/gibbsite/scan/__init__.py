@@ -1,0 +1,8 @@
+"""In which order sites are visited, as data."""
+
+from gibbsite.scan.base import Scan
+from gibbsite.scan.chromatic import Chromatic
+from gibbsite.scan.drawn import RandomScan, Shuffled
+from gibbsite.scan.systematic import Palindromic, Sequence, Systematic
+
+__all__ = ["Chromatic", "Palindromic", "RandomScan", "Scan", "Sequence", "Shuffled", "Systematic"]

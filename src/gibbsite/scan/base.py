@@ -1,0 +1,139 @@
+"""What a scan is: the order of visits, as data.
+
+A scan turns a graph into a *schedule*, a named tuple that compiled code reads through three generic
+functions:
+
+* :func:`period`: after how many steps the schedule starts again;
+* :func:`refresh`: called at the start of every period, writes a new random order into ``order``
+  (nothing for fixed schedules);
+* :func:`site_at`: the site visited at a position of the period.
+
+Orders given by people, palindromes, colors and optimised scans are all one schedule,
+:class:`Ordered`; sites one after another need no array and are :class:`Raster`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._jit import Integer, generic, implement
+from gibbsite._random import Words
+from gibbsite.errors import ModelError
+
+if TYPE_CHECKING:
+    from gibbsite.graph.lower import Graph
+    from gibbsite.model import FactorGraph
+
+Order = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Scan(ABC):
+    """In which order sites are visited.
+
+    Attributes
+    ----------
+    random : bool
+        The order is drawn anew during the run.
+    """
+
+    random: ClassVar[bool] = False
+
+    @abstractmethod
+    def schedule(self, graph: Graph, model: FactorGraph | None = None) -> NamedTuple:
+        """Return the visits as compiled code sees them. ``model`` resolves site names."""
+
+    def buffer(self, graph: Graph) -> Order:
+        """Allocate the array :func:`refresh` writes to; empty for fixed schedules."""
+        return np.zeros(graph.n_sites if self.random else 0, np.int32)
+
+    def describe(self) -> dict[str, Any]:
+        """Return name and parameters, for plans and reports."""
+        return {"name": type(self).__name__, **vars(self)}
+
+
+class Raster(NamedTuple):
+    """Sites 0 .. n - 1, over and over."""
+
+    n: int
+
+
+class Ordered(NamedTuple):
+    """A fixed sequence of sites, over and over."""
+
+    order: Order
+
+
+@generic
+def period(schedule: Any) -> int:
+    """Return the number of steps after which the schedule starts again."""
+    raise NotImplementedError
+
+
+@generic
+def refresh(schedule: Any, order: Order, rng: Words) -> Words:
+    """Start a new period: write the order of a random schedule; return the advanced generator."""
+    raise NotImplementedError
+
+
+@generic
+def site_at(schedule: Any, order: Order, k: Integer) -> Integer:
+    """Return the site visited at position k of the period."""
+    raise NotImplementedError
+
+
+@implement(period, Raster)
+def _period_raster(schedule: Raster) -> int:
+    return schedule.n
+
+
+@implement(refresh, Raster)
+def _refresh_raster(schedule: Raster, order: Order, rng: Words) -> Words:
+    return rng
+
+
+@implement(site_at, Raster)
+def _site_at_raster(schedule: Raster, order: Order, k: Integer) -> Integer:
+    return k
+
+
+@implement(period, Ordered)
+def _period_ordered(schedule: Ordered) -> int:
+    return schedule.order.size
+
+
+@implement(refresh, Ordered)
+def _refresh_ordered(schedule: Ordered, order: Order, rng: Words) -> Words:
+    return rng
+
+
+@implement(site_at, Ordered)
+def _site_at_ordered(schedule: Ordered, order: Order, k: Integer) -> Integer:
+    return np.uintp(schedule.order[k])
+
+
+def site_sequence(order: Any, graph: Graph, model: FactorGraph | None, what: str = "The order") -> Order:
+    """Resolve names or positions to an array of positions; refuse unknown ones."""
+    if isinstance(order, str):
+        raise ModelError(f"{what} must be a sequence of sites, got the word {order!r}.")
+    listed = list(order) if not isinstance(order, np.ndarray) else order
+    if len(listed) == 0:
+        raise ModelError(f"{what} is empty; give at least one site.")
+    if model is not None and any(isinstance(site, str) for site in listed):
+        sites = np.array([model.index(site) for site in listed], np.int64)
+    else:
+        try:
+            sites = np.asarray(listed, np.int64)
+        except (TypeError, ValueError):
+            raise ModelError(f"{what} must hold site names or positions.") from None
+    bad = np.flatnonzero((sites < 0) | (sites >= graph.n_sites))
+    if bad.size:
+        raise ModelError(
+            f"{what} names site {sites[bad[0]]} at entry {bad[0]}, but sites are 0..{graph.n_sites - 1}."
+        )
+    return np.ascontiguousarray(sites, np.int32)

@@ -1,0 +1,142 @@
+"""Random orders: a site drawn at every step, or all sites shuffled at every sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._jit import Integer, implement
+from gibbsite._random import Words, below, uniform
+from gibbsite.errors import ModelError
+from gibbsite.scan.alias import build_alias
+from gibbsite.scan.base import Order, Scan, period, refresh, site_at
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gibbsite.graph.lower import Graph
+    from gibbsite.model import FactorGraph
+
+
+class Drawn(NamedTuple):
+    """A site drawn at every step; by alias table, or uniformly where that is empty."""
+
+    n: int
+    stay: NDArray[np.float64]
+    other: NDArray[np.int32]
+
+
+class Shuffle(NamedTuple):
+    """A new permutation of all sites at every sweep."""
+
+    n: int
+
+
+@dataclass(frozen=True)
+class RandomScan(Scan):
+    """A site drawn at random at every step.
+
+    Parameters
+    ----------
+    weights : array or mapping, optional
+        How often each site is visited, in proportion; uniform by default. A mapping names sites.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> graph = gs.compile_graph(gs.ising_grid((1, 3), coupling=1.0))
+    >>> gs.RandomScan().schedule(graph).n
+    3
+    """
+
+    random: ClassVar[bool] = True
+    weights: Sequence[float] | NDArray[np.float64] | Mapping[str, float] | None = None
+
+    def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Drawn:
+        """Return the visits."""
+        if self.weights is None:
+            return Drawn(graph.n_sites, np.zeros(0), np.zeros(0, np.int32))
+        if isinstance(self.weights, Mapping):
+            if model is None:
+                raise ModelError("Weights by name need the model; give an array instead.")
+            given = np.zeros(graph.n_sites)
+            for name, weight in self.weights.items():
+                given[model.index(name)] = weight
+        else:
+            given = np.asarray(self.weights, np.float64)
+        if given.shape != (graph.n_sites,):
+            raise ModelError(
+                f"A random scan needs one weight for each of {graph.n_sites} sites, got shape {given.shape}."
+            )
+        if not np.isfinite(given).all() or (given < 0).any() or given.sum() <= 0:
+            raise ModelError("Weights of a random scan must be finite, not negative, and not all zero.")
+        stay, other = build_alias(given)
+        return Drawn(graph.n_sites, stay, other)
+
+
+@dataclass(frozen=True)
+class Shuffled(Scan):
+    """Every site once per sweep, in a new random order every sweep.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> graph = gs.compile_graph(gs.ising_grid((1, 3), coupling=1.0))
+    >>> gs.Shuffled().schedule(graph)
+    Shuffle(n=3)
+    """
+
+    random: ClassVar[bool] = True
+
+    def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Shuffle:
+        """Return the visits."""
+        return Shuffle(graph.n_sites)
+
+    def buffer(self, graph: Graph) -> Order:
+        """Allocate the order, sorted; every sweep shuffles what the last one left."""
+        return np.arange(graph.n_sites, dtype=np.int32)
+
+
+@implement(period, Drawn)
+def _period_drawn(schedule: Drawn) -> int:
+    return schedule.n
+
+
+@implement(site_at, Drawn)
+def _site_at_drawn(schedule: Drawn, order: Order, k: Integer) -> Integer:
+    return np.uintp(order[k])
+
+
+@implement(refresh, Drawn)
+def _refresh_drawn(schedule: Drawn, order: Order, rng: Words) -> Words:
+    for k in range(order.size):
+        rng, site = below(rng, schedule.n)
+        if schedule.stay.size > 0:
+            rng, u = uniform(rng)
+            if u >= schedule.stay[site]:
+                site = np.int64(schedule.other[site])
+        order[k] = site
+    return rng
+
+
+@implement(period, Shuffle)
+def _period_shuffle(schedule: Shuffle) -> int:
+    return schedule.n
+
+
+@implement(site_at, Shuffle)
+def _site_at_shuffle(schedule: Shuffle, order: Order, k: Integer) -> Integer:
+    return np.uintp(order[k])
+
+
+@implement(refresh, Shuffle)
+def _refresh_shuffle(schedule: Shuffle, order: Order, rng: Words) -> Words:
+    # Fisher and Yates; starting from any permutation gives a uniform one
+    for k in range(order.size - 1, 0, -1):
+        rng, j = below(rng, k + 1)
+        order[k], order[j] = order[j], order[k]
+    return rng

@@ -1,0 +1,113 @@
+"""Fixed orders: every site once per sweep, there and back, or any sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Listing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import ModelError
+from gibbsite.scan.base import Order, Ordered, Raster, Scan, site_sequence
+
+if TYPE_CHECKING:
+    from gibbsite.graph.lower import Graph
+    from gibbsite.model import FactorGraph
+
+Sites = Listing[Any] | NDArray[np.integer[Any]]
+
+
+def _permutation(order: Sites, graph: Graph, model: FactorGraph | None) -> Order:
+    """Resolve an order and insist that it names every site once."""
+    sites = site_sequence(order, graph, model)
+    times = np.bincount(sites, minlength=graph.n_sites)
+    wrong = np.flatnonzero(times != 1)
+    if wrong.size:
+        raise ModelError(
+            f"A sweep must visit every site once, but site {wrong[0]} is visited {times[wrong[0]]} "
+            "times; use Sequence for other orders."
+        )
+    return sites
+
+
+@dataclass(frozen=True)
+class Systematic(Scan):
+    """Every site once per sweep, in a fixed order.
+
+    Parameters
+    ----------
+    order : sequence of sites, optional
+        A permutation of all free sites (names or positions); the default is their own order.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> graph = gs.compile_graph(gs.ising_grid((1, 3), coupling=1.0))
+    >>> gs.Systematic(order=[2, 0, 1]).schedule(graph).order.tolist()
+    [2, 0, 1]
+    """
+
+    order: Sites | None = None
+
+    def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Raster | Ordered:
+        """Return the visits."""
+        if self.order is None:
+            return Raster(graph.n_sites)
+        return Ordered(_permutation(self.order, graph, model))
+
+
+@dataclass(frozen=True)
+class Palindromic(Scan):
+    """Forward and backward sweeps in turn: a reversible chain (over pairs of sweeps) at no cost.
+
+    Parameters
+    ----------
+    order : sequence of sites, optional
+        The forward order.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> graph = gs.compile_graph(gs.ising_grid((1, 3), coupling=1.0))
+    >>> gs.Palindromic().schedule(graph).order.tolist()
+    [0, 1, 2, 2, 1, 0]
+    """
+
+    order: Sites | None = None
+
+    def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Ordered:
+        """Return the visits."""
+        if self.order is None:
+            forward = np.arange(graph.n_sites, dtype=np.int32)
+        else:
+            forward = _permutation(self.order, graph, model)
+        return Ordered(np.concatenate([forward, forward[::-1]]))
+
+
+@dataclass(frozen=True)
+class Sequence(Scan):
+    """Any sequence of sites, repeated for ever.
+
+    A sweep is as many steps as there are free sites, wherever in the sequence that ends. Sites that are
+    not in the sequence keep their start state; the result reports them as never visited.
+
+    Parameters
+    ----------
+    order : sequence of sites
+        Names or positions; a site may appear any number of times.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> graph = gs.compile_graph(gs.ising_grid((1, 3), coupling=1.0))
+    >>> gs.Sequence([0, 1, 0, 2]).schedule(graph).order.tolist()
+    [0, 1, 0, 2]
+    """
+
+    order: Sites
+
+    def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Ordered:
+        """Return the visits."""
+        return Ordered(site_sequence(self.order, graph, model))

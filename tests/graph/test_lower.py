@@ -1,0 +1,120 @@
+"""Every graph kind says the same about a model: its log-potentials, and its conditionals."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gibbsite as gs
+from gibbsite._jit import compiled
+from gibbsite.graph.lower import KINDS
+from gibbsite.kernel._local import log_potential, weights
+from gibbsite.testing import tiny_models
+
+
+@compiled
+def whole(graph, x):
+    return log_potential(graph, x)
+
+
+@compiled
+def local(graph, x, i, w):
+    return weights(graph, x, i, w)
+
+
+def all_kinds(model: gs.FactorGraph) -> dict[str, gs.Graph]:
+    found = {}
+    for kind in KINDS:
+        try:
+            found[kind] = gs.compile_graph(model, kind)
+        except gs.IncompatibleError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("name", list(tiny_models()))
+def test_kinds_agree_with_the_model(name: str) -> None:
+    model = tiny_models()[name]
+    exact = gs.exact.enumerate(model)
+    for graph in all_kinds(model).values():
+        w = np.zeros(int(graph.cards.max()))
+        for number, codes in enumerate(exact.states):
+            x = codes.astype(graph.state_dtype)
+            value = whole(graph.arrays, x) + graph.log_offset
+            assert value == pytest.approx(model.log_potential(codes), rel=1e-12, abs=1e-12)
+            if exact.probabilities[number] > 0:
+                for i in range(graph.n_sites):
+                    size, total = local(graph.arrays, x, np.uintp(i), w)
+                    row = exact.joint[tuple(codes[:i])][(slice(None), *codes[i + 1 :])]
+                    assert w[:size] / total == pytest.approx(row / row.sum(), rel=1e-9, abs=1e-15)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.data())
+def test_random_models(data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 5))
+    cards = [data.draw(st.integers(1, 3)) for _ in range(n)]
+    value = st.sampled_from([0.0, 0.25, 1.0, 3.0])
+    factors = []
+    for _ in range(data.draw(st.integers(0, 5))):
+        scope = data.draw(st.permutations(range(n)))[: data.draw(st.integers(1, min(n, 3)))]
+        shape = [cards[i] for i in scope]
+        table = np.array([data.draw(value) for _ in range(int(np.prod(shape)))]).reshape(shape)
+        if table.any():
+            factors.append((tuple(str(i) for i in scope), table))
+    model = gs.FactorGraph({str(i): k for i, k in enumerate(cards)}, factors)
+    try:
+        graphs = all_kinds(model)
+    except gs.SupportError:
+        with pytest.raises(gs.SupportError):
+            gs.exact.enumerate(model)
+        return
+    assert "table" in graphs
+    for codes in itertools.product(*(range(k) for k in cards)):
+        for graph in graphs.values():
+            seen = whole(graph.arrays, np.array(codes, graph.state_dtype)) + graph.log_offset
+            assert seen == pytest.approx(model.log_potential(np.array(codes)), rel=1e-12, abs=1e-12)
+
+
+def test_the_most_special_kind_is_chosen() -> None:
+    assert gs.compile_graph(gs.ising_grid((3, 3))).kind == "lattice"
+    assert gs.compile_graph(gs.ising_grid((3, 3)).observe({"4": 1})).kind == "ising"
+    assert gs.compile_graph(gs.ising_grid((2, 2, 2, 2))).kind == "ising"
+    assert gs.compile_graph(gs.potts_grid((3, 3), 3, 0.5)).kind == "pairwise"
+    with pytest.raises(gs.IncompatibleError):
+        gs.compile_graph(gs.potts_grid((3, 3), 3, 0.5), "ising")
+
+
+def test_reweighting_shares_the_structure() -> None:
+    rng = np.random.default_rng(1)
+    couplings = np.triu(rng.normal(size=(6, 6)), 1)
+    model = gs.ising(couplings, np.zeros(6))
+    graph = gs.compile_graph(model)
+    pairs = model.group("couplings").scopes
+    fresh = rng.normal(size=len(pairs))
+    again = gs.compile_graph(model.reweight(couplings=fresh, fields=np.ones(6)))
+    assert again.arrays.neighbour is graph.arrays.neighbour
+    dense = np.zeros((6, 6))
+    dense[pairs[:, 0], pairs[:, 1]] = fresh
+    other = gs.compile_graph(gs.ising(dense, np.ones(6)))
+    assert np.array_equal(again.arrays.coupling, other.arrays.coupling)
+    assert np.array_equal(again.arrays.field, other.arrays.field)
+    assert again.digest != graph.digest
+
+
+def test_arrays_are_read_only_and_small() -> None:
+    graph = gs.compile_graph(gs.ising_grid((200, 200), coupling=0.1), "ising")
+    with pytest.raises(ValueError, match="read-only"):
+        graph.arrays.coupling[0] = 1.0
+    assert graph.nbytes <= 60 * graph.n_sites
+    assert gs.compile_graph(gs.ising_grid((1000, 1000), coupling=0.1)).nbytes < 100
+
+
+def test_impossible_site_is_named() -> None:
+    model = gs.FactorGraph({"a": 2, "b": 2}, [("a", [0, 1]), ("a", [1, 0]), (("a", "b"), np.ones((2, 2)))])
+    with pytest.raises(gs.SupportError, match="'a'"):
+        gs.compile_graph(model)

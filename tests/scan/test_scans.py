@@ -1,0 +1,77 @@
+"""Scans visit what they say, in the order they say, and refuse what makes no sense."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import gibbsite as gs
+from gibbsite.exact.transition import scan_order
+from gibbsite.scan.alias import build_alias
+from gibbsite.testing import scans
+
+MODEL = gs.FactorGraph({"a": 2, "b": 3, "c": 2}, [(("a", "b"), np.ones((2, 3)))])
+GRAPH = gs.compile_graph(MODEL)
+
+
+def test_names_and_positions_mean_the_same() -> None:
+    by_name = scan_order(gs.Systematic(["c", "a", "b"]), GRAPH, MODEL)
+    assert by_name.tolist() == [2, 0, 1] == scan_order(gs.Systematic([2, 0, 1]), GRAPH).tolist()
+    assert scan_order(gs.Sequence(["b", "b", "a"]), GRAPH, MODEL).tolist() == [1, 1, 0]
+
+
+def test_every_scan_covers_all_sites() -> None:
+    for scan in scans(3):
+        seen = np.concatenate([scan_order(scan, GRAPH, MODEL, seed=s) for s in range(20)])
+        assert set(seen.tolist()) == {0, 1, 2}, scan
+
+
+def test_shuffles_are_uniform_permutations() -> None:
+    counts: dict[tuple[int, ...], int] = {}
+    for seed in range(3000):
+        order = tuple(scan_order(gs.Shuffled(), GRAPH, seed=seed).tolist())
+        counts[order] = counts.get(order, 0) + 1
+    assert len(counts) == 6
+    assert stats.chisquare(list(counts.values())).pvalue > 1e-6
+
+
+def test_weights_decide_how_often() -> None:
+    scan = gs.RandomScan(weights={"a": 1.0, "b": 0.0, "c": 3.0})
+    seen = np.concatenate([scan_order(scan, GRAPH, MODEL, seed=s) for s in range(4000)])
+    assert (seen != 1).all()
+    assert stats.binomtest(int((seen == 2).sum()), seen.size, 0.75).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_alias_tables_hold_the_law(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weights = rng.random(rng.integers(1, 50)) ** 4 * (rng.random() < 0.9)
+    weights[rng.integers(len(weights))] = 1.0
+    weights[rng.random(len(weights)) < 0.2] *= 0.0
+    weights[-1] = 2.0
+    stay, other = build_alias(weights)
+    law = stay / len(weights)
+    np.add.at(law, other, (1.0 - stay) / len(weights))
+    assert law == pytest.approx(weights / weights.sum(), abs=1e-14)
+    assert (law[weights == 0] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("scan", "words"),
+    [
+        (gs.Systematic([0, 1]), "every site once"),
+        (gs.Systematic([0, 1, 1]), "site 1 is visited 2 times"),
+        (gs.Sequence([]), "empty"),
+        (gs.Sequence([7]), "site 7"),
+        (gs.Sequence("abc"), "'abc'"),
+        (gs.Sequence(["a", "nose"]), "nose"),
+        (gs.RandomScan([1, 2]), "3 sites"),
+        (gs.RandomScan([1, -2, 1]), "not negative"),
+        (gs.RandomScan([np.nan, 1, 1]), "finite"),
+        (gs.RandomScan([0, 0, 0]), "all zero"),
+    ],
+)
+def test_bad_orders_are_refused(scan: gs.Scan, words: str) -> None:
+    with pytest.raises(gs.ModelError, match=words):
+        scan.schedule(GRAPH, MODEL)
