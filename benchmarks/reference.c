@@ -1,0 +1,115 @@
+/* The units of the benchmark: single-site Gibbs sampling the way one writes it in an afternoon of C.
+ *
+ * One chain, one thread, sites in their own order, doubles, xoshiro256++ (Blackman and Vigna, 2021), and for
+ * two-state sites one exp of libm per update. No tricks: no colors, no vectors, no tables of conditionals.
+ * The generator lives in a local variable, as any compiler wants it, and goes back to `words` at the end.
+ */
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    uint64_t a, b, c, d;
+} generator;
+
+static inline generator wake(const uint64_t *words)
+{
+    generator g = {words[0], words[1], words[2], words[3]};
+    return g;
+}
+
+static inline void rest(const generator *g, uint64_t *words)
+{
+    words[0] = g->a;
+    words[1] = g->b;
+    words[2] = g->c;
+    words[3] = g->d;
+}
+
+static inline uint64_t turn(uint64_t value, unsigned by)
+{
+    return value << by | value >> (64 - by);
+}
+
+/* a number in [0, 1) with 53 random bits */
+static inline double unit(generator *g)
+{
+    uint64_t out = g->a + turn(g->a + g->d, 23);
+    uint64_t shifted = g->b << 17;
+    g->c ^= g->a;
+    g->d ^= g->b;
+    g->b ^= g->c;
+    g->a ^= g->d;
+    g->c ^= shifted;
+    g->d = turn(g->d, 45);
+    return (double)(int64_t)(out >> 11) / 9007199254740992.0;
+}
+
+/* Heat bath for p(s) ~ exp(sum_{i<j} J_ij s_i s_j + sum_i h_i s_i), s = -1 or +1.
+ *
+ * Neighbours of site i are neighbour[start[i] .. start[i + 1]), every pair stands in both rows.
+ * ups (or NULL): how often each site was +1 at the end of a sweep.
+ */
+void spin_sweeps(int64_t sites, const int64_t *start, const int32_t *neighbour, const double *coupling,
+                 const double *field, int8_t *spin, int64_t sweeps, uint64_t *words, uint32_t *ups)
+{
+    generator g = wake(words);
+    for (int64_t sweep = 0; sweep < sweeps; sweep++) {
+        for (int64_t i = 0; i < sites; i++) {
+            double local = field[i];
+            for (int64_t k = start[i]; k < start[i + 1]; k++)
+                local += coupling[k] * spin[neighbour[k]];
+            /* P(+1) = 1 / (1 + down), without the division */
+            double down = exp(-2.0 * local);
+            spin[i] = unit(&g) * (1.0 + down) < 1.0 ? 1 : -1;
+        }
+        if (ups != NULL)
+            for (int64_t i = 0; i < sites; i++)
+                ups[i] += spin[i] > 0;
+    }
+    rest(&g, words);
+}
+
+/* Heat bath for a product of tables over any number of sites.
+ *
+ * Site i has states[i] states and touches the factors touched[first[i] .. first[i + 1]); step[] beside it is the
+ * stride of the site in that factor's table. Factor f has the scope member[scope[f] .. scope[f + 1]) with
+ * strides stride[], and its table begins at value[table[f]]. weight is scratch for one conditional.
+ * visits (or NULL): how often each state of each site was drawn, the states of site i from cell[i] on.
+ */
+void table_sweeps(int64_t sites, const int32_t *states, const int64_t *first, const int32_t *touched,
+                  const int32_t *step, const int64_t *scope, const int32_t *member, const int32_t *stride,
+                  const int64_t *table, const double *value, const int64_t *cell, int32_t *x, double *weight,
+                  int64_t sweeps, uint64_t *words, uint32_t *visits)
+{
+    generator g = wake(words);
+    for (int64_t sweep = 0; sweep < sweeps; sweep++) {
+        for (int64_t i = 0; i < sites; i++) {
+            int32_t size = states[i];
+            for (int32_t s = 0; s < size; s++)
+                weight[s] = 1.0;
+            for (int64_t k = first[i]; k < first[i + 1]; k++) {
+                int32_t f = touched[k];
+                const double *entry = value + table[f];
+                for (int64_t m = scope[f]; m < scope[f + 1]; m++)
+                    entry += (int64_t)stride[m] * x[member[m]];
+                entry -= (int64_t)step[k] * x[i];
+                for (int32_t s = 0; s < size; s++)
+                    weight[s] *= entry[(int64_t)step[k] * s];
+            }
+            double total = 0.0;
+            for (int32_t s = 0; s < size; s++)
+                total += weight[s];
+            double level = unit(&g) * total;
+            if (total > 0.0) { /* otherwise nothing is possible here: stay */
+                int32_t chosen = 0;
+                while (chosen < size - 1 && (level -= weight[chosen]) >= 0.0)
+                    chosen++;
+                x[i] = chosen;
+            }
+            if (visits != NULL)
+                visits[cell[i] + x[i]]++;
+        }
+    }
+    rest(&g, words);
+}

@@ -1,0 +1,216 @@
+"""Updates per second of the compiled loop, against the C loop of the same workload in the same run."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import gibbsite as gs
+from benchmarks.measure import Contestant, Spread, Times, race
+from benchmarks.reference import SpinReference, TableReference
+from benchmarks.report import Section, Target
+from benchmarks.workloads import Workload, load
+from gibbsite._random import stream
+from gibbsite.run.chain import advance, start_chain
+from gibbsite.run.record import lay_out
+from gibbsite.run.start import find_start
+from gibbsite.run.tape import LENGTH, Tape
+
+BINARY = ("lattice", "ising")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workload in one representation.
+
+    ``chosen`` says whether gibbsite takes this kind by itself; otherwise the case is for information.
+    """
+
+    workload: str
+    kind: str
+    chosen: bool = True
+    quick: bool = True
+
+    @property
+    def name(self) -> str:
+        return f"{self.workload} / {self.kind}"
+
+
+CASES = (
+    Case("grid100", "lattice"),
+    Case("grid100", "ising"),
+    Case("grid100", "pairwise", chosen=False, quick=False),
+    Case("grid100", "table", chosen=False, quick=False),
+    Case("grid1000", "lattice", quick=False),
+    Case("grid1000", "ising", quick=False),
+    Case("regular3", "ising"),
+    Case("regular3-million", "ising", quick=False),
+    Case("potts100", "pairwise"),
+    Case("network40", "table", quick=False),
+    Case("network200", "table"),
+    Case("network1000", "table", quick=False),
+    Case("alarm", "table", quick=False),
+)
+
+#: Rows for information, measured without recording: name, kernel, scan.
+VARIANTS: tuple[tuple[str, gs.Kernel, gs.Scan], ...] = (
+    ("metropolised", gs.Gibbs("metropolised"), gs.Systematic()),
+    ("suwa-todo", gs.Gibbs("suwa-todo"), gs.Systematic()),
+    ("Palindromic", gs.Gibbs(), gs.Palindromic()),
+    ("Chromatic", gs.Gibbs(), gs.Chromatic()),
+    ("RandomScan", gs.Gibbs(), gs.RandomScan()),
+    ("Shuffled", gs.Gibbs(), gs.Shuffled()),
+)
+
+
+class Chain:
+    """One chain of gibbsite, driven as a run drives it, without what happens between blocks."""
+
+    def __init__(
+        self,
+        model: gs.FactorGraph,
+        graph: gs.Graph,
+        start: np.ndarray[Any, Any],
+        kernel: gs.Kernel | None = None,
+        scan: gs.Scan | None = None,
+        record: gs.Marginals | None = None,
+    ) -> None:
+        kernel, scan = kernel or gs.Gibbs(), scan or gs.Systematic()
+        layout = lay_out(model, graph, kernel, [] if record is None else record)
+        self.keep = record is not None
+        self.state = start_chain(graph, kernel, scan, start, stream(1, 0), layout.conditional)
+        self.tape: Tape = layout.empty_tape(graph)
+        self.parameters = kernel.parameters(graph)
+        self.schedule = scan.schedule(graph, model)
+        self.graph = graph
+
+    def run(self, sweeps: int) -> None:
+        n = self.graph.n_sites
+        advance(
+            self.parameters, self.graph.arrays, self.schedule, self.state, self.tape, sweeps, n, self.keep
+        )
+
+    def rewind(self, length: int = 1) -> None:
+        """Empty the tape, as at the start of a run, or as after many draws (``length`` to a batch)."""
+        for part in self.tape:
+            if isinstance(part, np.ndarray) and part.flags.writeable and part.dtype.kind == "f":
+                part.fill(0.0)
+        self.tape.counters[:] = 0
+        self.tape.counters[LENGTH] = length
+
+
+def contestants(workload: Workload, case: Case, variants: bool) -> list[Contestant]:
+    """Return all that race on one case, the C loop first."""
+    model = workload.model("lattice" if case.kind == "lattice" else None)
+    graph = gs.compile_graph(model, None if case.chosen else case.kind)
+    assert graph.kind == case.kind
+    start = find_start(model, graph, np.random.default_rng(1))
+    n = graph.n_sites
+    found = []
+    for name, count in (("C", False), ("C + counts", True)):
+        c = SpinReference(workload) if case.kind in BINARY else TableReference(workload.tables())  # type: ignore[arg-type]
+        c.place(start)
+        found.append(Contestant(name, lambda sweeps, c=c, count=count: c.run(sweeps, count), n))
+    bare = Chain(model, graph, start)
+    counts = Chain(model, graph, start, record=gs.Marginals(rao_blackwell=False))
+    smooth = Chain(model, graph, start, record=gs.Marginals())
+    later = Chain(model, graph, start, record=gs.Marginals())
+    found += [
+        Contestant("bare", bare.run, n),
+        Contestant("counts", counts.run, n, counts.rewind),
+        Contestant("rao-blackwell", smooth.run, n, smooth.rewind),
+        Contestant("rao-blackwell, long run", later.run, n, lambda: later.rewind(1 << 20)),
+    ]
+    if not variants:
+        return found
+    for name, kernel, scan in VARIANTS:
+        chain = Chain(model, graph, start, kernel, scan)
+        found.append(Contestant(name, chain.run, n))
+    if case.chosen:
+        sweeps = max(20, 2_000_000 // n)
+        call = f"sample() of {sweeps} sweeps"
+        found.append(Contestant(call, lambda calls: whole_calls(model, sweeps, calls), sweeps * n, least=1))
+    return found
+
+
+def whole_calls(model: gs.FactorGraph, sweeps: int, calls: int) -> None:
+    """Call ``sample`` from model to result: compiling the graph, recording, diagnostics and all."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gs.ConvergenceWarning)
+        for _ in range(calls):
+            gs.sample(model, sweeps=sweeps, warmup=0, chains=1, threads=1, rng=1, progress=False)
+
+
+def targets(case: Case, n_sites: int, times: dict[str, Times]) -> list[Target]:
+    """Return the promises this case can keep or break."""
+    binary = case.kind in BINARY
+    unit = "C" if binary else "C tables"
+
+    def ratio(name: str, to: str, bound: float, what: str, of: str) -> Target:
+        spread = times[name].against(times[to])
+        return Target(f"{case.name}: {what}", spread.median, bound, True, of, show_range(spread))
+
+    found = []
+    if case.chosen:
+        found = [
+            ratio("bare", "C", 1.0 if binary else 0.8, "systematic scan", unit),
+            ratio("counts", "C", 0.6, "counting marginals", unit),
+            ratio("rao-blackwell", "C", 0.6, "Rao-Blackwell marginals", unit),
+        ]
+        if n_sites >= 10**6:
+            found.append(ratio("rao-blackwell", "bare", 0.5, "marginals every sweep", "bare"))
+    return found
+
+
+def show_range(spread: Spread) -> str:
+    return f"{spread.low:.2f} .. {spread.high:.2f}"
+
+
+def measure_case(case: Case, *, repetitions: int, seconds: float, variants: bool = True) -> Section | None:
+    """Race one case; None if its workload cannot be had."""
+    workload = load(case.workload)
+    if workload is None:
+        return None
+    field = contestants(workload, case, variants)
+    times = race(field, repetitions=repetitions, seconds=seconds)
+    rows = []
+    for name, seen in times.items():
+        ratio = seen.against(times["C"])
+        rows.append(
+            [
+                f"{case.name}: {name}",
+                f"{seen.rate.median / 1e6:.1f}",
+                f"{seen.wall_rate.median / 1e6:.1f}",
+                f"{ratio.median:.2f}",
+                show_range(ratio),
+            ]
+        )
+    data = {
+        "case": case.name,
+        "sites": workload.n_sites,
+        "contestants": {
+            name: {
+                "rate": seen.rate.to_dict(),
+                "wall_rate": seen.wall_rate.to_dict(),
+                "ratio": seen.against(times["C"]).to_dict(),
+            }
+            for name, seen in times.items()
+        },
+    }
+    head = ["million updates per second", "cpu", "wall", "in C", "range"]
+    return Section(case.name, targets(case, workload.n_sites, times), head, rows, data)
+
+
+def measure(*, quick: bool = False, only: Iterable[str] = ()) -> Iterable[Section]:
+    """Race every case; ``only`` names workloads."""
+    chosen = set(only)
+    for case in CASES:
+        if case.workload in chosen or (not chosen and (case.quick or not quick)):
+            scale = {"repetitions": 5, "seconds": 0.03} if quick else {"repetitions": 9, "seconds": 0.1}
+            section = measure_case(case, variants=not quick, **scale)  # type: ignore[arg-type]
+            if section is not None:
+                yield section

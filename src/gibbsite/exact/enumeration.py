@@ -1,0 +1,180 @@
+"""Enumeration: the whole joint distribution of a small model as one array. The judge of all samplers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import SupportError, TooLargeError
+from gibbsite.result.table import SiteTable, observed_cells
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
+
+LIMIT = 1 << 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExactResult:
+    """Exact answers.
+
+    Attributes
+    ----------
+    model : FactorGraph
+        The model.
+    marginals : SiteTable
+        Exact probabilities.
+    log_z : float
+        Natural logarithm of the partition function, evidence included.
+    """
+
+    model: FactorGraph
+    marginals: SiteTable
+    log_z: float
+
+    @property
+    def mcse(self) -> SiteTable:
+        """Standard errors: zero."""
+        return SiteTable(
+            self.marginals.domains,
+            np.zeros_like(self.marginals.cells),
+            self.marginals.binary,
+            False,
+            observed_cells(self.model.evidence, self.model.evidence_labels, 0.0),
+        )
+
+    def __repr__(self) -> str:
+        return f"ExactResult({self.model.n_sites} sites, log_z={self.log_z:.6g})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Enumeration(ExactResult):
+    """Exact answers with the whole joint distribution.
+
+    Attributes
+    ----------
+    joint : float array (K1, ..., Kn)
+        Probability of every state, one axis per free site.
+    """
+
+    joint: NDArray[np.float64]
+
+    @cached_property
+    def probabilities(self) -> NDArray[np.float64]:
+        """Probabilities of all states as a vector; state s has the codes ``states[s]``."""
+        return self.joint.ravel()
+
+    @cached_property
+    def states(self) -> NDArray[np.int64]:
+        """Codes of all states (states, sites), last site fastest."""
+        return np.stack(np.unravel_index(np.arange(self.joint.size), self.joint.shape), axis=1).reshape(
+            self.joint.size, self.joint.ndim
+        )
+
+    def number(self, x: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the numbers of states given as codes (..., sites)."""
+        stride = np.ones(self.joint.ndim, np.int64)
+        stride[:-1] = np.cumprod(self.joint.shape[:0:-1], dtype=np.int64)[::-1]
+        numbers: NDArray[np.int64] = np.asarray(x, np.int64) @ stride
+        return numbers
+
+    def draw(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw independent exact states (size, sites).
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> exact = gs.exact.enumerate(gs.ising_grid((2, 2), coupling=1.0))
+        >>> exact.draw(5, np.random.default_rng(1)).shape
+        (5, 4)
+        """
+        edges = np.cumsum(self.probabilities)
+        numbers = np.searchsorted(edges, rng.random(size) * edges[-1], side="right")
+        last = np.flatnonzero(self.probabilities)[-1]  # rounding must not lead past the support
+        drawn: NDArray[np.int64] = self.states[np.minimum(numbers, last)]
+        return drawn
+
+    @cached_property
+    def best_state(self) -> dict[str, Any]:
+        """A most probable state, by name and label."""
+        codes = np.unravel_index(int(self.joint.argmax()), self.joint.shape)
+        named = {name: self.model.labels(i)[int(codes[i])] for i, name in enumerate(self.model.sites)}
+        return {**named, **self.model.evidence}
+
+
+def enumerate_states(model: FactorGraph, limit: int = LIMIT) -> Enumeration:
+    """Compute the joint distribution of a model with at most ``limit`` states.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        The model.
+    limit : int
+        Largest number of joint states.
+
+    Returns
+    -------
+    Enumeration
+
+    Raises
+    ------
+    TooLargeError
+        If there are more states.
+    SupportError
+        If no state is possible.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> exact = enumerate_states(gs.ising_grid((5,), coupling=0.4))
+    >>> bool(np.isclose(exact.log_z, np.log(2 * (2 * np.cosh(0.4)) ** 4)))
+    True
+    """
+    cards = [int(k) for k in model.cards]
+    size = math.prod(cards)
+    if size > limit:
+        raise TooLargeError(
+            f"Enumeration needs {float(size):.3g} states, more than the limit of {limit:,}; use a sampler."
+        )
+    logs = np.full(cards, float(model.log_offset))
+    n = len(cards)
+    for group in model.groups:
+        tables = group.log_tables(model.cards)
+        for f in range(group.size):
+            scope = group.scopes[f].tolist()
+            table = tables[f if len(tables) > 1 else 0]
+            # axes in the order of the sites, length one where a site is not in the scope
+            shape = [1] * n
+            for site in scope:
+                shape[site] = cards[site]
+            logs += table.transpose(np.argsort(scope)).reshape(shape)
+    top = logs.max(initial=-np.inf)
+    if top == -np.inf:
+        raise SupportError("No state has positive probability; check the zeros and the evidence.")
+    joint = np.exp(logs - top)
+    total = joint.sum()
+    joint /= total
+    cells = [joint.sum(axis=tuple(a for a in range(n) if a != i)) for i in range(n)]
+    table = SiteTable(
+        model.domains,
+        np.concatenate([np.zeros(0), *cells]),
+        observed=observed_cells(model.evidence, model.evidence_labels, 1.0),
+    )
+    return Enumeration(model, table, float(top + np.log(total)), joint)
+
+
+def solve_exact(model: FactorGraph) -> ExactResult:
+    """Compute exact marginals and the log-partition function.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> gs.solve_exact(gs.ising_grid((2, 2), field=0.3)).marginals["0"][1] > 0.5
+    True
+    """
+    return enumerate_states(model)

@@ -1,0 +1,6 @@
+"""Pictures of results; matplotlib is loaded when the first one is drawn."""
+
+from gibbsite.report.convergence import plot_convergence
+from gibbsite.report.plots import plot_marginals, plot_trace
+
+__all__ = ["plot_convergence", "plot_marginals", "plot_trace"]

@@ -1,0 +1,107 @@
+"""What all plots share: a figure without global state, colours, and saving."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import GibbsiteError, ModelError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from gibbsite.model.domain import Domains
+
+# Okabe and Ito's colours, told apart by colour-blind readers too; blue and orange come first.
+COLORS = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#D55E00",
+    "#F0E442",
+    "#000000",
+)
+INK, FAINT = "#333333", "#b8b8b8"
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Make a figure that belongs to no window and need not be closed; notebooks show it."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise GibbsiteError(
+            "Plots need matplotlib, which is not installed; run: pip install gibbsite[report]"
+        ) from None
+
+    class Picture(Figure):
+        def _repr_png_(self) -> bytes:
+            buffer = BytesIO()
+            self.savefig(buffer, format="png", dpi=100)
+            return buffer.getvalue()
+
+    return Picture(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def tidy(axes: Axes, title: str = "", xlabel: str = "", ylabel: str = "") -> None:
+    """Give axes the common look."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FAINT)
+    axes.tick_params(which="both", labelsize=8, color=FAINT, labelcolor=INK)
+    axes.set_title(title, fontsize=9, color=INK, loc="left")
+    axes.set_xlabel(xlabel, fontsize=8, color=INK)
+    axes.set_ylabel(ylabel, fontsize=8, color=INK)
+
+
+def finish(figure: Figure, path: str | Path | None) -> Figure:
+    """Save the figure if a path is given."""
+    if path is not None:
+        try:
+            figure.savefig(path, dpi=150)
+        except OSError as reason:
+            raise GibbsiteError(f"Cannot write {path}: {reason.strerror or reason}.") from None
+        except ValueError as reason:  # a suffix matplotlib does not know
+            raise GibbsiteError(f"Cannot write {path}: {reason}; use .png, .svg or .pdf.") from None
+    return figure
+
+
+def state_colors(count: int) -> NDArray[np.float64]:
+    """Return one colour (red, green, blue) per state."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_rgb
+
+    if count <= len(COLORS):
+        return np.array([to_rgb(color) for color in COLORS[:count]])
+    return np.asarray(colormaps["viridis"](np.linspace(0, 1, count)))[:, :3]
+
+
+def positions(domains: Domains, sites: Sequence[str | int] | str | int) -> list[int]:
+    """Return the positions of the sites to show."""
+    if isinstance(sites, str | int | np.integer):
+        sites = [sites]
+    found = [domains.position(site) for site in sites]
+    if not found:
+        raise ModelError("There is no site to show; leave sites= out or name at least one.")
+    return found
+
+
+def shorten(text: Any, most: int = 28) -> str:
+    """Cut long names, and keep dollar signs from being read as formulas."""
+    plain = str(text)
+    plain = plain if len(plain) <= most else plain[: most - 1] + "…"
+    return plain.replace("$", r"\$")
+
+
+def name_states(axes: Axes, names: Sequence[str], colors: NDArray[np.float64]) -> None:
+    """Explain the colours beside the axes, of very many states only some."""
+    picked = np.unique(np.linspace(0, len(names) - 1, min(len(names), 6)).round().astype(int))
+    for code in picked.tolist():
+        axes.plot([], [], "s", color=colors[code], ms=6, label=names[code])
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8, frameon=False, handlelength=1)

@@ -1,0 +1,259 @@
+"""The verdict on a run: how far its numbers can be trusted.
+
+A run is called converged when all of these hold:
+
+* R-hat of every state indicator, over the halves of all chains, is at most 1.01;
+* every probability is known as well as from 400 independent draws;
+* no state that the factors allow was impossible all along (single-site moves that cannot cross the zeros of a
+  model show up here, or in chains that disagree).
+
+R-hat and effective size are judged where a probability is between 0.001 and 0.999; outside, chains must
+agree within 0.005. All numbers come from half-chain and batch means, so they exist for millions of sites.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.result.diagnostics import mcse
+
+RHAT_LIMIT = 1.01
+ESS_LIMIT = 400.0
+MATERIAL = 0.001
+_AGREEMENT = 0.005
+_FEW_BATCHES, _MOST_BATCHES = 10, 512
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A state that the factors allow but that no chain could ever enter.
+
+    ``proved`` tells whether a full state of positive probability that contains it is known.
+    """
+
+    site: str
+    state: Any
+    proved: bool
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """How good a run is.
+
+    Attributes
+    ----------
+    converged : bool
+        The verdict.
+    reasons : tuple of str
+        Why not, one sentence each.
+    rhat_max, ess_min : float
+        Worst R-hat and effective number of independent draws, with the site and state they belong to.
+    mcse_max : float
+        Largest standard error of a probability.
+    disagreement : float
+        Largest difference between the probability of a chain, or half of one, and the pooled one.
+    frozen : tuple of str
+        Sites that kept one state in every chain although the factors allow others.
+    unreached : tuple of Doubt
+        States no chain could enter.
+    chains, draws : int
+        Number of chains, and of draws in each.
+    """
+
+    converged: bool
+    reasons: tuple[str, ...]
+    rhat_max: float
+    rhat_at: str
+    ess_min: float
+    ess_at: str
+    mcse_max: float
+    disagreement: float
+    frozen: tuple[str, ...]
+    unreached: tuple[Doubt, ...]
+    chains: int
+    draws: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as plain data."""
+        return asdict(self)
+
+    def __getitem__(self, key: str) -> Any:
+        return getattr(self, key)
+
+    def line(self) -> str:
+        """Return the verdict in one line."""
+        word = "converged" if self.converged else "NOT CONVERGED"
+        return (
+            f"{word}: R-hat at most {self.rhat_max:.4f}, effective draws at least {self.ess_min:,.0f}, "
+            f"standard error at most {self.mcse_max:.2g} ({self.chains} chains x {self.draws:,} draws)"
+        )
+
+
+@dataclass(frozen=True)
+class CellNumbers:
+    """Pooled mean, standard error, effective size, R-hat and chain disagreement of every cell."""
+
+    mean: NDArray[np.float64]
+    error: NDArray[np.float64]
+    ess: NDArray[np.float64]
+    rhat: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+
+def measure_cells(
+    totals: NDArray[np.float64], trace: NDArray[np.float32], draws: int, length: int
+) -> CellNumbers:
+    """Compute what is known of every cell.
+
+    Parameters
+    ----------
+    totals : float array (chains, cells)
+        Sums over all draws.
+    trace : float array (chains, batches, cells)
+        Means of closed batches.
+    draws, length : int
+        Draws per chain, and per batch.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> trace = (rng.random((4, 100, 1)) < 0.3).astype(np.float32)
+    >>> numbers = measure_cells(trace.sum(axis=1).astype(float), trace, 100, 1)
+    >>> bool(numbers.rhat[0] < 1.05), bool(0.01 < numbers.error[0] < 0.04)
+    (True, True)
+    """
+    means = totals / max(draws, 1)
+    mean = means.mean(axis=0)
+    variance = np.clip(mean * (1.0 - mean), 0.0, None)
+    error = mcse(trace)
+    if trace.shape[1] < _FEW_BATCHES:
+        # Too short for a sum of autocorrelations, which then takes the batches for antithetic.
+        count = max(trace.shape[0] * trace.shape[1], 1)
+        error = np.maximum(error, trace.std(axis=(0, 1), dtype=float) / np.sqrt(max(count - 1, 1)))
+    n_draws = float(len(totals) * draws)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ess = np.where(error > 0, variance / np.square(error), n_draws)
+    rhat, spread = _halves(trace, length)
+    spread = np.maximum(spread, np.abs(means - mean).max(axis=0))
+    return CellNumbers(mean, error, ess, rhat, spread)
+
+
+def count_states(
+    values: NDArray[np.int16], cards: NDArray[np.int32]
+) -> tuple[NDArray[np.float64], NDArray[np.float32], int, int]:
+    """Turn recorded draws into what :func:`measure_cells` takes, one cell per state of each site.
+
+    Parameters
+    ----------
+    values : int array (chains, draws, sites)
+        State codes.
+    cards : int array (sites,)
+        Numbers of states.
+
+    Examples
+    --------
+    >>> totals, trace, draws, length = count_states(np.array([[[0], [1], [1]]], np.int16), np.array([2]))
+    >>> totals.tolist(), trace.shape, draws, length
+    ([[1.0, 2.0]], (1, 3, 2), 3, 1)
+    """
+    chains, draws, _ = values.shape
+    length = max(1, -(-draws // _MOST_BATCHES))
+    batches = draws // length
+    offset = np.cumsum(cards) - cards
+    totals = np.zeros((chains, int(cards.sum())))
+    trace = np.zeros((chains, batches, totals.shape[1]), np.float32)
+    for code in range(int(cards.max(initial=0))):
+        has = np.flatnonzero(cards > code)
+        seen = values[:, :, has] == code
+        totals[:, offset[has] + code] = seen.sum(axis=1)
+        parts = seen[:, : batches * length].reshape(chains, batches, length, has.size)
+        trace[:, :, offset[has] + code] = parts.mean(axis=2, dtype=np.float32)
+    return totals, trace, draws, length
+
+
+def _halves(trace: NDArray[np.float32], length: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """R-hat of state indicators from the means of half chains, and their largest deviation.
+
+    The variance of an indicator within a half follows from its mean p as p (1 - p), so no draw is needed.
+    """
+    half = trace.shape[1] // 2
+    cells = trace.shape[2]
+    if half < 2:
+        return np.full(cells, np.inf), np.zeros(cells)
+    n = half * length
+    parts = np.concatenate(
+        [trace[:, :half].mean(axis=1, dtype=float), trace[:, -half:].mean(axis=1, dtype=float)]
+    )
+    parts = np.clip(parts, 0.0, 1.0)
+    within = (parts * (1.0 - parts)).mean(axis=0) * n / (n - 1)
+    between = parts.var(axis=0, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rhat = np.sqrt(((n - 1) / n * within + between) / within)
+    rhat = np.where(within > 0, rhat, np.where(between > 0, np.inf, 1.0))
+    return rhat, np.abs(parts - parts.mean(axis=0)).max(axis=0)
+
+
+def judge(
+    cells: CellNumbers,
+    chains: int,
+    draws: int,
+    doubts: tuple[Doubt, ...],
+    name: Any,
+    blind: bool = False,
+) -> Diagnostics:
+    """Pronounce the verdict.
+
+    ``name`` turns a cell number into words; ``blind``: nothing was recorded by which to judge.
+    """
+    reasons: list[str] = []
+    if blind:
+        reasons.append(
+            "no probabilities were recorded, so nothing shows whether the chains agree; add "
+            "gs.Marginals() to record=."
+        )
+    material = (cells.mean > MATERIAL) & (cells.mean < 1.0 - MATERIAL)
+    minor = ~material & (cells.spread > _AGREEMENT)
+    judged = np.flatnonzero(material | minor)
+    if judged.size:
+        worst = judged[np.argmax(cells.rhat[judged])]
+        least = judged[np.argmin(cells.ess[judged])]
+        rhat_max, rhat_at = float(cells.rhat[worst]), name(int(worst))
+        ess_min, ess_at = float(cells.ess[least]), name(int(least))
+    else:
+        rhat_max, rhat_at, ess_min, ess_at = 1.0, "", float(chains * draws), ""
+    if rhat_max > RHAT_LIMIT:
+        reasons.append(
+            f"chains disagree: R-hat is {rhat_max:.3f} at {rhat_at}, more than {RHAT_LIMIT}; run longer."
+        )
+    if ess_min < ESS_LIMIT:
+        place = f" at {ess_at}" if ess_at else ""
+        reasons.append(
+            f"too few effective draws: {ess_min:.0f}{place}, fewer than {ESS_LIMIT:.0f}; run longer."
+        )
+    if doubts:
+        known = "a state of positive probability contains it" if doubts[0].proved else "not ruled out"
+        reasons.append(
+            f"{len(doubts)} states were never possible for any chain, the first {doubts[0].site} = "
+            f"{doubts[0].state} ({known}): single-site moves may not reach all of the support."
+        )
+    doubted: dict[str, int] = {}
+    for doubt in doubts:
+        doubted[doubt.site] = doubted.get(doubt.site, 0) + 1
+    return Diagnostics(
+        converged=not reasons,
+        reasons=tuple(reasons),
+        rhat_max=rhat_max,
+        rhat_at=rhat_at,
+        ess_min=ess_min,
+        ess_at=ess_at,
+        mcse_max=float(cells.error.max(initial=0.0)),
+        disagreement=float(cells.spread.max(initial=0.0)),
+        frozen=tuple(doubted),
+        unreached=doubts,
+        chains=chains,
+        draws=draws,
+    )

@@ -1,0 +1,272 @@
+"""The result of a sampling run: estimates, their uncertainty, and the verdict on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import ModelError
+from gibbsite.result.convergence import (
+    CellNumbers,
+    Diagnostics,
+    Doubt,
+    count_states,
+    judge,
+    measure_cells,
+)
+from gibbsite.result.table import SiteTable, observed_cells
+
+if TYPE_CHECKING:
+    import xarray
+
+    from gibbsite.model.domain import Domains
+
+
+@dataclass(frozen=True)
+class JointSets:
+    """Recorded sets of sites in compressed rows; see ``Result.joint``."""
+
+    start: NDArray[np.int64]
+    member: NDArray[np.int32]
+    cell: NDArray[np.int64]
+    n_joint: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """What came out of a run.
+
+    Attributes
+    ----------
+    plan : Plan
+        Everything that decided the numbers.
+    draws, warmup : int
+        Draws recorded in each chain, sweeps before them.
+    totals : float array (chains, cells)
+        Sums of all recorded probabilities; the raw material of the estimates.
+    trace : float array (chains, batches, cells)
+        Means over batches of ``length`` draws.
+    interrupted : bool
+        The run ended early by Ctrl-C.
+    seconds : float
+        Time taken; not saved, so that a saved result depends on the plan alone.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.FactorGraph({"a": ["no", "yes"], "b": 2}, [(("a", "b"), [[4, 1], [1, 2]])])
+    >>> result = gs.sample(model, sweeps=2000, rng=1, progress=False)
+    >>> abs(result.marginals["a"]["no"] - 5 / 8) < 5 * result.mcse["a"]["no"]
+    True
+    >>> result.diagnostics.converged
+    True
+    """
+
+    plan: Any
+    domains: Domains
+    evidence: dict[str, Any]
+    evidence_labels: dict[str, tuple[Any, ...]]
+    binary: bool
+    n_marginal: int
+    draws: int
+    warmup: int
+    totals: NDArray[np.float64]
+    trace: NDArray[np.float32]
+    length: int
+    sets: JointSets
+    draw_sites: NDArray[np.int32]
+    values: NDArray[np.int16]
+    energy: NDArray[np.float64]
+    best: float | None
+    best_x: NDArray[Any]
+    doubts: tuple[Doubt, ...] = ()
+    interrupted: bool = False
+    seconds: float = field(default=float("nan"), compare=False)
+
+    # ---- estimates
+
+    @property
+    def chains(self) -> int:
+        """Number of chains."""
+        return len(self.totals)
+
+    @cached_property
+    def _numbers(self) -> CellNumbers:
+        return measure_cells(self.totals, self.trace, self.draws, self.length)
+
+    def _table(self, cells: NDArray[np.float64], complement: bool, certain: float, other: float) -> SiteTable:
+        if not self.n_marginal and self.domains.n_sites:
+            raise ModelError("Marginals were not recorded; add gs.Marginals() to record=.")
+        observed = observed_cells(self.evidence, self.evidence_labels, certain, other)
+        return SiteTable(self.domains, cells[: self.n_marginal], self.binary, complement, observed)
+
+    @cached_property
+    def marginals(self) -> SiteTable:
+        """Probability of every state of every site."""
+        mean = self.totals.sum(axis=0) / max(self.chains * self.draws, 1)
+        return self._table(mean, True, 1.0, 0.0)
+
+    @cached_property
+    def mcse(self) -> SiteTable:
+        """Monte Carlo standard error of every marginal probability."""
+        return self._table(self._numbers.error, False, 0.0, 0.0)
+
+    @cached_property
+    def ess(self) -> SiteTable:
+        """Number of independent draws that would give the same standard error."""
+        known = float(self.chains * self.draws)
+        return self._table(self._numbers.ess, False, known, known)
+
+    @cached_property
+    def rhat(self) -> SiteTable:
+        """Split R-hat of every state indicator."""
+        return self._table(self._numbers.rhat, False, 1.0, 1.0)
+
+    @cached_property
+    def diagnostics(self) -> Diagnostics:
+        """The verdict: ``converged`` and the numbers behind it."""
+        numbers, name = self._numbers, self._cell_name
+        if not numbers.mean.size and self.values.size:
+            # No probabilities were recorded: the draws tell whether the chains agree.
+            cards = np.asarray(self.domains.cards)[self.draw_sites]
+            numbers, name = measure_cells(*count_states(self.values, cards)), self._draw_name
+        blind = not numbers.mean.size and self.domains.n_sites > 0
+        return judge(numbers, self.chains, self.draws, self.doubts, name, blind)
+
+    def _cell_name(self, cell: int) -> str:
+        if cell >= self.n_marginal:
+            set_of = int(np.searchsorted(self.sets.cell, cell, side="right")) - 1
+            first, last = self.sets.start[set_of : set_of + 2]
+            names = ", ".join(self.domains.names[int(i)] for i in self.sets.member[first:last])
+            return f"({names}) configuration {cell - int(self.sets.cell[set_of])}"
+        if self.binary:
+            return f"{self.domains.names[cell]} = {self.domains.labels(cell)[1]}"
+        site, code = _split_cell(cell, self.domains.cards)
+        return f"{self.domains.names[site]} = {self.domains.labels(site)[code]}"
+
+    def _draw_name(self, cell: int) -> str:
+        number, code = _split_cell(cell, np.asarray(self.domains.cards)[self.draw_sites])
+        site = int(self.draw_sites[number])
+        return f"{self.domains.names[site]} = {self.domains.labels(site)[code]}"
+
+    # ---- other records
+
+    def joint(self, *sites: str | int) -> NDArray[np.float64]:
+        """Return the recorded joint probabilities of a set of sites, one axis per site as asked for.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> model = gs.ising_grid((2, 2), coupling=0.5)
+        >>> record = ["marginals", gs.Joint([("0", "1")])]
+        >>> result = gs.sample(model, record=record, sweeps=2000, rng=1, progress=False)
+        >>> result.joint("0", "1").shape
+        (2, 2)
+        """
+        wanted = [self.domains.position(site) for site in sites]
+        for number in range(self.sets.start.size - 1):
+            first, last = self.sets.start[number : number + 2]
+            members = self.sets.member[first:last].tolist()
+            if sorted(members) == sorted(wanted):
+                shape = [int(self.domains.cards[i]) for i in members]
+                cell = int(self.sets.cell[number])
+                sums = self.totals[:, cell : cell + int(np.prod(shape))].sum(axis=0)
+                table: NDArray[np.float64] = sums.reshape(shape) / max(self.chains * self.draws, 1)
+                return table.transpose([members.index(i) for i in wanted])
+        raise ModelError(f"The joint of {sites} was not recorded; add gs.Joint([{sites}]) to record=.")
+
+    @cached_property
+    def pair_moments(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Recorded pairs (m, 2) and the mean of the product of their state labels.
+
+        For labels that are not numbers the codes 0, 1, ... are used.
+        """
+        first = self.sets.start[self.sets.n_joint : -1]
+        pairs = self.sets.member[first[:, None] + np.arange(2)].reshape(-1, 2)
+        mean = self.totals.sum(axis=0) / max(self.chains * self.draws, 1)
+        cells = self.sets.cell[self.sets.n_joint :]
+        widest = int(self.domains.cards.max(initial=1))
+        numbers = np.zeros((len(self.domains.kinds), widest))
+        for kind, labels in enumerate(self.domains.kinds):
+            numeric = all(isinstance(label, int | float) for label in labels)
+            numbers[kind, : len(labels)] = labels if numeric else range(len(labels))
+        kind_of = np.broadcast_to(self.domains.kind_of, (self.domains.n_sites,))
+        moments = np.zeros(len(pairs))
+        a, b = (numbers[kind_of[pairs[:, side]]] for side in range(2))
+        cards = np.asarray(self.domains.cards)
+        for x in range(widest):
+            for y in range(widest):
+                has = (x < cards[pairs[:, 0]]) & (y < cards[pairs[:, 1]])
+                at = cells[has] + x * cards[pairs[has, 1]] + y
+                moments[has] += mean[at] * a[has, x] * b[has, y]
+        return pairs, moments
+
+    @cached_property
+    def best_state(self) -> dict[str, Any]:
+        """The state of largest log-potential seen, by name and label; observed sites included."""
+        if self.best is None:
+            raise ModelError("The best state was not recorded; add gs.BestState() to record=.")
+        codes = self.best_x.tolist()
+        named = {name: self.domains.labels(i)[codes[i]] for i, name in enumerate(self.domains.names.all())}
+        return {**named, **self.evidence}
+
+    # ---- views
+
+    def summary(self, most: int = 20) -> str:
+        """Return a readable table of marginals and the verdict.
+
+        Parameters
+        ----------
+        most : int
+            Number of sites to show.
+        """
+        lines = [self.diagnostics.line(), *(f"  {reason}" for reason in self.diagnostics.reasons)]
+        if self.interrupted:
+            lines.append("  interrupted: this is what there was")
+        if self.n_marginal:
+            names = list(self.marginals)[:most] if len(self.marginals) <= 100_000 else None
+            names = names or [self.domains.names[i] for i in range(min(most, self.domains.n_sites))]
+            width = max((len(name) for name in names), default=0)
+            for name in names:
+                states = self.marginals[name]
+                errors = self.mcse[name]
+                parts = [f"{s} {p:.4f} ±{errors[s]:.4f}" for s, p in states.items()]
+                lines.append(f"{name:>{width}}  {'  '.join(parts)}")
+            if len(self.marginals) > len(names):
+                lines.append(f"... and {len(self.marginals) - len(names):,} more sites")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"Result({self.domains.n_sites:,} sites, {self.chains} chains x {self.draws:,} draws, "
+            f"{self.plan.kernel['name']} x {self.plan.scan['name']})"
+        )
+
+    def _repr_html_(self) -> str:
+        from gibbsite.result.html import result_html
+
+        return result_html(self)
+
+    def to_datatree(self) -> xarray.DataTree:
+        """Return draws, energies and run data as an xarray DataTree, the form ArviZ reads."""
+        from gibbsite.result.datatree import make_datatree
+
+        return make_datatree(self)
+
+    def save(self, path: str | Path) -> None:
+        """Save to an ``.npz`` file, to be read by :func:`gibbsite.load_result`."""
+        from gibbsite.result.save import save_result
+
+        save_result(self, Path(path))
+
+
+def _split_cell(cell: int, cards: NDArray[np.int32]) -> tuple[int, int]:
+    """Return which site, and which of its states, a cell is."""
+    offset = np.concatenate([[0], np.cumsum(cards, dtype=np.int64)])
+    site = int(np.searchsorted(offset, cell, side="right")) - 1
+    return site, cell - int(offset[site])

@@ -1,0 +1,233 @@
+"""Saved results: one ``.npz`` file of plain arrays and one JSON text, readable without gibbsite.
+
+The file depends on the content of the result alone, so equal results give equal bytes. Entries:
+
+``about``
+    JSON (ASCII bytes): plan, budget, state labels, evidence, doubts; site names if they are not numbers.
+``totals``, ``trace``
+    Sums over all draws (chains, cells) and means of batches (chains, batches, cells).
+``values``, ``draw_sites``, ``energy``, ``best``, ``best_x``
+    Recorded draws (chains, draws, sites), energies, best state; of size zero if not recorded.
+``set_start``, ``set_member``, ``set_cell``
+    Recorded sets of sites, in compressed rows.
+``label_set``, ``site_numbers``
+    Which entry of ``labels`` each site has, and the numbers that name the sites; both only if needed.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import FormatError
+from gibbsite.model.domain import Domains, SiteNames
+from gibbsite.result.convergence import Doubt
+from gibbsite.result.result import JointSets, Result
+from gibbsite.run.checkpoint import write_atomically
+from gibbsite.run.plan import Plan
+
+FORMAT = 1
+_KIND = "gibbsite result"
+# The arrays of a result that are saved as they are: name, numbers of dimensions, kind of numbers.
+_ARRAYS = {
+    "totals": (2, "f"),
+    "trace": (3, "f"),
+    "draw_sites": (1, "i"),
+    "values": (3, "i"),
+    "energy": (2, "f"),
+    "best_x": (1, "i"),
+}
+# What reading a file that is none of ours may raise.
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    KeyError,
+    IndexError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def save_result(result: Result, path: Path) -> None:
+    """Save a result; ``seconds``, which differs from run to run, is left out.
+
+    Parameters
+    ----------
+    result : Result
+        What to save.
+    path : Path
+        The file, by custom ``.npz``; an existing one is replaced in one go.
+
+    Raises
+    ------
+    CheckpointError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import gibbsite as gs, tempfile
+    >>> result = gs.sample(gs.ising_grid((2, 2)), sweeps=500, rng=1, progress=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_result(result, Path(folder) / "run.npz")
+    ...     again = load_result(Path(folder) / "run.npz")
+    >>> again.marginals == result.marginals
+    True
+    """
+    names = result.domains.names.identity()
+    about = {
+        "kind": _KIND,
+        "format": FORMAT,
+        "plan": result.plan.to_dict(),
+        "draws": result.draws,
+        "warmup": result.warmup,
+        "length": result.length,
+        "binary": result.binary,
+        "n_marginal": result.n_marginal,
+        "n_joint": result.sets.n_joint,
+        "interrupted": result.interrupted,
+        "n_sites": result.domains.n_sites,
+        "sites": list(names) if isinstance(names, tuple) else None,
+        "labels": result.domains.kinds,
+        # Lists, because the order of observed sites is part of the content.
+        "evidence": list(result.evidence.items()),
+        "evidence_labels": list(result.evidence_labels.items()),
+        "doubts": [[doubt.site, doubt.state, doubt.proved] for doubt in result.doubts],
+    }
+    arrays = {name: getattr(result, name) for name in _ARRAYS}
+    arrays["set_start"] = result.sets.start
+    arrays["set_member"] = result.sets.member
+    arrays["set_cell"] = result.sets.cell
+    arrays["best"] = np.array([] if result.best is None else [result.best], np.float64)
+    if len(result.domains.kinds) != 1:
+        arrays["label_set"] = result.domains.kind_of
+    if isinstance(names, np.ndarray):
+        arrays["site_numbers"] = names
+    text = np.array(json.dumps(about, sort_keys=True).encode("ascii"))
+    # Row-major order, because NumPy stores column-major arrays under another header.
+    ordered = {name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)}
+    write_atomically(path, {"about": text, **ordered})
+
+
+def load_result(path: str | Path) -> Result:
+    """Load a result saved by ``result.save(path)``.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    Result
+        Equal in everything but ``seconds``.
+
+    Raises
+    ------
+    FormatError
+        If there is no such file, or it is not a complete saved result.
+
+    Examples
+    --------
+    >>> load_result("nowhere.npz")
+    Traceback (most recent call last):
+        ...
+    gibbsite.errors.FormatError: nowhere.npz: the file does not exist; check the path.
+    """
+    path = Path(path)
+    about, arrays = _read_entries(path)
+    version = about.get("format")
+    if version != FORMAT:
+        raise FormatError(
+            f"the result was saved in format {version}, this version of gibbsite reads {FORMAT}; "
+            "use the version that saved it.",
+            str(path),
+        )
+    try:
+        return _build_result(about, arrays)
+    except _UNREADABLE as reason:
+        raise FormatError(
+            f"the saved result is inconsistent ({_first_line(reason)}); save it again.", str(path)
+        ) from None
+
+
+def _read_entries(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read JSON and arrays of a file, after a check of its sums."""
+    if not path.exists():
+        raise FormatError("the file does not exist; check the path.", str(path))
+    try:
+        with zipfile.ZipFile(path) as archive:
+            torn = archive.testzip()
+        if torn is not None:
+            raise FormatError(f"the entry {torn} is damaged; copy or save the file again.", str(path))
+        with np.load(path, allow_pickle=False) as file:
+            arrays: dict[str, NDArray[Any]] = {name: file[name] for name in file.files}
+        about = json.loads(arrays.pop("about").item())
+        if about["kind"] != _KIND:
+            raise ValueError
+    except FormatError:
+        raise
+    except OSError as reason:
+        raise FormatError(f"cannot be read ({reason.strerror or reason}).", str(path)) from None
+    except _UNREADABLE:
+        raise FormatError(
+            "this is not a saved gibbsite result, or only a part of one; results are saved by "
+            "result.save(path).",
+            str(path),
+        ) from None
+    return about, arrays
+
+
+def _build_result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Result:
+    n = about["n_sites"]
+    sites = about["sites"]
+    names = SiteNames(n, None if sites is None else tuple(sites), arrays.get("site_numbers"))
+    kinds = tuple(tuple(labels) for labels in about["labels"])
+    domains = Domains(names, kinds, arrays.get("label_set", np.zeros(0, np.int32)))
+    for name, (ndim, kind) in _ARRAYS.items():
+        if arrays[name].ndim != ndim or arrays[name].dtype.kind != kind:
+            raise ValueError(f"{name} has the wrong shape or type")
+    cells = arrays["totals"].shape[1]
+    marginal = n if about["binary"] else int(domains.cards.sum(dtype=np.int64))
+    if about["binary"] and (domains.cards != 2).any():
+        raise ValueError("sites of a two-state model have other numbers of states")
+    if domains.cards.size != n or arrays["trace"].shape[2] != cells:
+        raise ValueError("sites and cells do not match")
+    if about["n_marginal"] not in (0, marginal) or about["n_marginal"] > cells:
+        raise ValueError("marginals and sites do not match")
+    best = arrays["best"]
+    return Result(
+        plan=Plan(**about["plan"]),
+        domains=domains,
+        evidence=dict(about["evidence"]),
+        evidence_labels={site: tuple(labels) for site, labels in about["evidence_labels"]},
+        binary=about["binary"],
+        n_marginal=about["n_marginal"],
+        draws=about["draws"],
+        warmup=about["warmup"],
+        length=about["length"],
+        sets=JointSets(arrays["set_start"], arrays["set_member"], arrays["set_cell"], about["n_joint"]),
+        best=float(best[0]) if best.size else None,
+        doubts=tuple(Doubt(*doubt) for doubt in about["doubts"]),
+        interrupted=about["interrupted"],
+        totals=arrays["totals"],
+        trace=arrays["trace"],
+        draw_sites=arrays["draw_sites"],
+        values=arrays["values"],
+        energy=arrays["energy"],
+        best_x=arrays["best_x"],
+    )
+
+
+def _first_line(reason: BaseException) -> str:
+    return (str(reason).splitlines() or [type(reason).__name__])[0]

@@ -1,0 +1,124 @@
+"""Numbers by site and state label: the form in which every method answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from gibbsite.model.domain import Domains
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SiteTable(Mapping[str, dict[Any, float]]):
+    """A number for every state of every site, as ``table["A"]["yes"]``.
+
+    Behaves as a read-only mapping from site names to dictionaries; observed sites are included. Large
+    models should use :meth:`to_array`.
+
+    Parameters
+    ----------
+    domains : Domains
+        Names and labels of the free sites.
+    cells : float array
+        One number per state, site by site; for ``binary`` one number per site, that of state 1.
+    binary : bool
+        Layout of the cells.
+    complement : bool
+        For binary layouts: whether the number of state 0 is one minus that of state 1 (probabilities) or
+        the same (standard errors).
+    observed : mapping, optional
+        Site name to its dictionary, for observed sites.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.FactorGraph({"a": ["no", "yes"]}, [("a", [1, 3])])
+    >>> gs.solve_exact(model).marginals["a"]
+    {'no': 0.25, 'yes': 0.75}
+    """
+
+    domains: Domains
+    cells: NDArray[np.float64]
+    binary: bool = False
+    complement: bool = True
+    observed: Mapping[str, dict[Any, float]] = field(default_factory=dict)
+
+    def _offsets(self) -> NDArray[np.int64]:
+        cached = self.__dict__.get("_offset")
+        if cached is None:
+            cached = np.concatenate([[0], np.cumsum(self.domains.cards, dtype=np.int64)])
+            object.__setattr__(self, "_offset", cached)
+        found: NDArray[np.int64] = cached
+        return found
+
+    def __getitem__(self, site: str | int) -> dict[Any, float]:
+        if isinstance(site, str) and site in self.observed:
+            return dict(self.observed[site])
+        try:
+            position = self.domains.position(site)
+        except ValueError as reason:
+            raise KeyError(str(reason)) from None
+        if self.binary:
+            one = float(self.cells[position])
+            numbers = [1.0 - one if self.complement else one, one]
+        else:
+            first, last = self._offsets()[position : position + 2]
+            numbers = self.cells[first:last].tolist()
+        return dict(zip(self.domains.labels(position), numbers, strict=True))
+
+    def __contains__(self, site: object) -> bool:
+        try:
+            self[site]  # type: ignore[index]
+        except (KeyError, TypeError):
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.domains.names.all()
+        yield from self.observed
+
+    def __len__(self) -> int:
+        return self.domains.n_sites + len(self.observed)
+
+    def __repr__(self) -> str:
+        shown = [f"{name!r}: {self[name]}" for name, _ in zip(self, range(3), strict=False)]
+        more = ", ..." if len(self) > 3 else ""
+        return f"SiteTable({{{', '.join(shown)}{more}}}, {len(self)} sites)"
+
+    def to_array(self) -> NDArray[np.float64]:
+        """Return the numbers of the free sites as an array (sites, states).
+
+        Sites with fewer states than the largest are padded with zeros.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> gs.solve_exact(gs.ising_grid((1, 2), coupling=0.5)).marginals.to_array().tolist()
+        [[0.5, 0.5], [0.5, 0.5]]
+        """
+        if self.binary:
+            zero = 1.0 - self.cells if self.complement else self.cells
+            return np.stack([zero, self.cells], axis=1)
+        cards = self.domains.cards
+        widest = int(cards.max(initial=1))
+        out = np.zeros((cards.size, widest))
+        out[np.arange(widest) < np.asarray(cards)[:, None]] = self.cells
+        return out
+
+
+def observed_cells(
+    evidence: Mapping[str, Any],
+    labels: Mapping[str, tuple[Any, ...]],
+    certain: float,
+    other: float = 0.0,
+) -> dict[str, dict[Any, float]]:
+    """Return the dictionaries of observed sites: ``certain`` at the observed state, ``other`` elsewhere."""
+    return {
+        site: {label: certain if label == state else other for label in labels[site]}
+        for site, state in evidence.items()
+    }

@@ -1,0 +1,97 @@
+"""How long to run: sweeps, steps or seconds, after a warmup."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from gibbsite.errors import ModelError
+
+DEFAULT_SWEEPS = 1000
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The length of a run.
+
+    Attributes
+    ----------
+    warmup : int or None
+        Sweeps before recording; None: a tenth of the time.
+    draws : int or None
+        Draws to record, None if only time counts.
+    length : int
+        Steps between draws.
+    rest : int
+        Steps of a last, shorter round (budgets in steps).
+    seconds : float
+        Time limit.
+    """
+
+    warmup: int | None
+    draws: int | None
+    length: int
+    rest: int
+    seconds: float
+
+
+def read_budget(
+    n_sites: int,
+    sweeps: int | None,
+    steps: int | None,
+    seconds: float | None,
+    warmup: int | None,
+    thin: int,
+) -> Budget:
+    """Check the arguments of a run that are about its length and bring them into one form.
+
+    Examples
+    --------
+    >>> read_budget(100, sweeps=None, steps=250, seconds=None, warmup=0, thin=1)
+    Budget(warmup=0, draws=2, length=100, rest=50, seconds=inf)
+    """
+    if sweeps is not None and steps is not None:
+        raise ModelError("Give the budget in sweeps or in steps, not both.")
+    thin = whole("thin", thin, 1)
+    length = n_sites * thin
+    draws: int | None
+    rest = 0
+    if steps is not None:
+        steps = whole("steps", steps, 1)
+        draws, rest = divmod(steps, length) if length else (1, 0)
+        warm = steps // max(n_sites, 1) // 10
+    elif sweeps is not None or seconds is None:
+        sweeps = whole("sweeps", DEFAULT_SWEEPS if sweeps is None else sweeps, 1)
+        draws = sweeps // thin
+        warm = sweeps // 10
+        if draws == 0:
+            raise ModelError(f"thin={thin} leaves no draw of {sweeps} sweeps; lower thin.")
+    else:
+        draws, warm = None, 0
+    if seconds is not None and not (_is_real(seconds) and 0 < seconds < math.inf):
+        raise ModelError(f"seconds must be a positive number, got {seconds!r}.")
+    if warmup is not None:
+        warmup = whole("warmup", warmup, 0)
+    elif draws is not None:
+        warmup = warm
+    limit = math.inf if seconds is None else float(seconds)
+    return Budget(warmup, draws, length, rest, limit)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """Return a whole number given as an argument; refuse anything else by name.
+
+    Examples
+    --------
+    >>> whole("chains", 4.0, 1)
+    4
+    """
+    if not _is_real(value) or not math.isfinite(value) or int(value) != value or value < least:
+        raise ModelError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+    return int(value)

@@ -1,0 +1,273 @@
+"""Let it run: drive the chains through warmup and sampling in blocks.
+
+Knows no algorithm. Everything interactive (progress, interrupts, time limits, checkpoints) happens between
+blocks of about 0.15 s; where blocks end has no influence on the numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from gibbsite._jit import on_compile
+from gibbsite._random import stream
+from gibbsite.errors import CheckpointError
+from gibbsite.run.budget import Budget
+from gibbsite.run.chain import State, advance, start_chain
+from gibbsite.run.checkpoint import load_checkpoint, restore, save_checkpoint
+from gibbsite.run.executor import Executor
+from gibbsite.run.interrupt import catch_interrupt
+from gibbsite.run.plan import Plan
+from gibbsite.run.progress import Progress, Status
+from gibbsite.run.record import Layout
+from gibbsite.run.tape import Tape
+
+if TYPE_CHECKING:
+    from gibbsite.graph.lower import Graph
+    from gibbsite.kernel.base import Kernel
+    from gibbsite.model import FactorGraph
+    from gibbsite.scan.base import Scan
+
+_BLOCK_SECONDS = 0.15
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What runs: model, graph, kernel, scan, and what is recorded."""
+
+    model: FactorGraph
+    graph: Graph
+    kernel: Kernel
+    scan: Scan
+    layout: Layout
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a run leaves behind."""
+
+    setup: Setup
+    states: list[State]
+    tapes: list[Tape]
+    warmup: int
+    seconds: float
+    interrupted: bool
+
+
+@dataclass
+class _Counts:
+    """How far the chains are; the same for all of them."""
+
+    warmup: int = 0
+    draws: int = 0
+    rest_done: int = 0  # steps of the last, shorter round; 0 until it is made
+
+
+def run_chains(
+    setup: Setup,
+    starts: list[NDArray[Any]],
+    budget: Budget,
+    *,
+    threads: int,
+    progress: Progress,
+    checkpoint: Path | None = None,
+    checkpoint_every: float = 60.0,
+    resume: bool = False,
+) -> Recording:
+    """Run all chains to the end of the budget, an interrupt, or the time limit."""
+    run = _Run(setup, starts, budget, progress, checkpoint, checkpoint_every)
+    if checkpoint is not None and resume and checkpoint.exists():
+        run.resume()
+    try:
+        with Executor(threads) as run.executor, catch_interrupt(progress.say) as run.interrupt:
+            run.compile()
+            run.warm_up()
+            cut_short = run.over() and not run.counts.draws
+            if cut_short:  # what follows is one draw, so that there is an answer; the run itself ends here
+                run.save()
+            run.record()
+            if not cut_short:
+                run.save()
+    finally:
+        progress.close()
+    return Recording(
+        setup,
+        run.states,
+        run.tapes,
+        run.counts.warmup,
+        time.monotonic() - run.begun,
+        run.interrupt.up,
+    )
+
+
+class _Run:
+    """The state of a run and its phases."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        starts: list[NDArray[Any]],
+        budget: Budget,
+        progress: Progress,
+        checkpoint: Path | None,
+        checkpoint_every: float,
+    ) -> None:
+        self.setup, self.budget, self.progress = setup, budget, progress
+        self.path, self.every = checkpoint, checkpoint_every
+        graph, layout = setup.graph, setup.layout
+        self.states = [
+            start_chain(
+                graph,
+                setup.kernel,
+                setup.scan,
+                x0,
+                stream(setup.plan.entropy, chain),
+                layout.conditional,
+            )
+            for chain, x0 in enumerate(starts)
+        ]
+        self.tapes = [layout.empty_tape(graph) for _ in starts]
+        self.kernel = setup.kernel.parameters(graph)
+        self.schedule = setup.scan.schedule(graph, setup.model)
+        self.counts = _Counts()
+        self.begun = self.saved = time.monotonic()
+        self.pace = math.nan  # seconds per sweep of all chains
+        self.executor: Executor
+        self.interrupt: Any = None
+
+    def compile(self) -> None:
+        """Compile or load the loop, and say so if it must be compiled."""
+        with on_compile(lambda: self.progress.say("gibbsite: compiling kernels (once, a few seconds)")):
+            self.advance(0, 0, keep=False)
+        self.begun = self.saved = time.monotonic()
+
+    def advance(self, rounds: int, length: int, keep: bool) -> None:
+        """Move all chains by the same amount."""
+        if keep:
+            room = self.counts.draws + rounds
+            self.tapes = [self.setup.layout.grow(tape, room) for tape in self.tapes]
+
+        def move(chain: int) -> None:
+            advance(
+                self.kernel,
+                self.setup.graph.arrays,
+                self.schedule,
+                self.states[chain],
+                self.tapes[chain],
+                rounds,
+                length,
+                keep,
+            )
+
+        began = time.monotonic()
+        self.executor.map(move, range(len(self.states)))
+        steps = rounds * length
+        if steps:
+            self.pace = (time.monotonic() - began) / steps
+
+    def block(self, length: int, most: float) -> int:
+        """Return how many rounds of ``length`` steps fit a block."""
+        if math.isnan(self.pace):
+            return 1
+        time_left = self.begun + self.budget.seconds - time.monotonic()
+        rounds = min(_BLOCK_SECONDS, max(time_left, 0.0)) / max(self.pace * length, 1e-9)
+        return int(min(max(rounds, 1.0), most))
+
+    def over(self) -> bool:
+        """Whether to stop early."""
+        return bool(self.interrupt.up) or time.monotonic() - self.begun >= self.budget.seconds
+
+    def warm_up(self) -> None:
+        """Run the warmup; without a number of sweeps, for a tenth of the time."""
+        n, asked = self.setup.graph.n_sites, self.budget.warmup
+        if self.counts.draws:
+            return  # resumed after the end of the warmup
+        while not self.over():
+            if asked is None and time.monotonic() - self.begun >= 0.1 * self.budget.seconds:
+                break
+            if asked is not None and self.counts.warmup >= asked:
+                break
+            left = math.inf if asked is None else asked - self.counts.warmup
+            rounds = self.block(n, left)
+            self.advance(rounds, n, keep=False)
+            self.counts.warmup += rounds
+            self.between("warmup")
+
+    def record(self) -> None:
+        """Record draws until the budget is used up; at least one, so that there is an answer."""
+        wanted = math.inf if self.budget.draws is None else self.budget.draws
+        while self.counts.draws < wanted and (not self.over() or self.counts.draws == 0):
+            rounds = self.block(self.budget.length, wanted - self.counts.draws)
+            self.advance(rounds, self.budget.length, keep=True)
+            self.counts.draws += rounds
+            self.between("sampling")
+        if self.budget.rest and not self.counts.rest_done and (not self.over() or not self.counts.draws):
+            self.advance(1, self.budget.rest, keep=True)
+            self.counts.draws += 1
+            self.counts.rest_done = self.budget.rest
+
+    def between(self, phase: str) -> None:
+        """Do what is done between two blocks."""
+        n = max(self.setup.graph.n_sites, 1)
+        thin = max(self.budget.length // n, 1)
+        total = (
+            0
+            if self.budget.draws is None or self.budget.warmup is None
+            else self.budget.warmup + self.budget.draws * thin
+        )
+        self.progress.show(
+            Status(
+                phase=phase,
+                done=self.counts.warmup + self.counts.draws * thin,
+                total=total,
+                seconds=time.monotonic() - self.begun,
+                limit=self.budget.seconds,
+                chains=len(self.states),
+            )
+        )
+        if time.monotonic() - self.saved >= self.every:
+            self.save()
+
+    def save(self) -> None:
+        """Write the checkpoint, if there is to be one."""
+        if self.path is not None:
+            save_checkpoint(
+                self.path,
+                self.setup.plan.to_dict(),
+                vars(self.counts),
+                list(zip(self.states, self.tapes, strict=True)),
+            )
+            self.saved = time.monotonic()
+
+    def resume(self) -> None:
+        """Continue from the checkpoint; refuse one of another plan."""
+        assert self.path is not None
+        about, arrays = load_checkpoint(self.path)
+        differences = self.setup.plan.differences(about["plan"])
+        if differences:
+            raise CheckpointError(
+                f"{self.path} belongs to another run: {', '.join(differences)} differ; use the same "
+                "arguments, or start afresh with another file."
+            )
+        counts = _Counts(**about["progress"])
+        if self.budget.draws is not None and counts.draws > self.budget.draws + bool(self.budget.rest):
+            raise CheckpointError(
+                f"{self.path} holds {counts.draws} draws already, more than the {self.budget.draws} asked "
+                "for; ask for at least as many."
+            )
+        if counts.rest_done and (
+            counts.rest_done != self.budget.rest or counts.draws <= (self.budget.draws or 0)
+        ):
+            raise CheckpointError(
+                f"{self.path} ended with an incomplete sweep and cannot be extended; start afresh."
+            )
+        self.counts = counts
+        for chain in range(len(self.states)):
+            self.states[chain] = restore(f"{chain}/state", self.states[chain], arrays)
+            self.tapes[chain] = restore(f"{chain}/tape", self.tapes[chain], arrays)

@@ -1,0 +1,47 @@
+"""Ctrl-C: once ends the run in good order, twice stops it at once."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+
+@dataclass
+class Flag:
+    """Whether an interrupt has been asked for."""
+
+    up: bool = False
+
+
+@contextmanager
+def catch_interrupt(notify: Callable[[str], None]) -> Iterator[Flag]:
+    """Raise the flag at the first interrupt inside the block, KeyboardInterrupt at the second.
+
+    Outside the main thread signals cannot be caught; then nothing changes.
+
+    Examples
+    --------
+    >>> with catch_interrupt(print) as flag:
+    ...     flag.up
+    False
+    """
+    flag = Flag()
+    if threading.current_thread() is not threading.main_thread():
+        yield flag
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if flag.up:
+            raise KeyboardInterrupt
+        flag.up = True
+        notify("interrupted: finishing the current block and returning what there is (again: stop now)")
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield flag
+    finally:
+        signal.signal(signal.SIGINT, before if before is not None else signal.default_int_handler)

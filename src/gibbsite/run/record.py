@@ -1,0 +1,283 @@
+"""What to keep of a run, as values: ``record=[Marginals(), Draws(["A"]), Energy()]``.
+
+Each recorder is a frozen dataclass; :func:`lay_out` turns a list of them into the empty tape of a chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite.run.tape import Tape
+
+if TYPE_CHECKING:
+    from gibbsite.graph.lower import Graph
+    from gibbsite.kernel.base import Kernel
+    from gibbsite.model import FactorGraph
+
+Site = str | int
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """Probabilities of every state of every site; always the first thing to ask for.
+
+    Parameters
+    ----------
+    rao_blackwell : bool, optional
+        Average the conditional probabilities of a site instead of counting its draws: the same
+        expectation, less noise. The default does so wherever the kernel computes them.
+    """
+
+    rao_blackwell: bool | None = None
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The draws themselves, of chosen sites.
+
+    Parameters
+    ----------
+    sites : sequence of sites, optional
+        All by default; memory is draws x sites x 2 bytes for each chain.
+    """
+
+    sites: Sequence[Site] | None = None
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Joint probabilities of small sets of sites.
+
+    Parameters
+    ----------
+    sets : sequence of sequences of sites
+        For example ``[("A", "B"), ("B", "C", "D")]``.
+    """
+
+    sets: Sequence[Sequence[Site]]
+
+
+@dataclass(frozen=True)
+class PairMoments:
+    """Joint probabilities of many pairs, from which means of products follow.
+
+    Parameters
+    ----------
+    pairs : array (m, 2) or "edges"
+        The pairs; "edges" takes every pair that shares a factor of two sites.
+    """
+
+    pairs: Any = "edges"
+
+
+@dataclass(frozen=True)
+class Energy:
+    """The log-potential of every draw (costs about a sweep without random numbers)."""
+
+
+@dataclass(frozen=True)
+class BestState:
+    """The draw of largest log-potential."""
+
+
+Recorder = Marginals | Draws | Joint | PairMoments | Energy | BestState
+_BY_NAME: dict[str, Callable[[], Recorder]] = {
+    "marginals": Marginals,
+    "draws": Draws,
+    "pairs": PairMoments,
+    "energy": Energy,
+    "best": BestState,
+}
+_LIMIT_CELLS = 1 << 22  # values of the batch trace of one chain, unless it is a very large model
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which cell of the tape means what.
+
+    Attributes
+    ----------
+    recorders : tuple
+        What was asked for.
+    sets : list of int arrays
+        Sites of each recorded set, Joint first, then pairs.
+    n_joint : int
+        How many of them stem from Joint.
+    n_marginal, n_cells : int
+        Number of marginal cells and of all cells.
+    conditional : bool
+        Whether marginals are averages of conditionals.
+    """
+
+    recorders: tuple[Recorder, ...]
+    set_start: NDArray[np.int64]
+    set_member: NDArray[np.int32]
+    set_stride: NDArray[np.int64]
+    set_cell: NDArray[np.int64]
+    n_joint: int
+    n_marginal: int
+    n_cells: int
+    conditional: bool
+    draw_sites: NDArray[np.int32]
+    energy: bool
+    best: bool
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Return names and parameters of the recorders."""
+        return [{"name": type(r).__name__, **vars(r)} for r in self.recorders]
+
+    def empty_tape(self, graph: Graph) -> Tape:
+        """Make the tape of one chain, with room for no traced draw yet (see :func:`grow`)."""
+        batches = int(np.clip(_LIMIT_CELLS // max(self.n_cells, 1), 16, 512))
+        return Tape(
+            counters=np.array([0, 0, 0, 1], np.int64),
+            offset=graph.offset,
+            n_marginal=self.n_marginal,
+            set_start=self.set_start,
+            set_member=self.set_member,
+            set_stride=self.set_stride,
+            set_cell=self.set_cell,
+            open_batch=np.zeros(self.n_cells),
+            total=np.zeros(self.n_cells),
+            trace=np.zeros((batches // 2 * 2, self.n_cells), np.float32),
+            sites=self.draw_sites,
+            values=np.zeros((0, self.draw_sites.size), np.int16),
+            energy=np.zeros(0),
+            best=np.full(int(self.best), -np.inf),
+            best_x=np.zeros(graph.n_sites if self.best else 0, graph.state_dtype),
+        )
+
+    def grow(self, tape: Tape, draws: int) -> Tape:
+        """Return the tape with room for ``draws`` traced draws in all."""
+        if not self.draw_sites.size and not self.energy:
+            return tape
+        have = max(len(tape.values), len(tape.energy))
+        if have >= draws:
+            return tape
+        room = max(draws, have + have // 2)
+        values = np.zeros((room, self.draw_sites.size), np.int16)
+        values[: len(tape.values)] = tape.values
+        energy = np.zeros(room if self.energy else 0)
+        energy[: len(tape.energy)] = tape.energy
+        return tape._replace(values=values, energy=energy)
+
+
+def read_recorders(record: Any) -> tuple[Recorder, ...]:
+    """Accept one recorder, a name, or a sequence of both; the default is marginals.
+
+    Examples
+    --------
+    >>> read_recorders(["marginals", Energy()])
+    (Marginals(rao_blackwell=None), Energy())
+    """
+    if record is None:
+        return (Marginals(),)
+    if isinstance(record, str) or not isinstance(record, Iterable):
+        record = [record]
+    found: list[Recorder] = []
+    for item in record:
+        if isinstance(item, str):
+            if item not in _BY_NAME:
+                raise ModelError(
+                    f"Recorder {item!r} is unknown; choose from {', '.join(_BY_NAME)} or give a value "
+                    "such as gs.Draws(['A'])."
+                )
+            item = _BY_NAME[item]()
+        if not isinstance(item, Recorder):
+            raise ModelError(f"{item!r} is not a recorder; use gs.Marginals(), gs.Draws(...) and so on.")
+        if type(item) in [type(other) for other in found]:
+            raise ModelError(f"{type(item).__name__} is asked for twice; combine both in one.")
+        found.append(item)
+    return tuple(found)
+
+
+def lay_out(model: FactorGraph, graph: Graph, kernel: Kernel, record: Any) -> Layout:
+    """Decide which cell means what."""
+    recorders = read_recorders(record)
+    chosen: dict[type, Any] = {type(r): r for r in recorders}
+    sets = [
+        np.array([model.index(site) for site in members], np.int32)
+        for members in (chosen[Joint].sets if Joint in chosen else ())
+    ]
+    for members in sets:
+        if len(set(members.tolist())) != members.size or not members.size:
+            raise ModelError("A set of a Joint recorder must name at least one site, each once.")
+    marginals = chosen.get(Marginals)
+    conditional = marginals is not None and kernel.conditional and marginals.rao_blackwell is not False
+    if marginals is not None and marginals.rao_blackwell and not kernel.conditional:
+        raise IncompatibleError(
+            f"{type(kernel).__name__} computes no conditionals; use Marginals(rao_blackwell=False)."
+        )
+    n_marginal = graph.n_cells if marginals is not None else 0
+    width = np.array([members.size for members in sets], np.int64)
+    member = np.concatenate([np.zeros(0, np.int32), *sets])
+    if PairMoments in chosen:
+        pairs = _pairs(model, chosen[PairMoments].pairs)
+        width = np.concatenate([width, np.full(len(pairs), 2)])
+        member = np.concatenate([member, pairs.ravel()]).astype(np.int32)
+    start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
+    stride, size = _strides(start, member, graph.cards)
+    cell = n_marginal + np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    draws = chosen.get(Draws)
+    return Layout(
+        recorders=recorders,
+        set_start=start,
+        set_member=member,
+        set_stride=stride,
+        set_cell=cell[:-1],
+        n_joint=len(sets),
+        n_marginal=n_marginal,
+        n_cells=int(cell[-1]),
+        conditional=conditional,
+        draw_sites=np.zeros(0, np.int32) if draws is None else _draw_sites(model, draws.sites),
+        energy=Energy in chosen,
+        best=BestState in chosen,
+    )
+
+
+def _pairs(model: FactorGraph, pairs: Any) -> NDArray[np.int32]:
+    if isinstance(pairs, str):
+        if pairs != "edges":
+            raise ModelError(f"PairMoments takes 'edges' or pairs of sites, not {pairs!r}.")
+        groups = [g.scopes for g in model.groups if g.arity == 2]
+        return np.concatenate([np.zeros((0, 2), np.int32), *groups])
+    if isinstance(pairs, np.ndarray) and pairs.dtype.kind in "iu":
+        found = np.asarray(pairs, np.int32)
+        outside = found.size and (found.min() < 0 or found.max() >= model.n_sites)
+    else:
+        found = np.array([[model.index(site) for site in pair] for pair in pairs], np.int32)
+        outside = False
+    if found.ndim != 2 or found.shape[1] != 2 or outside or (found[:, 0] == found[:, 1]).any():
+        raise ModelError("PairMoments needs pairs of two different sites of the model.")
+    return found
+
+
+def _draw_sites(model: FactorGraph, sites: Sequence[Site] | None) -> NDArray[np.int32]:
+    if sites is None:
+        return np.arange(model.n_sites, dtype=np.int32)
+    if isinstance(sites, str):
+        raise ModelError(f"Draws takes a list of sites; write gs.Draws([{sites!r}]).")
+    return np.array([model.index(site) for site in sites], np.int32)
+
+
+def _strides(
+    start: NDArray[np.int64], member: NDArray[np.int32], cards: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Row-major strides of the members of each set, and the number of configurations."""
+    stride = np.ones(member.size, np.int64)
+    size = np.ones(start.size - 1, np.int64)
+    width = np.diff(start)
+    for position in range(int(width.max(initial=0)) - 1, -1, -1):
+        has = np.flatnonzero(width > position)
+        at = start[has] + position
+        stride[at] = size[has]
+        size[has] *= cards[member[at]]
+    if (size > 1 << 16).any():
+        raise ModelError("A recorded set has more than 65536 configurations; record smaller sets.")
+    return stride, size

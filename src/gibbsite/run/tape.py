@@ -1,0 +1,158 @@
+"""What compiled code writes during a run: sums, batch means, and short traces.
+
+One named tuple holds everything that can be recorded; what was not asked for is an empty array, so there is
+one compiled recording function, not one per combination.
+
+A *cell* is one probability: of a state of a site, or of a configuration of a small set of sites. For all
+cells the tape keeps the total and a bounded trace of batch means. When the trace is full, neighbouring
+batches are merged and the batch length doubles, so the memory does not depend on the length of the run and
+no length need be known beforehand. As long as nothing has been merged the trace *is* the trace of draws.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._jit import called, inlined
+from gibbsite.kernel._local import log_potential
+
+# 1/11!, 1/10!, ..., 1/0!
+_FACTORIALS = tuple(1.0 / math.factorial(k) for k in range(11, -1, -1))
+
+# positions in ``counters``
+DRAWS, FILL, BATCHES, LENGTH = range(4)
+
+
+class Tape(NamedTuple):
+    """Everything one chain records.
+
+    Attributes
+    ----------
+    counters : int64 (4,)
+        Draws recorded; draws in the open batch; closed batches; draws per batch.
+    offset : int64 (n + 1,) or empty
+        First cell of each site; empty where a site is one cell (binary kinds).
+    n_marginal : int
+        Number of leading cells that are marginals (0: marginals are not recorded).
+    set_start, set_member, set_stride, set_cell
+        Small sets of sites in compressed rows; configuration c of set s is cell ``set_cell[s] + c``.
+    open_batch, total : float64 (cells,)
+        Sums over the open batch, and over everything before it.
+    trace : float32 (batches, cells)
+        Means of the closed batches.
+    sites, values
+        Sites whose draws are kept, and the draws (draws, sites).
+    energy : float64 (draws,)
+        Log-potential of each draw; empty if not recorded.
+    best, best_x
+        Largest log-potential seen and its state; empty if not recorded.
+    """
+
+    counters: NDArray[np.int64]
+    offset: NDArray[np.int64]
+    n_marginal: int
+    set_start: NDArray[np.int64]
+    set_member: NDArray[np.int32]
+    set_stride: NDArray[np.int64]
+    set_cell: NDArray[np.int64]
+    open_batch: NDArray[np.float64]
+    total: NDArray[np.float64]
+    trace: NDArray[np.float32]
+    sites: NDArray[np.int32]
+    values: NDArray[np.int16]
+    energy: NDArray[np.float64]
+    best: NDArray[np.float64]
+    best_x: NDArray[Any]
+
+
+@called
+def write_indicators(tape: Tape, x: NDArray[Any], cond: NDArray[np.float64]) -> None:
+    """Set ``cond`` to the state itself: the estimate of a site that has not been visited yet."""
+    if tape.offset.size == 0:
+        for i in range(cond.size):
+            cond[i] = np.inf if x[i] else -np.inf
+    else:
+        for c in range(cond.size):
+            cond[c] = 0.0
+        for i in range(x.size):
+            cond[tape.offset[i] + x[i]] = 1.0
+
+
+@inlined
+def probability(odds: float) -> float:
+    """Return 1 / (1 + exp(-odds)) to an absolute 1e-14, without a call, so that loops over it vectorise.
+
+    exp is a Taylor polynomial on a 64th of the argument, squared six times. Beyond 40 the answer differs from
+    0 or 1 by less than rounding.
+    """
+    y = min(max(odds, -40.0), 40.0) * -0.015625
+    e = 1.0 / 479001600.0
+    for inverse in _FACTORIALS:
+        e = e * y + inverse
+    for _ in range(6):
+        e = e * e
+    return 1.0 / (1.0 + e)
+
+
+@called
+def record(tape: Tape, graph: Any, x: NDArray[Any], cond: NDArray[np.float64]) -> None:
+    """Record one draw: the state ``x`` and, where the kernel gives them, the conditionals ``cond``."""
+    counters, batch = tape.counters, tape.open_batch
+    draw = counters[DRAWS]
+    if tape.n_marginal > 0:
+        if cond.size > 0 and tape.offset.size == 0:
+            for c in range(np.uintp(tape.n_marginal)):
+                batch[c] += probability(cond[c])
+        elif cond.size > 0:
+            for c in range(np.uintp(tape.n_marginal)):
+                batch[c] += cond[c]
+        elif tape.offset.size == 0:
+            for c in range(np.uintp(tape.n_marginal)):
+                batch[c] += x[c]
+        else:
+            for i in range(x.size):
+                batch[tape.offset[i] + x[i]] += 1.0
+    for s in range(tape.set_cell.size):
+        cell = tape.set_cell[s]
+        for m in range(tape.set_start[s], tape.set_start[s + 1]):
+            cell += tape.set_stride[m] * x[tape.set_member[m]]
+        batch[cell] += 1.0
+    for k in range(tape.sites.size):
+        tape.values[draw, k] = x[tape.sites[k]]
+    if tape.energy.size > 0 or tape.best.size > 0:
+        now = log_potential(graph, x)
+        if tape.energy.size > 0:
+            tape.energy[draw] = now
+        if tape.best.size > 0 and now > tape.best[0]:
+            tape.best[0] = now
+            for i in range(x.size):
+                tape.best_x[i] = x[i]
+    counters[DRAWS] = draw + 1
+    counters[FILL] += 1
+    if counters[FILL] == counters[LENGTH]:
+        close_batch(tape)
+
+
+@called
+def close_batch(tape: Tape) -> None:
+    """Move the open batch into total and trace; halve the trace when it is full."""
+    counters = tape.counters
+    row = counters[BATCHES]
+    scale = 1.0 / counters[FILL]
+    for c in range(tape.open_batch.size):
+        tape.trace[row, c] = np.float32(tape.open_batch[c] * scale)
+        tape.total[c] += tape.open_batch[c]
+        tape.open_batch[c] = 0.0
+    counters[FILL] = 0
+    counters[BATCHES] = row + 1
+    if row + 1 == tape.trace.shape[0]:
+        half = tape.trace.shape[0] // 2
+        for b in range(half):
+            for c in range(tape.open_batch.size):
+                tape.trace[b, c] = np.float32(0.5) * (tape.trace[2 * b, c] + tape.trace[2 * b + 1, c])
+        counters[BATCHES] = half
+        counters[LENGTH] *= 2

@@ -1,0 +1,218 @@
+"""``gibbsite.sample``: the whole way from a model to a result."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gibbsite.errors import ConvergenceWarning, ModelError
+from gibbsite.graph.lower import compile_graph
+from gibbsite.graph.support import alive_states, has_zeros
+from gibbsite.kernel import Gibbs, Kernel
+from gibbsite.result.convergence import Doubt
+from gibbsite.result.result import JointSets, Result
+from gibbsite.run.budget import read_budget, whole
+from gibbsite.run.checkpoint import read_checkpoint
+from gibbsite.run.engine import Recording, Setup, run_chains
+from gibbsite.run.executor import read_threads
+from gibbsite.run.plan import as_data, make_plan, read_entropy
+from gibbsite.run.progress import choose_progress
+from gibbsite.run.record import lay_out
+from gibbsite.run.start import find_state_with, start_states
+from gibbsite.run.tape import BATCHES, DRAWS, LENGTH
+from gibbsite.scan import Scan, Systematic
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
+
+_DOUBT_SECONDS = 1.0  # how long to look for states a run never reached
+
+
+def sample(
+    model: FactorGraph,
+    kernel: Kernel | None = None,
+    *,
+    scan: Scan | None = None,
+    sweeps: int | None = None,
+    steps: int | None = None,
+    seconds: float | None = None,
+    warmup: int | None = None,
+    thin: int = 1,
+    chains: int = 4,
+    rng: Any = None,
+    start: Any = None,
+    record: Any = None,
+    threads: int | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: float = 60.0,
+    resume: bool = False,
+    progress: Any = None,
+) -> Result:
+    """Sample from a model.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        The model, with evidence folded in.
+    kernel : Kernel, optional
+        How a site moves; ``Gibbs()`` by default.
+    scan : Scan, optional
+        In which order; ``Systematic()`` by default.
+    sweeps, steps, seconds : number, optional
+        Budget of each chain after the warmup, in sweeps (as many steps as there are free sites) or in
+        single steps; ``seconds`` limits the time of all chains together. 1000 sweeps by default.
+    warmup : int, optional
+        Sweeps before recording; a tenth of the budget by default.
+    thin : int
+        Record every ``thin``-th sweep.
+    chains : int
+        Independent chains; at least two are needed to notice disagreement.
+    rng : int, Generator or SeedSequence, optional
+        Seed; the one used is stored in ``result.plan.entropy``.
+    start : optional
+        None: random states, found in the support; "random"; a mapping from names to labels; or state codes
+        of shape (sites,) or (chains, sites).
+    record : optional
+        What to keep: names ("marginals", "draws", "pairs", "energy", "best") or recorders such as
+        ``gs.Draws(["A"])``; marginals by default.
+    threads : int, optional
+        Chains run on as many threads; all usable cores by default. The numbers do not depend on it.
+    checkpoint : path, optional
+        Save the run there every ``checkpoint_every`` seconds and at the end.
+    resume : bool
+        Continue from the checkpoint if it exists; the result equals that of an uninterrupted run.
+    progress : optional
+        None: shown on stderr; False: silent; a function: called with every status.
+
+    Returns
+    -------
+    Result
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the chains have not converged.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((10, 10), coupling=0.2, field=0.1)
+    >>> result = gs.sample(model, gs.Gibbs(), sweeps=1000, rng=1, progress=False)
+    >>> 0.5 < result.marginals["0"][1] < 0.7
+    True
+    """
+    kernel, scan = _check_parts(model, kernel, scan)
+    chains = whole("chains", chains, 1)
+    threads = read_threads(threads, chains)
+    budget = read_budget(model.n_sites, sweeps, steps, seconds, warmup, thin)
+    show = choose_progress(progress)
+    path = read_checkpoint(checkpoint, checkpoint_every, resume)
+    graph = compile_graph(model)
+    kernel.check(graph)
+    layout = lay_out(model, graph, kernel, record)
+    entropy = read_entropy(rng)
+    plan = make_plan(
+        graph,
+        kernel,
+        scan,
+        layout,
+        chains=chains,
+        thin=int(thin),
+        warmup=budget.warmup,
+        entropy=entropy,
+        start=str(as_data(start)),
+    )
+    starts = start_states(model, graph, chains, start, entropy)
+    recording = run_chains(
+        Setup(model, graph, kernel, scan, layout, plan),
+        starts,
+        budget,
+        threads=threads,
+        progress=show,
+        checkpoint=path,
+        checkpoint_every=checkpoint_every,
+        resume=resume,
+    )
+    result = make_result(recording)
+    if not result.diagnostics.converged:
+        reasons = " ".join(result.diagnostics.reasons)
+        warnings.warn(f"The run has not converged: {reasons}", ConvergenceWarning, stacklevel=2)
+    return result
+
+
+def _check_parts(model: Any, kernel: Any, scan: Any) -> tuple[Kernel, Scan]:
+    from gibbsite.model import FactorGraph
+
+    if not isinstance(model, FactorGraph):
+        raise ModelError(
+            f"sample needs a model, got {type(model).__name__}; make one with gs.FactorGraph, gs.ising, "
+            "gs.ising_grid and so on."
+        )
+    kernel = Gibbs() if kernel is None else kernel
+    scan = Systematic() if scan is None else scan
+    if not isinstance(kernel, Kernel):
+        raise ModelError(f"kernel must be a kernel such as gs.Gibbs(), got {kernel!r}.")
+    if not isinstance(scan, Scan):
+        raise ModelError(f"scan must be a scan such as gs.Systematic(), got {scan!r}.")
+    return kernel, scan
+
+
+def make_result(recording: Recording) -> Result:
+    """Turn what a run left behind into a result."""
+    setup, tapes = recording.setup, recording.tapes
+    model, layout = setup.model, setup.layout
+    counters = tapes[0].counters
+    draws = int(counters[DRAWS])
+    totals = np.stack([tape.total + tape.open_batch for tape in tapes])
+    best = max(range(len(tapes)), key=lambda c: tapes[c].best[0]) if layout.best else None
+    return Result(
+        plan=setup.plan,
+        domains=model.domains,
+        evidence=model.evidence,
+        evidence_labels=model.evidence_labels,
+        binary=setup.graph.binary,
+        n_marginal=layout.n_marginal,
+        draws=draws,
+        warmup=recording.warmup,
+        totals=totals,
+        trace=np.stack([tape.trace[: counters[BATCHES]] for tape in tapes]),
+        length=int(counters[LENGTH]),
+        sets=JointSets(layout.set_start, layout.set_member, layout.set_cell, layout.n_joint),
+        draw_sites=layout.draw_sites,
+        values=np.stack([tape.values[:draws] for tape in tapes]),
+        energy=np.stack([tape.energy[:draws] + setup.graph.log_offset for tape in tapes]),
+        best=None if best is None else float(tapes[best].best[0]) + setup.graph.log_offset,
+        best_x=np.zeros(0, np.int8) if best is None else tapes[best].best_x,
+        doubts=_doubt_states(setup, totals) if layout.n_marginal else (),
+        interrupted=recording.interrupted,
+        seconds=recording.seconds,
+    )
+
+
+def _doubt_states(setup: Setup, totals: Any) -> tuple[Doubt, ...]:
+    """Name the states the factors seem to allow but no chain could ever enter.
+
+    Zeros can cut the support into regions that single-site moves do not connect; then some states stay at
+    probability exactly zero. Those that can be proved impossible are no reason for doubt.
+    """
+    graph, model = setup.graph, setup.model
+    if graph.binary or not has_zeros(graph):
+        return ()
+    never = totals[:, : graph.n_cells].max(axis=0) <= 0.0
+    suspects = np.flatnonzero(never & alive_states(graph, model))
+    sites = np.searchsorted(graph.offset, suspects, side="right") - 1
+    doubts = []
+    rng = np.random.default_rng(setup.plan.entropy)
+    deadline = time.monotonic() + _DOUBT_SECONDS
+    for site, cell in zip(sites.tolist(), suspects.tolist(), strict=True):
+        code = cell - int(graph.offset[site])
+        found, impossible = None, False
+        if time.monotonic() < deadline:
+            found, impossible = find_state_with(model, graph, site, code, rng)
+        if not impossible:
+            doubts.append(Doubt(model.domains.names[site], model.labels(site)[code], found is not None))
+    return tuple(doubts)

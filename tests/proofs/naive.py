@@ -1,0 +1,241 @@
+"""Naive Python twins of the compiled loops: slow, plain, and written without looking at speed.
+
+They follow the same arithmetic in the same order, so their results must be equal bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+MASK = (1 << 64) - 1
+
+
+class Xoshiro:
+    """xoshiro256++ with Python integers."""
+
+    def __init__(self, words: Any) -> None:
+        self.s = [int(word) for word in words]
+
+    def bits(self) -> int:
+        a, b, c, d = self.s
+        out = (rotate((a + d) & MASK, 23) + a) & MASK
+        t = (b << 17) & MASK
+        c, d = c ^ a, d ^ b
+        b, a = b ^ c, a ^ d
+        self.s = [a, b, c ^ t, rotate(d, 45)]
+        return out
+
+    def uniform(self) -> float:
+        return (self.bits() >> 11) / 2**53
+
+    def below(self, n: int) -> int:
+        # reject so that every value has the same number of 32-bit words
+        while True:
+            product = (self.bits() >> 32) * n
+            if product % 2**32 >= 2**32 % n:
+                return product >> 32
+
+
+def rotate(word: int, by: int) -> int:
+    return ((word << by) | (word >> (64 - by))) & MASK
+
+
+def log_odds(graph: Any, x: list[int], i: int) -> float:
+    g = graph.arrays
+    if graph.kind == "ising":
+        total = float(g.field[i])
+        for k in range(int(g.start[i]), int(g.start[i + 1])):
+            total += float(g.coupling[k]) * x[int(g.neighbour[k])]
+        return total
+    sizes = (g.size_0, g.size_1, g.size_2)
+    wraps = (g.wrap_0, g.wrap_1, g.wrap_2)
+    couplings = (g.coupling_0, g.coupling_1, g.coupling_2)
+    strides = (sizes[1] * sizes[2], sizes[2], 1)
+    place = np.unravel_index(i, sizes)
+    total = float(g.field[i if g.field.size > 1 else 0])
+    for axis in (2, 0, 1):
+        at, size, stride, weight = int(place[axis]), sizes[axis], strides[axis], couplings[axis]
+        part = 0.0
+        before = i - stride if at > 0 else i + (size - 1) * stride
+        after = i + stride if at < size - 1 else i - (size - 1) * stride
+        if at > 0 or wraps[axis]:
+            part += float(weight[before if weight.size > 1 else 0]) * (2 * x[before] - 1)
+        if at < size - 1 or wraps[axis]:
+            part += float(weight[i if weight.size > 1 else 0]) * (2 * x[after] - 1)
+        if axis != 0 or size > 1:
+            total += part
+    return 2.0 * total
+
+
+def weights(graph: Any, x: list[int], i: int) -> list[float]:
+    g = graph.arrays
+    states = range(int(g.card[i]))
+    rows = []
+    for k in range(int(g.start[i]), int(g.start[i + 1])):
+        if graph.kind == "pairwise":
+            first = int(g.table[k]) + x[int(g.neighbour[k])] * len(states)
+            rows.append([first + a for a in states])
+        else:
+            f = int(g.factor[k])
+            members = range(int(g.member_start[f]), int(g.member_start[f + 1]))
+            rows.append(
+                [
+                    int(g.table[f])
+                    + sum(
+                        int(g.stride[m]) * (a if int(g.member[m]) == i else x[int(g.member[m])])
+                        for m in members
+                    )
+                    for a in states
+                ]
+            )
+    cell = int(g.offset[i])
+    w = [float(g.unary[cell + a]) for a in states]
+    for row in rows:
+        w = [w[a] * float(g.value[row[a]]) for a in states]
+    if sum_in_order(w) < 1e-150:
+        logs = [float(g.log_unary[cell + a]) for a in states]
+        for row in rows:
+            logs = [logs[a] + float(g.log_value[row[a]]) for a in states]
+        top = max(logs)
+        w = [math.exp(value - top) for value in logs]
+    return w
+
+
+def sum_in_order(values: list[float]) -> float:
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+def pick(w: list[float], level: float) -> int:
+    passed, chosen = 0.0, 0
+    for a, weight in enumerate(w):
+        if weight > 0.0:
+            chosen, passed = a, passed + weight
+            if level < passed:
+                break
+    return chosen
+
+
+def step(graph: Any, rule: str, x: list[int], i: int, rng: Xoshiro) -> list[float]:
+    """Move site i; return what is recorded: the log-odds or the probabilities."""
+    if graph.binary:
+        u = rng.uniform()
+        odds = log_odds(graph, x, i)
+        if rule == "heat-bath":
+            x[i] = int(odds > (math.log(u / (1.0 - u)) if u > 0 else -math.inf))
+        else:
+            gain = odds if x[i] == 0 else -odds
+            if gain >= 0 or u < math.exp(gain):
+                x[i] = 1 - x[i]
+        return [odds]
+    w = weights(graph, x, i)
+    u = rng.uniform()
+    total = sum_in_order(w)
+    probabilities = [weight * (1.0 / total) for weight in w]
+    if rule == "heat-bath":
+        x[i] = pick(w, u * total)
+    elif rule == "metropolised":
+        now = x[i]
+        rest = sum_in_order([weight for a, weight in enumerate(w) if a != now])
+        row = [0.0 if a == now or w[a] <= 0 else w[a] / max(rest, total - w[a]) for a in range(len(w))]
+        stay = total
+        for a in range(len(w)):
+            if a != now:
+                stay -= row[a] * total
+        row[now] = max(stay / total, 0.0)
+        x[i] = pick(row, u)
+    else:
+        x[i] = pick(suwa_todo(w, x[i]), u)
+    return probabilities
+
+
+def suwa_todo(w: list[float], now: int) -> list[float]:
+    """Turn the circle of weights by the largest; see where the interval of ``now`` comes to lie."""
+    first = w.index(max(w))
+    order = [(first + k) % len(w) for k in range(len(w))]
+    edges = [0.0]
+    for a in order:
+        edges.append(edges[-1] + w[a])
+    total = edges[-1]
+    low = edges[order.index(now)] + w[first]
+    high = low + w[now]
+    row = [0.0] * len(w)
+    length, landed = 0.0, first
+    for k, a in enumerate(order):
+        begin, end = edges[k], edges[k + 1]
+        if w[a] > 0 and (begin <= low < end or begin <= low - total < end):
+            landed = a
+        straight = min(high, end) - max(low, begin)
+        around = min(high - total, end) - max(low - total, begin)
+        row[a] = max(0.0, straight) + max(0.0, around)
+        length += row[a]
+    return [value / length for value in row] if length > 0 else [float(a == landed) for a in range(len(w))]
+
+
+def visits(scan: Any, graph: Any, rng: Xoshiro) -> Callable[[], int]:
+    """Return a function that gives one site after another."""
+    name, n = type(scan).__name__, graph.n_sites
+    schedule = scan.schedule(graph)
+    order: list[int] = list(range(n))
+    queue: list[int] = []
+
+    def following() -> int:
+        if not queue:
+            if name == "Shuffled":
+                for k in range(n - 1, 0, -1):
+                    j = rng.below(k + 1)
+                    order[k], order[j] = order[j], order[k]
+                queue.extend(order)
+            elif name == "RandomScan":
+                for _ in range(n):
+                    site = rng.below(n)
+                    if schedule.stay.size and rng.uniform() >= float(schedule.stay[site]):
+                        site = int(schedule.other[site])
+                    queue.append(site)
+            elif hasattr(schedule, "order"):
+                queue.extend(int(site) for site in schedule.order)
+            else:
+                queue.extend(range(n))
+        return queue.pop(0)
+
+    return following
+
+
+def sigmoid(odds: float) -> float:
+    """1 / (1 + exp(-odds)) by the polynomial of the tape."""
+    y = min(max(odds, -40.0), 40.0) * -0.015625
+    e = 1.0 / 479001600.0
+    for k in range(11, -1, -1):
+        e = e * y + 1.0 / math.factorial(k)
+    for _ in range(6):
+        e = e * e
+    return 1.0 / (1.0 + e)
+
+
+def run(graph: Any, rule: str, scan: Any, x0: Any, words: Any, sweeps: int) -> Any:
+    """Run ``sweeps`` sweeps from ``x0``; return the state, the generator words and the marginal sums."""
+    x = [int(code) for code in x0]
+    rng = Xoshiro(words)
+    site_of = visits(scan, graph, rng)
+    offset = list(range(graph.n_sites + 1)) if graph.binary else graph.offset.tolist()
+    if graph.binary:
+        recorded = [math.inf if code else -math.inf for code in x]
+    else:
+        recorded = [0.0] * graph.n_cells
+        for i, code in enumerate(x):
+            recorded[offset[i] + code] = 1.0
+    sums = [0.0] * graph.n_cells
+    for _ in range(sweeps):
+        for _ in range(graph.n_sites):
+            i = site_of()
+            cells = step(graph, rule, x, i, rng)
+            recorded[offset[i] : offset[i] + len(cells)] = cells
+        for c, value in enumerate(recorded):
+            sums[c] += sigmoid(value) if graph.binary else value
+    return x, rng.s, sums

@@ -1,0 +1,35 @@
+"""Every kernel x scan x graph kind: listed once, proved by the same four checks."""
+
+from __future__ import annotations
+
+import pytest
+
+import gibbsite as gs
+from gibbsite.graph.lower import KINDS
+from gibbsite.testing import KERNELS, check_kernel, scans, tiny_models
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_every_scan_and_model(kernel: gs.Kernel, kind: str) -> None:
+    report = check_kernel(kernel, kinds=[kind])
+    assert len(report.checks) > 20
+    assert report.passed, str(report)
+
+
+def test_the_tiny_models_need_every_kind() -> None:
+    assert {gs.compile_graph(model).kind for model in tiny_models().values()} == set(KINDS)
+
+
+def test_every_public_scan_is_listed() -> None:
+    import gibbsite.scan as package
+
+    public = {getattr(package, name) for name in package.__all__} - {gs.Scan}
+    assert {type(scan) for scan in scans(3)} == public
+
+
+def test_every_public_kernel_is_listed() -> None:
+    import gibbsite.kernel as package
+
+    public = {getattr(package, name) for name in package.__all__} - {gs.Kernel}
+    assert {type(kernel) for kernel in KERNELS} == public

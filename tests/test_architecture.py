@@ -1,0 +1,102 @@
+"""The design, enforced: data flows one way, imports are lazy, files stay small."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gibbsite
+
+SOURCE = Path(gibbsite.__file__).parent
+# a room may use itself and the rooms before it
+ORDER = [
+    {"errors"},
+    {"_jit"},
+    {"_random"},
+    {"model"},
+    {"formats"},
+    {"graph"},
+    {"kernel", "scan"},
+    {"run"},
+    {"result"},
+    {"exact"},
+    {"report"},
+    {"sampling"},
+    {"testing"},
+]
+
+
+def room(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+            if node.module == "gibbsite":
+                names = [f"gibbsite.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("gibbsite.")}
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_go_one_way(path: Path) -> None:
+    if path.name == "__init__.py" and path.parent == SOURCE:
+        return
+    rank = {name: number for number, names in enumerate(ORDER) for name in names}
+    mine = room(path)
+    assert mine in rank, f"{mine} has no place in the order"
+    for other in imported_rooms(path):
+        allowed = rank[other] < rank[mine] or other == mine
+        assert allowed, f"{mine} must not import {other}"
+
+
+def test_only_one_file_knows_numba() -> None:
+    guilty = [
+        str(path.relative_to(SOURCE))
+        for path in SOURCE.rglob("*.py")
+        if path.name != "_jit.py" and "import numba" in path.read_text(encoding="utf-8")
+    ]
+    assert guilty == []
+
+
+def fresh(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_import_is_light() -> None:
+    heavy = ["numba", "scipy", "xarray", "matplotlib", "pandas", "rich", "click", "networkx"]
+    assert fresh(f"import gibbsite, sys; print([m for m in {heavy} if m in sys.modules])") == "[]"
+    code = (
+        f"import gibbsite as gs, sys; gs.ising_grid((3, 3)); print([m for m in {heavy} if m in sys.modules])"
+    )
+    assert fresh(code) == "[]"
+
+
+def test_every_public_name_exists_and_is_documented() -> None:
+    for name in gibbsite.__all__:
+        assert getattr(gibbsite, name).__doc__, name
+    assert sorted(gibbsite.__all__) == sorted(name for names in gibbsite._HOMES.values() for name in names)
+    with pytest.raises(AttributeError):
+        _ = gibbsite.nonsense
+
+
+def test_each_kernel_has_one_signature_per_combination() -> None:
+    from gibbsite.run.chain import advance
+
+    for model in (gibbsite.ising_grid((3, 3)), gibbsite.ising_grid((4, 5), coupling=0.7, field=1.0)):
+        for seed in range(2):
+            gibbsite.sample(model, sweeps=5, rng=seed, progress=False)
+    lattice = [s for s in advance.signatures if "LatticeGraph" in str(s) and "Raster" in str(s)]
+    gibbs = [s for s in lattice if "GibbsParameters" in str(s)]
+    assert len(gibbs) == 1
