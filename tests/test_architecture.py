@@ -25,8 +25,11 @@ ORDER = [
     {"result"},
     {"exact"},
     {"report"},
+    {"scrutiny"},
     {"sampling"},
+    {"inference"},
     {"testing"},
+    {"cli"},
 ]
 
 

@@ -29,7 +29,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
@@ -61,6 +61,7 @@ def _postponed_blas_check() -> Iterator[None]:
 
 import numba  # noqa: E402
 import numba.extending  # noqa: E402
+import numpy as np  # noqa: E402
 
 _config: Any = numba.config
 
@@ -167,7 +168,8 @@ class Entry(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if DISABLED:
-            return self.plain(*args, **kwargs)
+            with np.errstate(over="ignore"):  # 64-bit words wrap around by design
+                return self.plain(*args, **kwargs)
         if not all(_is_ours(arg) for arg in args):
             with _DECORATING:
                 if self._fresh is None:
@@ -183,7 +185,8 @@ class Entry(Generic[P, R]):
             directory = cache_directory()
             if directory is not None:
                 shutil.rmtree(directory, ignore_errors=True)
-                directory.mkdir(parents=True, exist_ok=True)
+                with suppress(OSError):
+                    directory.mkdir(parents=True, exist_ok=True)
             self._kept = _decorate(self.plain, self.options, cache=False)
             return self._kept(*args, **kwargs)
 

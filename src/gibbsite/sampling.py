@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._jit import on_compile
 from gibbsite.errors import ConvergenceWarning, ModelError
 from gibbsite.graph.lower import compile_graph
-from gibbsite.graph.support import alive_states, has_zeros
 from gibbsite.kernel import Gibbs, Kernel
-from gibbsite.result.convergence import Doubt
 from gibbsite.result.result import JointSets, Result
-from gibbsite.run.budget import read_budget, whole
+from gibbsite.run.budget import is_real, read_budget, whole
 from gibbsite.run.checkpoint import read_checkpoint
 from gibbsite.run.engine import Recording, Setup, run_chains
 from gibbsite.run.executor import read_threads
 from gibbsite.run.plan import as_data, make_plan, read_entropy
 from gibbsite.run.progress import choose_progress
 from gibbsite.run.record import lay_out
-from gibbsite.run.start import find_state_with, start_states
+from gibbsite.run.start import start_states
 from gibbsite.run.tape import BATCHES, DRAWS, LENGTH
 from gibbsite.scan import Scan, Systematic
+from gibbsite.scrutiny import find_doubts
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
-
-_DOUBT_SECONDS = 1.0  # how long to look for states a run never reached
 
 
 def sample(
@@ -40,6 +37,7 @@ def sample(
     sweeps: int | None = None,
     steps: int | None = None,
     seconds: float | None = None,
+    error: float | None = None,
     warmup: int | None = None,
     thin: int = 1,
     chains: int = 4,
@@ -65,6 +63,9 @@ def sample(
     sweeps, steps, seconds : number, optional
         Budget of each chain after the warmup, in sweeps (as many steps as there are free sites) or in
         single steps; ``seconds`` limits the time of all chains together. 1000 sweeps by default.
+    error : float, optional
+        Stop as soon as the run has converged and no marginal has a larger standard error; asked at 256,
+        512, 1024, ... draws.
     warmup : int, optional
         Sweeps before recording; a tenth of the budget by default.
     thin : int
@@ -108,38 +109,44 @@ def sample(
     kernel, scan = _check_parts(model, kernel, scan)
     chains = whole("chains", chains, 1)
     threads = read_threads(threads, chains)
+    if error is not None and not (is_real(error) and 0 < error < 1):
+        raise ModelError(f"error must be a number between 0 and 1, got {error!r}.")
     budget = read_budget(model.n_sites, sweeps, steps, seconds, warmup, thin)
     show = choose_progress(progress)
     path = read_checkpoint(checkpoint, checkpoint_every, resume)
-    graph = compile_graph(model)
-    kernel.check(graph)
-    layout = lay_out(model, graph, kernel, record)
-    entropy = read_entropy(rng)
-    plan = make_plan(
-        graph,
-        kernel,
-        scan,
-        layout,
-        chains=chains,
-        thin=int(thin),
-        warmup=budget.warmup,
-        entropy=entropy,
-        start=str(as_data(start)),
-    )
-    starts = start_states(model, graph, chains, start, entropy)
-    recording = run_chains(
-        Setup(model, graph, kernel, scan, layout, plan),
-        starts,
-        budget,
-        threads=threads,
-        progress=show,
-        checkpoint=path,
-        checkpoint_every=checkpoint_every,
-        resume=resume,
-    )
-    result = make_result(recording)
-    if not result.diagnostics.converged:
-        reasons = " ".join(result.diagnostics.reasons)
+    with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
+        graph = compile_graph(model)
+        kernel.check(graph)
+        kernel.parameters(graph)  # refuses what makes no sense before any work
+        layout = lay_out(model, graph, kernel, record)
+        entropy = read_entropy(rng)
+        plan = make_plan(
+            graph,
+            kernel,
+            scan,
+            layout,
+            chains=chains,
+            thin=int(thin),
+            warmup=budget.warmup,
+            entropy=entropy,
+            start=str(as_data(start)),
+        )
+        starts = start_states(model, graph, chains, start, entropy)
+        recording = run_chains(
+            Setup(model, graph, kernel, scan, layout, plan),
+            starts,
+            budget,
+            threads=threads,
+            progress=show,
+            checkpoint=path,
+            checkpoint_every=checkpoint_every,
+            resume=resume,
+            enough=None if error is None else lambda now: _is_enough(make_result(now), error),
+        )
+        result = make_result(recording)
+        verdict = result.diagnostics
+    if not verdict.converged:
+        reasons = " ".join(verdict.reasons)
         warnings.warn(f"The run has not converged: {reasons}", ConvergenceWarning, stacklevel=2)
     return result
 
@@ -159,6 +166,11 @@ def _check_parts(model: Any, kernel: Any, scan: Any) -> tuple[Kernel, Scan]:
     if not isinstance(scan, Scan):
         raise ModelError(f"scan must be a scan such as gs.Systematic(), got {scan!r}.")
     return kernel, scan
+
+
+def _is_enough(result: Result, error: float) -> bool:
+    verdict = result.diagnostics
+    return verdict.converged and verdict.mcse_max <= error
 
 
 def make_result(recording: Recording) -> Result:
@@ -187,32 +199,7 @@ def make_result(recording: Recording) -> Result:
         energy=np.stack([tape.energy[:draws] + setup.graph.log_offset for tape in tapes]),
         best=None if best is None else float(tapes[best].best[0]) + setup.graph.log_offset,
         best_x=np.zeros(0, np.int8) if best is None else tapes[best].best_x,
-        doubts=_doubt_states(setup, totals) if layout.n_marginal else (),
+        doubts=find_doubts(recording, totals),
         interrupted=recording.interrupted,
         seconds=recording.seconds,
     )
-
-
-def _doubt_states(setup: Setup, totals: Any) -> tuple[Doubt, ...]:
-    """Name the states the factors seem to allow but no chain could ever enter.
-
-    Zeros can cut the support into regions that single-site moves do not connect; then some states stay at
-    probability exactly zero. Those that can be proved impossible are no reason for doubt.
-    """
-    graph, model = setup.graph, setup.model
-    if graph.binary or not has_zeros(graph):
-        return ()
-    never = totals[:, : graph.n_cells].max(axis=0) <= 0.0
-    suspects = np.flatnonzero(never & alive_states(graph, model))
-    sites = np.searchsorted(graph.offset, suspects, side="right") - 1
-    doubts = []
-    rng = np.random.default_rng(setup.plan.entropy)
-    deadline = time.monotonic() + _DOUBT_SECONDS
-    for site, cell in zip(sites.tolist(), suspects.tolist(), strict=True):
-        code = cell - int(graph.offset[site])
-        found, impossible = None, False
-        if time.monotonic() < deadline:
-            found, impossible = find_state_with(model, graph, site, code, rng)
-        if not impossible:
-            doubts.append(Doubt(model.domains.names[site], model.labels(site)[code], found is not None))
-    return tuple(doubts)

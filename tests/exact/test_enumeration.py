@@ -33,7 +33,10 @@ def test_every_state_is_weighed_as_the_model_says(name: str) -> None:
     assert exact.probabilities == pytest.approx(weights / weights.sum(), rel=1e-12, abs=1e-300)
     assert exact.log_z == pytest.approx(math.log(weights.sum()), rel=1e-12)
     assert exact.number(exact.states).tolist() == list(range(len(logs)))
-    best = {site: model.labels(site)[c] for site, c in zip(model.sites, exact.states[np.argmax(logs)])}
+    best = {
+        site: model.labels(site)[c]
+        for site, c in zip(model.sites, exact.states[np.argmax(logs)], strict=True)
+    }
     assert exact.best_state == best
 
 

@@ -30,14 +30,17 @@ _FEW_BATCHES, _MOST_BATCHES = 10, 512
 
 @dataclass(frozen=True)
 class Doubt:
-    """A state that the factors allow but that no chain could ever enter.
+    """A state that the factors allow but that no chain may have been able to enter.
 
-    ``proved`` tells whether a full state of positive probability that contains it is known.
+    ``proved`` tells whether a full state of positive probability that contains it is known. ``why`` is
+    "state" (it was never possible), "region" (it belongs to states that are not seen to be connected with the
+    chains), or "scan" (its site is never visited).
     """
 
     site: str
     state: Any
     proved: bool
+    why: str = "state"
 
 
 @dataclass(frozen=True)
@@ -197,6 +200,25 @@ def _halves(trace: NDArray[np.float32], length: int) -> tuple[NDArray[np.float64
     return rhat, np.abs(parts - parts.mean(axis=0)).max(axis=0)
 
 
+def _doubtful(doubts: tuple[Doubt, ...]) -> list[str]:
+    """Put doubts into words, one sentence for each kind."""
+    words = {
+        "state": "{n} states were never possible for any chain, the first {site} = {state} ({known}): "
+        "single-site moves may not reach all of the support.",
+        "region": "single-site moves are not seen to connect the chains with all of the support, for example "
+        "with states where {site} = {state}: zeros may cut it into regions.",
+        "scan": "the scan never visits {n} sites, the first {site}: they keep their start.",
+    }
+    said = []
+    for why, sentence in words.items():
+        mine = [doubt for doubt in doubts if doubt.why == why]
+        if mine:
+            known = "a state of positive probability contains it" if mine[0].proved else "not ruled out"
+            first = {"site": mine[0].site, "state": mine[0].state, "known": known}
+            said.append(sentence.format(n=len(mine), **first))
+    return said
+
+
 def judge(
     cells: CellNumbers,
     chains: int,
@@ -229,17 +251,12 @@ def judge(
         reasons.append(
             f"chains disagree: R-hat is {rhat_max:.3f} at {rhat_at}, more than {RHAT_LIMIT}; run longer."
         )
-    if ess_min < ESS_LIMIT:
+    if ess_min < ESS_LIMIT and cells.mean.size:  # without free sites there is nothing to estimate
         place = f" at {ess_at}" if ess_at else ""
         reasons.append(
             f"too few effective draws: {ess_min:.0f}{place}, fewer than {ESS_LIMIT:.0f}; run longer."
         )
-    if doubts:
-        known = "a state of positive probability contains it" if doubts[0].proved else "not ruled out"
-        reasons.append(
-            f"{len(doubts)} states were never possible for any chain, the first {doubts[0].site} = "
-            f"{doubts[0].state} ({known}): single-site moves may not reach all of the support."
-        )
+    reasons += _doubtful(doubts)
     doubted: dict[str, int] = {}
     for doubt in doubts:
         doubted[doubt.site] = doubted.get(doubt.site, 0) + 1

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gibbsite._jit import compiled
 from gibbsite._random import load, store, uniform
+from gibbsite.graph._propagate import Whole
 from gibbsite.graph.kinds import TableGraph
 from gibbsite.graph.lower import Graph, compile_graph
 
@@ -55,7 +56,7 @@ def find_network(model: FactorGraph, graph: Graph) -> tuple[TableGraph, Network]
 
 
 @compiled
-def _sort_sites(g: TableGraph, table: NDArray[np.int32], order: NDArray[np.int32]) -> int:
+def _sort_sites(g: TableGraph, table: NDArray[np.int32], order: NDArray[np.int32]) -> Whole:
     """Fill ``order`` with sites whose parents come before them; return how many there are."""
     missing = np.zeros(table.size, np.int64)
     filled = 0
@@ -68,12 +69,12 @@ def _sort_sites(g: TableGraph, table: NDArray[np.int32], order: NDArray[np.int32
             filled += 1
     at = 0
     while at < filled:
-        i = np.int64(order[at])
+        parent = np.int64(order[at])
         at += 1
-        for k in range(np.int64(g.start[i]), np.int64(g.start[i + 1])):
+        for k in range(np.int64(g.start[parent]), np.int64(g.start[parent + 1])):
             f = np.int64(g.factor[k])
             child = np.int64(g.member[np.int64(g.member_start[f + 1]) - 1])
-            if child != i and table[child] == f:
+            if child != parent and table[child] == f:
                 missing[child] -= 1
                 if missing[child] == 0:
                     order[filled] = child
@@ -116,7 +117,7 @@ def draw_forward(
         chosen = np.int64(-1)
         for a in range(card):
             if w[a] > 0.0 and (chosen < 0 or u >= 0.0):
-                chosen = a
+                chosen = np.int64(a)
             u -= w[a]
         x[i] = chosen
     store(words, rng)

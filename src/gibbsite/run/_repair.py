@@ -1,9 +1,9 @@
 """Repair by local search: walk from a state outside the support into it.
 
-A random violated factor is picked and one of its members moved, in one of two ways, as some models yield only
-to one of them. Greedy: the move that leaves the fewest violated factors (min-conflicts: Minton et al. 1992),
-rarely a random one. Otherwise: the move that breaks the fewest factors and mends this one, and unless it is
-free often a random one that mends it (WalkSAT: Selman, Kautz and Cohen 1994).
+A random violated factor is picked and one of its members moved, in one of two ways, as some models yield
+only to one of them. Greedy: the move that leaves the fewest violated factors (min-conflicts: Minton et al.
+1992), rarely a random one. Otherwise: the move that breaks the fewest factors and mends this one, and unless
+it is free often a random one that mends it (WalkSAT: Selman, Kautz and Cohen 1994).
 
 Nothing is recomputed: every factor knows its current entry, and the violated ones form a list with known
 positions.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gibbsite._jit import called, compiled_loop
 from gibbsite._random import Words, below, load, store, uniform
-from gibbsite.graph.support import Board, Constraints
+from gibbsite.graph._propagate import Board, Constraints, Whole
 
 State = NDArray[Any]
 
@@ -32,7 +32,7 @@ class _Walk(NamedTuple):
     entry: NDArray[np.int64]
     violated: NDArray[np.int64]
     place: NDArray[np.int64]
-    count: NDArray[np.int64]
+    length: NDArray[np.int64]
 
 
 def repair(
@@ -73,24 +73,24 @@ def repair(
 
 
 @called
-def _mark(c: Constraints, w: _Walk, f: int) -> None:
+def _mark(c: Constraints, w: _Walk, f: Whole) -> None:
     """Put factor f on the list of violated ones or take it off, according to its entry."""
     bad = not c.allowed[w.entry[f]]
     place = w.place[f]
     if bad and place < 0:
-        w.place[f] = w.count[0]
-        w.violated[w.count[0]] = f
-        w.count[0] += 1
+        w.place[f] = w.length[0]
+        w.violated[w.length[0]] = f
+        w.length[0] += 1
     elif not bad and place >= 0:
-        w.count[0] -= 1
-        moved = w.violated[w.count[0]]
+        w.length[0] -= 1
+        moved = w.violated[w.length[0]]
         w.violated[place] = moved
         w.place[moved] = place
         w.place[f] = -1
 
 
 @called
-def _cost(c: Constraints, w: _Walk, i: int, change: int, greedy: bool) -> int:
+def _cost(c: Constraints, w: _Walk, i: Whole, change: Whole, greedy: bool) -> Whole:
     """How many factors break if the code of site i changes by that much; if greedy, minus those it mends."""
     total = np.int64(0)
     for k in range(c.start[i], c.start[i + 1]):
@@ -105,16 +105,17 @@ def _cost(c: Constraints, w: _Walk, i: int, change: int, greedy: bool) -> int:
 
 @called
 def _choose_move(
-    c: Constraints, b: Board, w: _Walk, x: State, f: int, greedy: bool, rng: Words
-) -> tuple[Words, int, int, int]:
+    c: Constraints, b: Board, w: _Walk, x: State, f: Whole, greedy: bool, rng: Words
+) -> tuple[Words, Whole, Whole, Whole]:
     """Choose a member of f and a living state for it (-1: there is none); also return the work that took."""
-    best, ties, ways, work = np.int64(2**62), 0, 0, np.int64(1)
+    best: Whole = np.int64(2**62)
+    ties, ways, work = 0, 0, np.int64(1)
     site, state, any_site, any_state = np.int64(-1), np.int64(0), np.int64(-1), np.int64(0)
     for m in range(c.member_start[f], c.member_start[f + 1]):
         i = c.member[m]
-        if b.count[i] < 2:
+        if b.living[i] < 2:
             continue
-        work += (c.start[i + 1] - c.start[i]) * (b.count[i] - 1)
+        work += (c.start[i + 1] - c.start[i]) * (b.living[i] - 1)
         for a in range(c.card[i]):
             change = np.int64(a) - x[i]
             if change == 0 or not b.alive[c.offset[i] + a]:
@@ -149,10 +150,10 @@ def _repair(
     w: _Walk,
     x: State,
     words: NDArray[np.uint64],
-    patience: int,
+    patience: Whole,
     greedy: bool,
     culprits: NDArray[np.int64],
-) -> int:
+) -> Whole:
     for f in range(c.table.size):
         entry = c.table[f]
         for m in range(c.member_start[f], c.member_start[f + 1]):
@@ -162,14 +163,15 @@ def _repair(
     rng = load(words)
     fewest, left = np.int64(c.table.size + 1), patience
     while True:
-        if w.count[0] < fewest:
-            fewest, left = w.count[0], patience
+        if w.length[0] < fewest:
+            fewest, left = w.length[0], patience
             for q in range(culprits.size):
                 culprits[q] = w.violated[q] if q < fewest else -1
         if fewest == 0 or left <= 0:
             break
-        rng, pick = below(rng, w.count[0])
-        rng, i, a, work = _choose_move(c, b, w, x, w.violated[pick], greedy, rng)
+        rng, pick = below(rng, w.length[0])
+        f = w.violated[np.int64(pick)]
+        rng, i, a, work = _choose_move(c, b, w, x, f, greedy, rng)
         left -= work
         if i >= 0:
             change = a - x[i]

@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 
 from gibbsite._jit import called, compiled_loop
 from gibbsite._random import Words, below, load, store, uniform
-from gibbsite.graph.support import TRAIL, WORK, Board, Constraints, give, kill, propagate, revive
+from gibbsite.graph._propagate import (
+    TRAIL,
+    WORK,
+    Board,
+    Constraints,
+    Whole,
+    give,
+    kill,
+    propagate,
+    revive,
+)
 
 FOUND, IMPOSSIBLE, UNDECIDED = 1, 0, -1
 
@@ -64,9 +74,10 @@ def search(
         FOUND, UNDECIDED, or IMPOSSIBLE, which is a proof.
     """
     degree = np.diff(constraints.start)
-    sites = np.flatnonzero((board.count > 1) & (degree > 0))
-    levels = [np.zeros(sites.size + 1, np.int64) for _ in range(4)]
-    tree = _Tree(*levels, sites, np.maximum(degree, 1).astype(np.float64))
+    sites = np.flatnonzero((board.living > 1) & (degree > 0))
+    site, state, trail, undecided = np.zeros((4, sites.size + 1), np.int64)
+    weight = np.maximum(degree, 1).astype(np.float64)
+    tree = _Tree(site, state, trail, undecided, sites, weight)
     answer = int(_search(constraints, board, tree, x, words, budget))
     if answer == FOUND:
         decided = np.flatnonzero(degree > 0)
@@ -87,15 +98,15 @@ def _blame(c: Constraints, b: Board, weight: NDArray[np.float64]) -> None:
 
 
 @called
-def _choose_site(b: Board, t: _Tree, size: int, rng: Words) -> tuple[Words, int, int]:
+def _choose_site(b: Board, t: _Tree, size: Whole, rng: Words) -> tuple[Words, Whole, Whole]:
     """Return an undecided site (-1: none), and the length of the list without decided ones at its end."""
     found, best = np.int64(-1), np.inf
     length = b.counters[TRAIL]
     for back in range(min(length, _WINDOW)):
         i = b.owner[b.trail[length - 1 - back]]
-        if b.count[i] > 1:
+        if b.living[i] > 1:
             rng, u = uniform(rng)
-            score = b.count[i] / t.weight[i] * (1.0 + 1e-3 * u)
+            score = b.living[i] / t.weight[i] * (1.0 + 1e-3 * u)
             if score < best:
                 best, found = score, i
     while found < 0 and size > 0:
@@ -103,24 +114,26 @@ def _choose_site(b: Board, t: _Tree, size: int, rng: Words) -> tuple[Words, int,
         rng, first = below(rng, size - width + 1)
         for p in range(first + width - 1, first - 1, -1):
             i = t.sites[p]
-            if b.count[i] == 1:
+            if b.living[i] == 1:
                 size -= 1
                 t.sites[p], t.sites[size] = t.sites[size], i
                 continue
             rng, u = uniform(rng)
-            score = b.count[i] / t.weight[i] * (1.0 + 1e-3 * u)
+            score = b.living[i] / t.weight[i] * (1.0 + 1e-3 * u)
             if score < best:
                 best, found = score, i
     return rng, found, size
 
 
 @called
-def _choose_state(c: Constraints, b: Board, i: int, hint: int, wander: bool, rng: Words) -> tuple[Words, int]:
+def _choose_state(
+    c: Constraints, b: Board, i: Whole, hint: Whole, wander: bool, rng: Words
+) -> tuple[Words, Whole]:
     """Return the hinted state if it lives, otherwise a random living one."""
     rng, u = uniform(rng)
     if b.alive[c.offset[i] + hint] and not (wander and u < _WANDER):
         return rng, hint
-    rng, left = below(rng, b.count[i])
+    rng, left = below(rng, b.living[i])
     cell = c.offset[i]
     while left > 0 or not b.alive[cell]:
         left -= b.alive[cell]
@@ -134,7 +147,8 @@ def _search(
 ) -> int:
     rng = load(words)
     stop = b.counters[WORK] + budget
-    answer, level, size = UNDECIDED, np.int64(0), np.int64(t.sites.size)
+    size: Whole = np.int64(t.sites.size)
+    answer, level = UNDECIDED, np.int64(0)
     failures, limit = np.int64(0), np.int64(_FIRST_LIMIT)
     while b.counters[WORK] < stop:
         if failures >= limit and level > 0:
@@ -145,11 +159,11 @@ def _search(
         if i < 0:
             answer = FOUND
             break
-        rng, a = _choose_state(c, b, i, np.int64(x[i]), limit > _FIRST_LIMIT, rng)
+        rng, a = _choose_state(c, b, i, np.int64(x[i]), bool(limit > _FIRST_LIMIT), rng)
         t.site[level], t.state[level] = i, a
         t.trail[level], t.undecided[level] = b.counters[TRAIL], size
         level += 1
-        b.counters[WORK] += min(size, _WINDOW) // 8
+        b.counters[WORK] += 100  # about what choosing cost
         give(c, b, i, a)
         wiped = propagate(c, b)
         while wiped >= 0 and level > 0:

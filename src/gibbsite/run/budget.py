@@ -70,7 +70,7 @@ def read_budget(
             raise ModelError(f"thin={thin} leaves no draw of {sweeps} sweeps; lower thin.")
     else:
         draws, warm = None, 0
-    if seconds is not None and not (_is_real(seconds) and 0 < seconds < math.inf):
+    if seconds is not None and not (is_real(seconds) and 0 < seconds < math.inf):
         raise ModelError(f"seconds must be a positive number, got {seconds!r}.")
     if warmup is not None:
         warmup = whole("warmup", warmup, 0)
@@ -80,7 +80,14 @@ def read_budget(
     return Budget(warmup, draws, length, rest, limit)
 
 
-def _is_real(value: Any) -> bool:
+def is_real(value: Any) -> bool:
+    """Whether an argument is a number; True and False are none.
+
+    Examples
+    --------
+    >>> is_real(0.5), is_real(True)
+    (True, False)
+    """
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
@@ -92,6 +99,6 @@ def whole(name: str, value: Any, least: int) -> int:
     >>> whole("chains", 4.0, 1)
     4
     """
-    if not _is_real(value) or not math.isfinite(value) or int(value) != value or value < least:
+    if not is_real(value) or not math.isfinite(value) or int(value) != value or value < least:
         raise ModelError(f"{name} must be a whole number of at least {least}, got {value!r}.")
     return int(value)

@@ -6,6 +6,7 @@ It is written so that a kill leaves the old file or the new one, never a torn on
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import json
 import os
@@ -67,7 +68,7 @@ def write_atomically(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
     spare = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with open(spare, "wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
+            np.savez(file, **arrays)  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
         os.replace(spare, path)
@@ -76,7 +77,12 @@ def write_atomically(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
             f"Cannot write {path}: {reason.strerror or reason}; check the folder, its rights and free space."
         ) from None
     finally:
-        spare.unlink(missing_ok=True)
+        _remove(spare)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):  # what cannot be removed was not written by us
+        path.unlink()
 
 
 def read_checkpoint(checkpoint: Any, every: Any, resume: Any) -> Path | None:
@@ -93,7 +99,7 @@ def read_checkpoint(checkpoint: Any, every: Any, resume: Any) -> Path | None:
         return None
     if not isinstance(checkpoint, str | Path):
         raise ModelError(f"checkpoint must be the path of a file, got {checkpoint!r}.")
-    if not isinstance(every, Real) or not every >= 0:
+    if not isinstance(every, Real) or not float(every) >= 0:
         raise ModelError(f"checkpoint_every must be a number of seconds, not negative, got {every!r}.")
     path = Path(checkpoint)
     check_writable(path)
@@ -107,7 +113,7 @@ def check_writable(path: Path) -> None:
     if path.is_dir():
         raise CheckpointError(f"Cannot write {path}: it is a folder; give the name of a file.")
     for torn in path.parent.glob(f".{glob.escape(path.name)}.*.part"):  # left by a run killed while writing
-        torn.unlink(missing_ok=True)
+        _remove(torn)
     probe = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with open(probe, "wb"):
@@ -117,7 +123,7 @@ def check_writable(path: Path) -> None:
             f"Cannot write {path}: {reason.strerror or reason}; check the folder and its rights."
         ) from None
     finally:
-        probe.unlink(missing_ok=True)
+        _remove(probe)
 
 
 def save_checkpoint(path: Path, plan: dict[str, Any], progress: dict[str, Any], chains: list[Any]) -> None:
@@ -133,14 +139,15 @@ def save_checkpoint(path: Path, plan: dict[str, Any], progress: dict[str, Any], 
 def load_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Load a checkpoint: its JSON part and its arrays."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # opened here, because NumPy leaves a file open that turns out to be no archive
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         about = json.loads(str(arrays.pop("about")))
         version, plan, progress = (about[key] for key in ("format", "plan", "progress"))
     except _UNREADABLE as reason:
-        said = (str(reason).splitlines() or [type(reason).__name__])[0]
+        said = f" ({reason.strerror})" if isinstance(reason, OSError) and reason.strerror else ""
         raise CheckpointError(
-            f"{path} is not a gibbsite checkpoint, or a damaged one ({said}); remove it to start afresh."
+            f"{path} is not a gibbsite checkpoint, or a damaged one{said}; remove it to start afresh."
         ) from None
     if version != FORMAT or not isinstance(plan, dict) or not isinstance(progress, dict):
         raise CheckpointError(

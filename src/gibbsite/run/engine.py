@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from gibbsite._jit import on_compile
 from gibbsite._random import stream
 from gibbsite.errors import CheckpointError
 from gibbsite.run.budget import Budget
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gibbsite.scan.base import Scan
 
 _BLOCK_SECONDS = 0.15
+_FIRST_CHECK = 256  # draws before the first question whether the answer is good enough
 
 
 @dataclass(frozen=True)
@@ -79,31 +80,27 @@ def run_chains(
     checkpoint: Path | None = None,
     checkpoint_every: float = 60.0,
     resume: bool = False,
+    enough: Callable[[Recording], bool] | None = None,
 ) -> Recording:
-    """Run all chains to the end of the budget, an interrupt, or the time limit."""
+    """Run all chains to the end of the budget, an interrupt, the time limit, or until it is ``enough``."""
     run = _Run(setup, starts, budget, progress, checkpoint, checkpoint_every)
+    run.enough = enough
     if checkpoint is not None and resume and checkpoint.exists():
         run.resume()
     try:
         with Executor(threads) as run.executor, catch_interrupt(progress.say) as run.interrupt:
             run.compile()
             run.warm_up()
-            cut_short = run.over() and not run.counts.draws
-            if cut_short:  # what follows is one draw, so that there is an answer; the run itself ends here
+            if run.over() and not run.counts.draws:
+                # Cut short in the warmup: the one draw that follows, so that there is an answer, is no
+                # part of the run to be resumed.
                 run.save()
+                run.path = None
             run.record()
-            if not cut_short:
-                run.save()
+            run.save()
     finally:
         progress.close()
-    return Recording(
-        setup,
-        run.states,
-        run.tapes,
-        run.counts.warmup,
-        time.monotonic() - run.begun,
-        run.interrupt.up,
-    )
+    return run.recording()
 
 
 class _Run:
@@ -138,13 +135,13 @@ class _Run:
         self.counts = _Counts()
         self.begun = self.saved = time.monotonic()
         self.pace = math.nan  # seconds per sweep of all chains
+        self.enough: Callable[[Recording], bool] | None = None
         self.executor: Executor
         self.interrupt: Any = None
 
     def compile(self) -> None:
-        """Compile or load the loop, and say so if it must be compiled."""
-        with on_compile(lambda: self.progress.say("gibbsite: compiling kernels (once, a few seconds)")):
-            self.advance(0, 0, keep=False)
+        """Compile or load the loop, so that this does not count as time of the run."""
+        self.advance(0, 0, keep=False)
         self.begun = self.saved = time.monotonic()
 
     def advance(self, rounds: int, length: int, keep: bool) -> None:
@@ -203,7 +200,10 @@ class _Run:
         """Record draws until the budget is used up; at least one, so that there is an answer."""
         wanted = math.inf if self.budget.draws is None else self.budget.draws
         while self.counts.draws < wanted and (not self.over() or self.counts.draws == 0):
-            rounds = self.block(self.budget.length, wanted - self.counts.draws)
+            # Asked before the next block, not after the last: a run killed in between must ask as well.
+            if self.is_check() and self.enough is not None and self.enough(self.recording()):
+                return
+            rounds = self.block(self.budget.length, min(wanted, self.next_check()) - self.counts.draws)
             self.advance(rounds, self.budget.length, keep=True)
             self.counts.draws += rounds
             self.between("sampling")
@@ -211,6 +211,30 @@ class _Run:
             self.advance(1, self.budget.rest, keep=True)
             self.counts.draws += 1
             self.counts.rest_done = self.budget.rest
+
+    def is_check(self) -> bool:
+        """Whether now is a moment to ask if the answer is good enough."""
+        return self.counts.draws >= _FIRST_CHECK and self.counts.draws.bit_count() == 1
+
+    def next_check(self) -> float:
+        """Return at how many draws to ask next whether the answer is good enough: at powers of two.
+
+        The moments depend on draws alone, so that stopping does not depend on the speed of the machine.
+        """
+        if self.enough is None:
+            return math.inf
+        return float(max(_FIRST_CHECK, 1 << self.counts.draws.bit_length()))
+
+    def recording(self) -> Recording:
+        """Return what there is so far."""
+        return Recording(
+            self.setup,
+            self.states,
+            self.tapes,
+            self.counts.warmup,
+            time.monotonic() - self.begun,
+            bool(self.interrupt.up),
+        )
 
     def between(self, phase: str) -> None:
         """Do what is done between two blocks."""

@@ -134,7 +134,8 @@ class Layout:
 
     def empty_tape(self, graph: Graph) -> Tape:
         """Make the tape of one chain, with room for no traced draw yet (see :func:`grow`)."""
-        batches = int(np.clip(_LIMIT_CELLS // max(self.n_cells, 1), 16, 512))
+        fewest = 32 if self.n_cells <= _LIMIT_CELLS // 2 else 16
+        batches = int(np.clip(_LIMIT_CELLS // max(self.n_cells, 1), fewest, 512))
         return Tape(
             counters=np.array([0, 0, 0, 1], np.int64),
             offset=graph.offset,
@@ -201,13 +202,7 @@ def lay_out(model: FactorGraph, graph: Graph, kernel: Kernel, record: Any) -> La
     """Decide which cell means what."""
     recorders = read_recorders(record)
     chosen: dict[type, Any] = {type(r): r for r in recorders}
-    sets = [
-        np.array([model.index(site) for site in members], np.int32)
-        for members in (chosen[Joint].sets if Joint in chosen else ())
-    ]
-    for members in sets:
-        if len(set(members.tolist())) != members.size or not members.size:
-            raise ModelError("A set of a Joint recorder must name at least one site, each once.")
+    sets = _sets(model, chosen[Joint].sets) if Joint in chosen else []
     marginals = chosen.get(Marginals)
     conditional = marginals is not None and kernel.conditional and marginals.rao_blackwell is not False
     if marginals is not None and marginals.rao_blackwell and not kernel.conditional:
@@ -241,6 +236,24 @@ def lay_out(model: FactorGraph, graph: Graph, kernel: Kernel, record: Any) -> La
     )
 
 
+def _sets(model: FactorGraph, sets: Any) -> list[NDArray[np.int32]]:
+    found: list[NDArray[np.int32]] = []
+    for members in _listed(sets, "Joint takes a list of sets of sites", "gs.Joint([('A', 'B')])"):
+        named = _listed(members, "A set of a Joint recorder is a tuple of sites", "gs.Joint([('A', 'B')])")
+        codes = np.array([model.index(site) for site in named], np.int32)
+        if len(set(codes.tolist())) != codes.size or not codes.size:
+            raise ModelError(f"A set of a Joint recorder must name sites, each once, got {named}.")
+        found.append(codes)
+    return found
+
+
+def _listed(value: Any, rule: str, example: str) -> list[Any]:
+    """Return the items of a list; a word is one item, not a list of letters."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ModelError(f"{rule}, such as {example}, got {value!r}.")
+    return list(value)
+
+
 def _pairs(model: FactorGraph, pairs: Any) -> NDArray[np.int32]:
     if isinstance(pairs, str):
         if pairs != "edges":
@@ -251,19 +264,24 @@ def _pairs(model: FactorGraph, pairs: Any) -> NDArray[np.int32]:
         found = np.asarray(pairs, np.int32)
         outside = found.size and (found.min() < 0 or found.max() >= model.n_sites)
     else:
-        found = np.array([[model.index(site) for site in pair] for pair in pairs], np.int32)
+        example = "gs.PairMoments([('A', 'B')])"
+        named = [
+            [model.index(site) for site in _listed(pair, "A pair is a tuple of two sites", example)]
+            for pair in _listed(pairs, "PairMoments takes a list of pairs of sites", example)
+        ]
+        even = all(len(pair) == 2 for pair in named)
+        found = np.array(named if even else [], np.int32)
         outside = False
     if found.ndim != 2 or found.shape[1] != 2 or outside or (found[:, 0] == found[:, 1]).any():
-        raise ModelError("PairMoments needs pairs of two different sites of the model.")
+        raise ModelError(f"PairMoments needs pairs of two different sites of the model, got {pairs!r}.")
     return found
 
 
 def _draw_sites(model: FactorGraph, sites: Sequence[Site] | None) -> NDArray[np.int32]:
     if sites is None:
         return np.arange(model.n_sites, dtype=np.int32)
-    if isinstance(sites, str):
-        raise ModelError(f"Draws takes a list of sites; write gs.Draws([{sites!r}]).")
-    return np.array([model.index(site) for site in sites], np.int32)
+    named = _listed(sites, "Draws takes a list of sites", "gs.Draws(['A'])")
+    return np.array([model.index(site) for site in named], np.int32)
 
 
 def _strides(

@@ -1,13 +1,13 @@
 """Where chains start: random, dispersed states of positive probability.
 
-Without zeros every state will do. With zeros a start is drawn forward (Bayesian networks) or at random among
-the states that survive propagation, then repaired, and if repair gets stuck it is searched for. Everything
-is bounded by numbers of table entries read, not by time, so that a seed always gives the same start.
+Without zeros every state will do. With zeros a start is drawn forward (Bayesian networks) or at random
+among the states that survive propagation, then repaired, and if repair gets stuck it is searched for.
+Everything is bounded by numbers of table entries read, not by time, so that a seed always gives the same
+start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,17 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError, SupportError
+from gibbsite.graph._propagate import Board, Constraints, tighten
 from gibbsite.graph.kinds import TableGraph
 from gibbsite.graph.lower import Graph
-from gibbsite.graph.support import (
-    Board,
-    Constraints,
-    evidence_text,
-    has_zeros,
-    propagated,
-    scope_text,
-    tighten,
-)
+from gibbsite.graph.support import copy_board, evidence_text, has_zeros, propagated, scope_text
+from gibbsite.run._given import check_support, read_start
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -33,10 +27,10 @@ if TYPE_CHECKING:
 
 State = NDArray[np.signedinteger[Any]]
 
-_TRIES = 4  # rounds of repairs and a search, each with five times the effort of the one before
-_PATIENCE, _PATIENCE_PER_FACTOR = 200_000, 20  # table entries a repair reads without progress
-_SEARCH = 1_000_000  # table entries the search reads
-_OTHERS = 5  # how often a start equal to that of another chain is drawn again
+_TRIES = 4  # rounds of repairs and a search, each with four times the effort of the one before
+_PATIENCE, _PATIENCE_PER_FACTOR = 200_000, 50  # table entries a repair reads without progress
+_SEARCH, _SEARCH_PER_SITE = 1_000_000, 100  # table entries the search reads
+_OTHERS = 10  # sites at which a start equal to that of another chain is tried to be made different
 
 
 @dataclass(frozen=True)
@@ -58,7 +52,7 @@ def _pose(model: FactorGraph, graph: Graph) -> _Problem:
     from gibbsite.run._forward import find_network
 
     constraints, board = propagated(graph, model)
-    touched = (np.diff(constraints.start) > 0) & (board.count > 1)
+    touched = (np.diff(constraints.start) > 0) & (board.living > 1)
     problem = _Problem(constraints, board, find_network(model, graph), touched)
     # one slot: reweighted copies share the dictionary, and their zeros may differ
     graph.structure["zeros"] = (graph.digest, problem)
@@ -77,7 +71,7 @@ def find_start(model: FactorGraph, graph: Graph, rng: np.random.Generator, tries
     rng : numpy.random.Generator
         Source of randomness.
     tries : int
-        Rounds of repair and search, each with five times the effort of the one before.
+        Rounds of repair and search, each with four times the effort of the one before.
 
     Returns
     -------
@@ -101,10 +95,7 @@ def find_start(model: FactorGraph, graph: Graph, rng: np.random.Generator, tries
     if not has_zeros(graph):
         return _uniform_codes(graph, rng)
     problem = _pose(model, graph)
-    x, proved, culprits = _solve(problem, problem.board, graph, rng, tries)
-    if x is None:
-        raise SupportError(_failure_text(problem, model, proved, culprits))
-    return x
+    return _found(model, problem, _solve(problem, problem.board, graph, rng, tries))
 
 
 def find_state_with(
@@ -144,17 +135,18 @@ def find_state_with(
         return None, True
     if not problem.board.alive[problem.constraints.offset[site] + code]:
         return None, True
-    board = _copy_board(problem.board)
+    board = copy_board(problem.board)
     if tighten(problem.constraints, board, site, code) >= 0:
         return None, True
-    found, proved, _ = _solve(problem, board, graph, rng, _TRIES)
+    found, proved, _ = _solve(problem, board, graph, rng, _TRIES - 1)
     return found, proved
 
 
-def _solve(
-    problem: _Problem, board: Board, graph: Graph, rng: np.random.Generator, tries: int
-) -> tuple[State | None, bool, NDArray[np.int64]]:
-    """Return a state whose members live on the board, or None, whether that is proved, and culprits."""
+_Answer = tuple[State | None, bool, NDArray[np.int64]]
+
+
+def _solve(problem: _Problem, board: Board, graph: Graph, rng: np.random.Generator, tries: int) -> _Answer:
+    """Return a possible state that lives on the board, or None, whether that is proved, and culprits."""
     from gibbsite.run._repair import repair
     from gibbsite.run._search import FOUND, IMPOSSIBLE, search
 
@@ -162,10 +154,10 @@ def _solve(
     words = rng.integers(1, 2**64, 4, np.uint64)
     culprits, fewest = np.full(3, -1), c.table.size + 1
     for attempt in range(tries):
-        effort = 5**attempt
+        effort = 4**attempt
         patience = effort * (_PATIENCE + _PATIENCE_PER_FACTOR * c.table.size)
-        for greedy in (True, False):
-            x = _draw(problem, board, graph, rng, words)
+        x = _draw(problem, board, graph, rng, words)
+        for greedy in (False, True):
             named = np.full(3, -1)
             left = repair(c, board, x, words, patience, greedy, named)
             if left == 0:
@@ -173,7 +165,8 @@ def _solve(
             if left < fewest:
                 fewest, culprits = left, named
         # where the walk ended only few factors are violated: a good hint for the search
-        answer = search(c, _copy_board(board), x, words, effort * _SEARCH)
+        budget = effort * (_SEARCH + _SEARCH_PER_SITE * graph.n_sites)
+        answer = search(c, copy_board(board), x, words, budget)
         if answer == FOUND:
             return x, False, culprits
         if answer == IMPOSSIBLE:
@@ -197,9 +190,10 @@ def _draw(
         return x
     # the k-th living cell of a site, k uniform
     living = np.flatnonzero(board.alive)
-    first = np.cumsum(board.count) - board.count
-    cells = living[first + rng.integers(0, board.count)]
-    return (cells - problem.constraints.offset[:-1]).astype(graph.state_dtype)
+    first = np.cumsum(board.living) - board.living
+    cells = living[first + rng.integers(0, board.living)]
+    drawn: State = (cells - problem.constraints.offset[:-1]).astype(graph.state_dtype)
+    return drawn
 
 
 def _uniform_codes(graph: Graph, rng: np.random.Generator) -> State:
@@ -207,10 +201,6 @@ def _uniform_codes(graph: Graph, rng: np.random.Generator) -> State:
     if cards.size and cards.strides == (0,):
         return rng.integers(0, int(cards[0]), cards.size, graph.state_dtype)
     return rng.integers(0, cards, dtype=graph.state_dtype)
-
-
-def _copy_board(board: Board) -> Board:
-    return Board(*(part.copy() for part in board))
 
 
 def start_states(
@@ -259,16 +249,13 @@ def start_states(
             raise ModelError(
                 f'start={start!r} is unknown; use "auto", "random", a mapping site -> label or codes.'
             )
-        given = [_uniform_codes(graph, _chain_rng(entropy, c)) for c in range(chains)]
+        codes = np.stack([_uniform_codes(graph, _chain_rng(entropy, c)) for c in range(chains)])
         advice = 'use the default start="auto", which looks for a possible state'
-    elif isinstance(start, Mapping):
-        given = [_read_labels(model, graph, start)] * chains
-        advice = "change the start or leave it out"
     else:
-        given = _read_codes(model, graph, chains, start)
+        codes = read_start(model, graph, chains, start)
         advice = "change the start or leave it out"
-    _check_support(model, graph, given, advice)
-    return [x.copy() for x in given]
+    check_support(model, graph, codes, advice)
+    return [x.copy() for x in np.broadcast_to(codes, (chains, graph.n_sites))]
 
 
 def _chain_rng(entropy: int, chain: int) -> np.random.Generator:
@@ -282,87 +269,46 @@ def _automatic(model: FactorGraph, graph: Graph, chains: int, entropy: int) -> l
         rng = _chain_rng(entropy, chain)
         x = find_start(model, graph, rng)
         if zeros:
-            touched = _pose(model, graph).touched
-            for _ in range(_OTHERS if touched.any() else 0):
-                if not any((x[touched] == other[touched]).all() for other in states):
-                    break
-                x = find_start(model, graph, rng)
+            problem = _pose(model, graph)
+            touched = problem.touched
+            if any((x[touched] == other[touched]).all() for other in states):
+                x = _elsewhere(problem, graph, rng, states, x)
         states.append(x)
     return states
 
 
-def _read_labels(model: FactorGraph, graph: Graph, start: Mapping[Any, Any]) -> State:
-    x = np.full(graph.n_sites, -1, graph.state_dtype)
-    evidence = model.evidence
-    for site, label in start.items():
-        if isinstance(site, str) and site in evidence:
-            if str(evidence[site]) != str(label):
-                raise SupportError(
-                    f"The start has {site}={label!r}, but the evidence says {evidence[site]!r}; "
-                    "leave observed sites out of the start."
-                )
+def _elsewhere(
+    problem: _Problem, graph: Graph, rng: np.random.Generator, taken: list[State], x: State
+) -> State:
+    """Return a start that differs from all taken ones at some site; ``x`` if none is found quickly."""
+    sites, c = np.flatnonzero(problem.touched), problem.constraints
+    for site in rng.permutation(sites)[:_OTHERS].tolist():
+        fresh = problem.board.alive[c.offset[site] : c.offset[site + 1]].copy()
+        fresh[[other[site] for other in taken]] = False
+        if not fresh.any():
             continue
-        x[model.index(site)] = model.code(site, label)
-    if (x < 0).any():
-        missing = model.sites[int(np.argmax(x < 0))]
-        raise ModelError(f"The start has no state for the site {missing!r}; name every free site.")
+        board = copy_board(problem.board)
+        if tighten(c, board, site, int(rng.choice(np.flatnonzero(fresh)))) < 0:
+            found, _, _ = _solve(problem, board, graph, rng, 1)
+            if found is not None:
+                return found
     return x
 
 
-def _read_codes(model: FactorGraph, graph: Graph, chains: int, start: Any) -> list[State]:
-    codes = np.asarray(start)
-    n = graph.n_sites
-    if codes.shape not in ((n,), (chains, n)) or (codes.dtype.kind not in "iu" and codes.size):
-        raise ModelError(
-            f"A start needs integer state codes of shape ({n},) or ({chains}, {n}) for {chains} chains, "
-            f"got {codes.dtype} of shape {codes.shape}; labels go into a mapping."
-        )
-    for row in codes.reshape(-1, n) if n else ():
-        outside = (row < 0) | (row >= graph.cards)
-        if outside.any():
-            i = int(np.argmax(outside))
-            raise ModelError(
-                f"The start gives the site {model.sites[i]!r} the state code {row[i]}; its codes run "
-                f"from 0 to {graph.cards[i] - 1}."
-            )
-    rows = np.broadcast_to(codes, (chains, n)).astype(graph.state_dtype)
-    return list(rows)
-
-
-def _check_support(model: FactorGraph, graph: Graph, states: list[State], advice: str) -> None:
-    """Refuse states of probability zero, naming a site or factor that excludes one."""
-    if not has_zeros(graph):
-        return
-    from gibbsite.graph.support import find_constraints
-
-    c, arrays = find_constraints(graph), graph.arrays
-    for chain, x in enumerate(states):
-        where = f"The start of chain {chain}" if len(states) > 1 else "The start"
-        bad = np.flatnonzero(np.isneginf(arrays.log_unary[c.offset[:-1] + x]))  # type: ignore[union-attr]
-        if bad.size:
-            i = int(bad[0])
-            label = model.labels(i)[int(x[i])]
-            raise SupportError(
-                f"{where} is impossible: {model.sites[i]}={label!r} has weight zero; {advice}."
-            )
-        if c.table.size:
-            entries = c.table + np.add.reduceat(c.stride * x[c.member], c.member_start[:-1])
-            broken = np.flatnonzero(~c.allowed[entries])
-            if broken.size:
-                scope = scope_text(c, int(broken[0]), model)
-                raise SupportError(f"{where} is impossible: the factor over {scope} is zero there; {advice}.")
-
-
-def _failure_text(problem: _Problem, model: FactorGraph, proved: bool, culprits: NDArray[np.int64]) -> str:
+def _found(model: FactorGraph, problem: _Problem, answer: _Answer) -> State:
+    """Return the state in an answer, or raise the error that says why there is none."""
+    x, proved, culprits = answer
+    if x is not None:
+        return x
     fighting = [scope_text(problem.constraints, int(f), model) for f in culprits if f >= 0]
     scopes = f"; the factors over {', '.join(fighting)} stay in conflict" if fighting else ""
     observed = evidence_text(model)
     if proved:
-        return (
+        raise SupportError(
             f"No state of this model has positive probability{observed}{scopes}; check their zeros "
             "and the evidence."
         )
-    return (
+    raise SupportError(
         f"No state of positive probability was found{observed}{scopes}; check the evidence, or give "
         "a possible state as start=."
     )

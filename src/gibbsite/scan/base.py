@@ -15,6 +15,7 @@ Orders given by people, palindromes, colors and optimised scans are all one sche
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -51,6 +52,14 @@ class Scan(ABC):
     def buffer(self, graph: Graph) -> Order:
         """Allocate the array :func:`refresh` writes to; empty for fixed schedules."""
         return np.zeros(graph.n_sites if self.random else 0, np.int32)
+
+    def left_out(self, graph: Graph, model: FactorGraph | None = None) -> NDArray[np.intp]:
+        """Return the sites that are never visited; they keep their start state."""
+        schedule = self.schedule(graph, model)
+        missing = np.full(graph.n_sites, isinstance(schedule, Ordered))
+        if isinstance(schedule, Ordered):
+            missing[schedule.order] = False
+        return np.flatnonzero(missing)
 
     def describe(self) -> dict[str, Any]:
         """Return name and parameters, for plans and reports."""
@@ -121,6 +130,8 @@ def site_sequence(order: Any, graph: Graph, model: FactorGraph | None, what: str
     """Resolve names or positions to an array of positions; refuse unknown ones."""
     if isinstance(order, str):
         raise ModelError(f"{what} must be a sequence of sites, got the word {order!r}.")
+    if not isinstance(order, Iterable) or (isinstance(order, np.ndarray) and order.ndim == 0):
+        raise ModelError(f"{what} must be a sequence of sites, got {order!r}.")
     listed = list(order) if not isinstance(order, np.ndarray) else order
     if len(listed) == 0:
         raise ModelError(f"{what} is empty; give at least one site.")
@@ -128,9 +139,12 @@ def site_sequence(order: Any, graph: Graph, model: FactorGraph | None, what: str
         sites = np.array([model.index(site) for site in listed], np.int64)
     else:
         try:
-            sites = np.asarray(listed, np.int64)
+            given = np.asarray(listed)
+            sites = given.astype(np.int64, casting="same_kind")
         except (TypeError, ValueError):
-            raise ModelError(f"{what} must hold site names or positions.") from None
+            raise ModelError(f"{what} must hold site names or positions, got {order!r}.") from None
+        if sites.ndim != 1:
+            raise ModelError(f"{what} must be a list of sites, got an array of shape {sites.shape}.")
     bad = np.flatnonzero((sites < 0) | (sites >= graph.n_sites))
     if bad.size:
         raise ModelError(

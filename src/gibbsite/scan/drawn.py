@@ -60,22 +60,43 @@ class RandomScan(Scan):
         """Return the visits."""
         if self.weights is None:
             return Drawn(graph.n_sites, np.zeros(0), np.zeros(0, np.int32))
+        stay, other = build_alias(self._by_site(graph, model))
+        return Drawn(graph.n_sites, stay, other)
+
+    def left_out(self, graph: Graph, model: FactorGraph | None = None) -> NDArray[np.intp]:
+        """Return the sites of weight zero."""
+        if self.weights is None:
+            return np.zeros(0, np.intp)
+        return np.flatnonzero(self._by_site(graph, model) == 0)
+
+    def _by_site(self, graph: Graph, model: FactorGraph | None) -> NDArray[np.float64]:
+        """Return one checked weight per site."""
         if isinstance(self.weights, Mapping):
             if model is None:
                 raise ModelError("Weights by name need the model; give an array instead.")
-            given = np.zeros(graph.n_sites)
+            listed: list[object] = [0.0] * graph.n_sites
             for name, weight in self.weights.items():
-                given[model.index(name)] = weight
+                listed[model.index(name)] = weight
         else:
-            given = np.asarray(self.weights, np.float64)
+            listed = self.weights  # type: ignore[assignment]
+        try:
+            given = np.asarray(listed, np.float64)
+        except (TypeError, ValueError):
+            raise ModelError(f"Weights of a random scan must be numbers, got {self.weights!r}.") from None
         if given.shape != (graph.n_sites,):
             raise ModelError(
                 f"A random scan needs one weight for each of {graph.n_sites} sites, got shape {given.shape}."
             )
-        if not np.isfinite(given).all() or (given < 0).any() or given.sum() <= 0:
-            raise ModelError("Weights of a random scan must be finite, not negative, and not all zero.")
-        stay, other = build_alias(given)
-        return Drawn(graph.n_sites, stay, other)
+        bad = np.flatnonzero(~np.isfinite(given) | (given < 0))
+        if bad.size:
+            name = bad[0] if model is None else repr(model.sites[bad[0]])
+            raise ModelError(
+                f"Weights of a random scan must be finite and not negative, but site {name} has "
+                f"{given[bad[0]]}."
+            )
+        if given.sum() <= 0:
+            raise ModelError("Weights of a random scan must not all be zero; give one site a positive one.")
+        return given
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,43 @@
+"""Uphill from a state: move one site at a time to its most probable value until none can be improved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._jit import compiled
+from gibbsite.graph.lower import compile_graph
+from gibbsite.kernel._local import weights
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
+
+
+def climb(model: FactorGraph, x: NDArray[Any]) -> NDArray[Any]:
+    """Return a local maximum of the log-potential reached from ``x``, as codes.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> climb(gs.ising_grid((3,), coupling=1.0, field=0.1), np.array([1, 0, 1])).tolist()
+    [1, 1, 1]
+    """
+    graph = compile_graph(model)
+    top = np.array(x, graph.state_dtype)
+    _climb(graph.arrays, top, np.zeros(int(graph.cards.max(initial=1))))
+    return top
+
+
+@compiled
+def _climb(graph: Any, x: NDArray[Any], work: NDArray[np.float64]) -> None:
+    better = True
+    while better:
+        better = False
+        for i in range(x.size):
+            size, _ = weights(graph, x, np.uintp(i), work)
+            for a in range(size):
+                if work[a] > work[x[i]] * (1.0 + 1e-12):  # by more than rounding, so that it ends
+                    x[i] = a
+                    better = True
