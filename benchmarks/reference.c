@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MOST_STATES 256
+
 typedef struct {
     uint64_t a, b, c, d;
 } generator;
@@ -59,9 +61,10 @@ void spin_sweeps(int64_t sites, const int64_t *start, const int32_t *neighbour, 
             double local = field[i];
             for (int64_t k = start[i]; k < start[i + 1]; k++)
                 local += coupling[k] * spin[neighbour[k]];
-            /* P(+1) = 1 / (1 + down), without the division */
+            /* P(+1) = 1 / (1 + down), without the division, and without a branch, which nobody could foretell */
             double down = exp(-2.0 * local);
-            spin[i] = unit(&g) * (1.0 + down) < 1.0 ? 1 : -1;
+            int up = unit(&g) * (1.0 + down) < 1.0;
+            spin[i] = (int8_t)(2 * up - 1);
         }
         if (ups != NULL)
             for (int64_t i = 0; i < sites; i++)
@@ -74,14 +77,15 @@ void spin_sweeps(int64_t sites, const int64_t *start, const int32_t *neighbour, 
  *
  * Site i has states[i] states and touches the factors touched[first[i] .. first[i + 1]); step[] beside it is the
  * stride of the site in that factor's table. Factor f has the scope member[scope[f] .. scope[f + 1]) with
- * strides stride[], and its table begins at value[table[f]]. weight is scratch for one conditional.
+ * strides stride[], and its table begins at value[table[f]].
  * visits (or NULL): how often each state of each site was drawn, the states of site i from cell[i] on.
  */
 void table_sweeps(int64_t sites, const int32_t *states, const int64_t *first, const int32_t *touched,
                   const int32_t *step, const int64_t *scope, const int32_t *member, const int32_t *stride,
-                  const int64_t *table, const double *value, const int64_t *cell, int32_t *x, double *weight,
+                  const int64_t *table, const double *value, const int64_t *cell, int32_t *x,
                   int64_t sweeps, uint64_t *words, uint32_t *visits)
 {
+    double weight[MOST_STATES];
     generator g = wake(words);
     for (int64_t sweep = 0; sweep < sweeps; sweep++) {
         for (int64_t i = 0; i < sites; i++) {

@@ -129,6 +129,7 @@ class TableReference:
 
     def __init__(self, workload: Tables, seed: int = 1) -> None:
         self.states = np.array(workload.cards, np.int32)
+        assert self.states.max(initial=0) <= 256, "see MOST_STATES in reference.c"
         widths, members, strides, bases, values = [], [], [], [], []
         size = 0
         for scopes, tables in workload.groups:
@@ -154,7 +155,6 @@ class TableReference:
         self.first = np.concatenate([[0], np.cumsum(times)]).astype(np.int64)
         self.cell = np.concatenate([[0], np.cumsum(self.states)]).astype(np.int64)
         self.codes = np.zeros(self.states.size, np.int32)
-        self.weight = np.zeros(int(self.states.max()))
         self.words = _words(seed)
         self.visits = np.zeros(int(self.cell[-1]), np.uint32)
 
@@ -163,7 +163,7 @@ class TableReference:
         library().table_sweeps(
             ctypes.c_int64(self.states.size),
             *map(_pointer, (self.states, self.first, self.touched, self.step, self.scope, self.member)),
-            *map(_pointer, (self.stride, self.table, self.value, self.cell, self.codes, self.weight)),
+            *map(_pointer, (self.stride, self.table, self.value, self.cell, self.codes)),
             ctypes.c_int64(sweeps),
             _pointer(self.words),
             _pointer(self.visits if count else None),

@@ -129,7 +129,7 @@ def contestants(workload: Workload, case: Case, variants: bool) -> list[Contesta
         return found
     for name, kernel, scan in VARIANTS:
         chain = Chain(model, graph, start, kernel, scan)
-        found.append(Contestant(name, chain.run, n))
+        found.append(Contestant(name, chain.run, n, least=2))
     if case.chosen:
         sweeps = max(20, 2_000_000 // n)
         call = f"sample() of {sweeps} sweeps"

@@ -220,12 +220,23 @@ def _build_ising(model: FactorGraph) -> tuple[IsingGraph, float] | None:
 
 
 def _pair_rows(model: FactorGraph) -> Rows:
-    """Rows of all two-site factors; depends on scopes only, so it is shared by reweighted models."""
-    if "pair_rows" not in model.structure:
-        pairs = [group.scopes for group in _groups(model) if group.arity == 2]
-        joined = np.concatenate(pairs) if pairs else np.zeros((0, 2), np.int32)
-        model.structure["pair_rows"] = build_rows(joined, model.n_sites)
-    return cast(Rows, model.structure["pair_rows"])
+    """Return the rows of all two-site factors; they depend on scopes only and are shared when reweighting.
+
+    Where each entry stems from is kept from the second use on: a model that is compiled once needs only
+    the rows themselves.
+    """
+    kept = cast("Rows | None", model.structure.get("pair_rows"))
+    if kept is not None and kept.source.size == kept.neighbour.size:
+        return kept
+    pairs = [group.scopes for group in _groups(model) if group.arity == 2]
+    joined = np.concatenate(pairs) if pairs else np.zeros((0, 2), np.int32)
+    rows = build_rows(joined, model.n_sites)
+    if kept is None:
+        model.structure["pair_rows"] = rows._replace(source=rows.source[:0].copy(), side=rows.side[:0].copy())
+        return rows
+    rows = rows._replace(start=kept.start, neighbour=kept.neighbour)
+    model.structure["pair_rows"] = rows
+    return rows
 
 
 @dataclass

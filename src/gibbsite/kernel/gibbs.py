@@ -34,6 +34,12 @@ from gibbsite.kernel.base import Buffer, Kernel, step, transition
 
 RULES = ("heat-bath", "metropolised", "suwa-todo")
 _HEAT_BATH, _METROPOLISED, _SUWA_TODO = range(3)
+_ONE = np.uintp(1)
+_BINS = 1024
+# logit(k / 1024) for k = 0 .. 1024, both ends infinite
+_LOGITS = np.array(
+    [-np.inf, *(math.log(k / (_BINS - k)) for k in range(1, _BINS)), np.inf],
+)
 
 
 class GibbsParameters(NamedTuple):
@@ -85,14 +91,17 @@ def _step_binary(
     keep: bool,
 ) -> Words:
     rng, u = uniform(rng)
-    # u < P(1) = 1 / (1 + exp(-odds)) is odds > log(u / (1 - u)): the logarithm does not depend on the
-    # neighbours, so it is computed while their values are still on the way.
-    noise = math.log(u / (1.0 - u))
     odds = log_odds(graph, x, i)
     if keep:
         cond[i] = odds
     if kernel.rule == _HEAT_BATH:
-        x[i] = odds > noise
+        # u < P(1) = 1 / (1 + exp(-odds)) is odds > logit(u). A table of logits brackets logit(u) so closely
+        # that the logarithm itself is needed in one update of a thousand.
+        k = np.uintp(u * _BINS)
+        up = odds >= _LOGITS[k + _ONE]
+        if up != (odds >= _LOGITS[k]):  # a branch that is almost never taken, unlike one on ``up``
+            up = odds > math.log(u / (1.0 - u))
+        x[i] = up
     else:
         gain = odds if x[i] == 0 else -odds
         if gain >= 0.0 or u < math.exp(gain):
@@ -162,15 +171,15 @@ def _step_categorical(
 @inlined
 def pick(w: NDArray[np.float64], size: Integer, level: float) -> Integer:
     """Return the state at which the running sum of ``w`` passes ``level``, never one of weight zero."""
-    chosen: Integer = 0
     passed = 0.0
-    for a in range(np.uintp(size)):
+    for a in range(size):
+        passed += w[a]
+        if level < passed:
+            return a
+    for a in range(size - 1, -1, -1):  # rounding brought the level to the total
         if w[a] > 0.0:
-            chosen = np.int64(a)
-            passed += w[a]
-            if level < passed:
-                break
-    return chosen
+            return a
+    return 0
 
 
 @inlined
