@@ -103,7 +103,7 @@ every_region = pytest.mark.parametrize("name", REGIONS)
 def run(model: gs.FactorGraph, *args: Any, **kwargs: Any) -> gs.Result:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gs.ConvergenceWarning)
-        return gs.sample(model, *args, **{"progress": False, **kwargs})
+        return gs.sample(model, *args, **{"progress": False, "threads": 1, **kwargs})
 
 
 def count_regions(model: gs.FactorGraph) -> int:
@@ -147,7 +147,7 @@ def test_other_rules_are_not_fooled(name: str, rule: str) -> None:
     fooled = [
         (chains, seed)
         for chains in (1, 3)
-        for seed in range(10)
+        for seed in range(5)
         if run(model, gs.Gibbs(rule), sweeps=2000, chains=chains, rng=seed).diagnostics.converged
     ]
     assert fooled == []
@@ -164,7 +164,7 @@ def test_what_is_recorded_does_not_matter(name: str, record: Any) -> None:
     record = gs.Joint([model.sites[:2]]) if record == "joint" else record
     fooled = [
         (chains, seed)
-        for chains in (1, 2, 4)
+        for chains in (1, 3)
         for seed in range(5)
         if run(model, sweeps=2000, chains=chains, rng=seed, record=record).diagnostics.converged
     ]
@@ -197,14 +197,14 @@ def test_equal_starts_are_not_agreement(name: str) -> None:
 
 
 def test_a_region_in_one_corner_of_a_large_model() -> None:
-    # a thousand sites mix well, two cannot move
-    n = 1000
+    # three hundred sites mix well, two cannot move
+    n = 300
     smooth = [((str(i), str(i + 1)), [[2, 1], [1, 2]]) for i in range(n - 1)]
     model = gs.FactorGraph(
         dict.fromkeys([*map(str, range(n)), "left", "right"], 2), [*smooth, (("left", "right"), np.eye(2))]
     )
-    for chains, seed in itertools.product((1, 2), range(3)):
-        result = run(model, sweeps=3000, chains=chains, rng=seed)
+    for chains, seed in itertools.product((1, 2), range(2)):
+        result = run(model, sweeps=2000, chains=chains, rng=seed)
         assert not result.diagnostics.converged
         touched = {*result.diagnostics.frozen, *result.diagnostics.rhat_at.split()[:1]}
         assert touched & {"left", "right"}
@@ -330,7 +330,7 @@ def test_impossible_states_are_no_reason_for_doubt(name: str, chains: int) -> No
     exact = gs.exact.enumerate(model)
     assert (exact.marginals.cells == 0).any(), "the model should have states that cannot occur"
     assert count_regions(model) == 1
-    for seed in range(10):
+    for seed in range(6):
         result = run(model, sweeps=6000, chains=chains, rng=seed)
         assert result.diagnostics.unreached == ()
         assert result.diagnostics.converged, (seed, result.diagnostics.reasons)

@@ -89,9 +89,12 @@ class Diagnostics:
 
     def line(self) -> str:
         """Return the verdict in one line."""
-        word = "converged" if self.converged else "NOT CONVERGED"
+        return f"{'converged' if self.converged else 'NOT CONVERGED'}: {self.figures()}"
+
+    def figures(self) -> str:
+        """Return the numbers behind the verdict in one line."""
         return (
-            f"{word}: R-hat at most {self.rhat_max:.4f}, effective draws at least {self.ess_min:,.0f}, "
+            f"R-hat at most {self.rhat_max:.4f}, effective draws at least {self.ess_min:,.0f}, "
             f"standard error at most {self.mcse_max:.2g} ({self.chains} chains x {self.draws:,} draws)"
         )
 

@@ -102,7 +102,7 @@ def save_result(result: Result, path: Path) -> None:
         # Lists, because the order of observed sites is part of the content.
         "evidence": list(result.evidence.items()),
         "evidence_labels": list(result.evidence_labels.items()),
-        "doubts": [[doubt.site, doubt.state, doubt.proved] for doubt in result.doubts],
+        "doubts": [[doubt.site, doubt.state, doubt.proved, doubt.why] for doubt in result.doubts],
     }
     arrays = {name: getattr(result, name) for name in _ARRAYS}
     arrays["set_start"] = result.sets.start

@@ -95,7 +95,7 @@ class RandomScan(Scan):
                 f"{given[bad[0]]}."
             )
         if given.sum() <= 0:
-            raise ModelError("Weights of a random scan must not all be zero; give one site a positive one.")
+            raise ModelError("Weights of a random scan are all zero; give at least one site a positive one.")
         return given
 
 

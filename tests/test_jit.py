@@ -1,0 +1,402 @@
+"""Compilation: the disk cache is never an obstacle and never stale, and dispatch finds the right function."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from gibbsite import _jit
+from gibbsite._jit import Entry, compiled, compiled_loop, generic, implement, inlined, on_compile
+from gibbsite.scan.base import Ordered, Raster
+
+PACKAGE = Path(_jit.__file__).parent
+
+needs_compiler = pytest.mark.skipif(_jit.DISABLED, reason="compilation is switched off")
+
+
+def double(x: Any) -> Any:
+    return 2 * x
+
+
+def first(pair: Any) -> Any:
+    return pair[0]
+
+
+class Foreign(NamedTuple):
+    """A type from outside the package."""
+
+    n: int
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache directory for functions compiled in this test."""
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    monkeypatch.setattr(_jit, "cache_directory", lambda: folder)
+    return folder
+
+
+def files(folder: Path, kind: str) -> list[Path]:
+    return sorted(folder.rglob(f"*.{kind}")) if folder.is_dir() else []
+
+
+def compiles(function: Callable[[], object]) -> bool:
+    """Call a function and tell whether anything was compiled."""
+    told = []
+    with on_compile(lambda: told.append(True)):
+        function()
+    return bool(told)
+
+
+# ---- the cache in one process
+
+
+@needs_compiler
+def test_the_second_process_compiles_nothing(cache: Path) -> None:
+    assert compiles(lambda: compiled(double)(1.5))
+    assert len(files(cache, "nbi")) == len(files(cache, "nbc")) == 1
+    again = compiled(double)
+    assert not compiles(lambda: again(1.5))
+    assert again(1.5) == 3.0
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+@pytest.mark.parametrize("size", [0, 1, 10, 100])
+def test_torn_files_are_compiled_again(kind: str, size: int, cache: Path) -> None:
+    assert compiled(double)(1.5) == 3.0
+    for path in files(cache, kind):
+        assert path.stat().st_size > size
+        os.truncate(path, size)
+    damaged = compiled(double)
+    assert compiles(lambda: damaged(1.5))
+    assert damaged(1.5) == 3.0
+    assert damaged(2) == 4, "another type in the same process"
+    # the cache is usable again
+    assert compiled(double)(1.5) == 3.0
+    assert not compiles(lambda: compiled(double)(1.5))
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_files_torn_while_the_process_runs(kind: str, cache: Path) -> None:
+    writer = compiled(double)
+    writer(1.5)
+    before = set(files(cache, kind))
+    writer(2)
+    later = set(files(cache, kind)) - before or before  # the index is one file for all types
+    reader = compiled(double)
+    assert reader(1.5) == 3.0, "loaded before the damage"
+    for path in later:
+        os.truncate(path, 10)
+    assert reader(2) == 4
+    assert reader(1.5) == 3.0
+
+
+@needs_compiler
+def test_a_cache_that_disappears(cache: Path) -> None:
+    entry = compiled(double)
+    assert entry(1.5) == 3.0
+    shutil.rmtree(cache)
+    assert entry(2) == 4
+    shutil.rmtree(cache, ignore_errors=True)
+    cache.touch()  # and can not be made again
+    assert entry(np.float32(2)) == 4.0
+    assert compiled(double)(1.5) == 3.0
+
+
+@needs_compiler
+def test_a_cache_that_can_not_be_written(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.core import caching
+
+    def full(*args: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(caching.IndexDataCacheFile, "_open_for_write", full)
+    entry = compiled(double)
+    assert entry(1.5) == 3.0
+    assert entry(2) == 4
+
+
+@needs_compiler
+def test_errors_of_the_function_itself_are_passed_on(cache: Path) -> None:
+    def fail(x: int) -> int:
+        if x == 3:
+            raise ValueError("three")
+        return x
+
+    entry = compiled(fail)
+    assert entry(1) == 1
+    with pytest.raises(ValueError, match="three"):
+        entry(3)
+
+
+@needs_compiler
+def test_types_of_others_are_not_kept_on_disk(cache: Path) -> None:
+    entry = compiled(first)
+    for value in (Foreign(1), (Foreign(1), 2), (Raster(3), (4, Foreign(1)))):
+        entry(value)
+    assert files(cache, "nbi") == files(cache, "nbc") == []
+    assert entry(Foreign(7)) == 7
+    assert entry(Raster(3)) == 3
+    assert len(files(cache, "nbc")) == 1
+    entry((Raster(3), 4.0))
+    assert len(files(cache, "nbc")) == 2
+    assert len(entry.signatures) == 5
+
+
+def test_outside_kernels_run() -> None:
+    """A kernel whose parameters are a type of this module; nothing of it goes to the disk."""
+    assert not _jit._is_ours(Foreign(1))
+    assert not _jit._is_ours((1, (Raster(2), Foreign(1))))
+    assert _jit._is_ours((1, (Raster(2), Ordered(np.zeros(1, np.int32)))))
+    assert _jit._is_ours(np.zeros(3))
+
+
+# ---- where the cache is
+
+
+def find_directory(monkeypatch: pytest.MonkeyPatch, **variables: str) -> Path | None:
+    for name in ("GIBBSITE_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    found: Path | None = _jit.cache_directory.__wrapped__()
+    return found
+
+
+def test_the_directory_is_chosen_by_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = find_directory(monkeypatch, GIBBSITE_CACHE_DIR=str(tmp_path / "mine"))
+    assert mine is not None
+    assert mine.parent == tmp_path / "mine"
+    assert list(mine.iterdir()) == []
+    for word in ("off", "OFF", "Off"):
+        assert find_directory(monkeypatch, GIBBSITE_CACHE_DIR=word) is None
+    if sys.platform != "win32":
+        xdg = find_directory(monkeypatch, XDG_CACHE_HOME=str(tmp_path / "xdg"))
+        assert xdg == tmp_path / "xdg" / "gibbsite" / mine.name
+        home = find_directory(monkeypatch, HOME=str(tmp_path))
+        assert home == tmp_path / ".cache" / "gibbsite" / mine.name
+
+
+def test_an_unusable_directory_is_no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    assert find_directory(monkeypatch, GIBBSITE_CACHE_DIR=str(tmp_path / "file" / "cache")) is None
+    assert find_directory(monkeypatch, GIBBSITE_CACHE_DIR=str(tmp_path / "file")) is None
+
+
+# ---- whole processes
+
+
+def python(code: str, warn: str = "error", **variables: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-W", warn, "-c", textwrap.dedent(code)],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+RUN = """
+    import warnings
+    import gibbsite as gs
+    from gibbsite import _jit
+
+    warnings.simplefilter("ignore", gs.ConvergenceWarning)
+    model = gs.ising_grid((3, 3), coupling=0.3, field=0.1)
+    result = gs.sample(model, sweeps=40, rng=1, record=["energy", "draws"])
+    print(result.energy.sum().hex(), result.values.sum())
+"""
+
+SMALL = """
+    import numpy as np
+    from gibbsite import _jit
+    from gibbsite.scan.alias import build_alias
+
+    print(_jit.cache_directory(), *build_alias(np.array([1.0, 3.0])))
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize("place", ["off", "in a file", "a file"])
+def test_without_a_cache_everything_works(place: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    folder = {"off": "off", "in a file": str(tmp_path / "file" / "x"), "a file": str(tmp_path / "file")}[
+        place
+    ]
+    done = python(SMALL, GIBBSITE_CACHE_DIR=folder)
+    assert done.stdout.split() == ["None", "[0.5", "1.", "]", "[1", "1]"]
+    assert done.stderr == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@needs_compiler
+def test_a_run_survives_a_damaged_cache(tmp_path: Path) -> None:
+    whole = python(RUN)  # also fills the usual cache
+    usual = _jit.cache_directory()
+    if usual is None:
+        pytest.skip("there is no usual cache to copy")
+    copy = tmp_path / usual.name
+    shutil.copytree(usual, copy)
+    code = [path for path in files(copy, "nbc") if "advance" in path.name]
+    assert code
+    for path in code:
+        os.truncate(path, 10)
+    for number, path in enumerate(path for path in files(copy, "nbi") if "advance" not in path.name):
+        os.truncate(path, 10 if number % 2 else 0)
+    hurt = python(RUN, GIBBSITE_CACHE_DIR=str(tmp_path))
+    assert hurt.stdout == whole.stdout
+    assert hurt.stderr == "gibbsite: compiling kernels (once, a few seconds)\n"
+
+
+STEP = """
+    import numpy as np
+    import gibbsite as gs
+    from gibbsite import _jit
+    from gibbsite.exact.transition import site_matrix
+
+    model = gs.ising_grid((1, 2), coupling=0.0, field=0.25)
+    matrix = site_matrix(gs.exact.enumerate(model), gs.compile_graph(model), gs.Gibbs(), 0)
+    print(_jit.__file__)
+    print(_jit.cache_directory().name)
+    print(matrix[0, 2])
+"""
+
+
+CHANGE = """
+
+    @implement(weights, LatticeGraph)
+    def _changed(graph, x, i, w):
+        w[0], w[1] = 1.0, 3.0
+        return 2, 4.0
+"""
+
+
+@needs_compiler
+def test_a_changed_callee_is_seen(tmp_path: Path) -> None:
+    """The entry point is in exact/transition.py, the change in kernel/_local.py."""
+    root = tmp_path / "copy"
+    shutil.copytree(PACKAGE, root / "gibbsite", ignore=shutil.ignore_patterns("__pycache__"))
+    there = {"PYTHONPATH": str(root), "GIBBSITE_CACHE_DIR": str(tmp_path / "cache")}
+
+    def look() -> tuple[str, float]:
+        place, name, number = python(STEP, **there).stdout.split()
+        assert Path(place) == root / "gibbsite" / "_jit.py", "the copy must be the one that runs"
+        return name, float(number)
+
+    name, up = look()
+    assert up == pytest.approx(1 / (1 + np.exp(-0.5)))
+    with open(root / "gibbsite" / "kernel" / "_local.py", "a", encoding="utf-8") as file:
+        file.write(textwrap.dedent(CHANGE))
+    new_name, new_up = look()
+    assert new_name != name
+    assert new_up == pytest.approx(0.75)
+
+
+def test_a_run_without_compiler_gives_the_same_numbers() -> None:
+    # NumPy warns of the overflows that random numbers are made of
+    assert python(RUN, warn="ignore", NUMBA_DISABLE_JIT="1").stdout == python(RUN).stdout
+
+
+# ---- dispatch
+
+
+class Circle(NamedTuple):
+    radius: float
+
+
+class Square(NamedTuple):
+    side: float
+
+
+class Metric(NamedTuple):
+    unit: float
+
+
+class Imperial(NamedTuple):
+    unit: float
+
+
+@generic
+def size_of(shape: Any, system: Any, factor: float) -> float:
+    """Size of a shape."""
+    raise NotImplementedError
+
+
+@implement(size_of, Circle)
+def _circle(shape: Circle, system: Any, factor: float) -> float:
+    return 3.0 * shape.radius**2 * factor
+
+
+@implement(size_of, Circle, Imperial)
+def _circle_in_feet(shape: Circle, system: Imperial, factor: float) -> float:
+    return -3.0 * shape.radius**2 * factor
+
+
+@implement(size_of, Square, Metric)
+def _square(shape: Square, system: Metric, factor: float) -> float:
+    return shape.side**2 * factor
+
+
+def both_ways(*args: Any) -> list[Callable[[], Any]]:
+    """The call from Python, and from compiled code."""
+    entry: Entry[Any, Any] = compiled(lambda shape, system, factor: size_of(shape, system, factor))
+    return [lambda: size_of(*args), lambda: entry(*args)]
+
+
+def test_the_longest_match_wins() -> None:
+    for call in both_ways(Circle(2.0), Metric(1.0), 0.5):
+        assert call() == 6.0
+    for call in both_ways(Circle(2.0), Imperial(1.0), 0.5):
+        assert call() == -6.0
+    for call in both_ways(Square(2.0), Metric(1.0), 0.5):
+        assert call() == 2.0
+
+
+def test_no_match_is_an_error() -> None:
+    with pytest.raises(TypeError, match="size_of has no implementation for Square"):
+        size_of(Square(1.0), Imperial(1.0), 1.0)
+    with pytest.raises(TypeError, match="size_of has no implementation for Metric"):
+        size_of(Metric(1.0), Circle(1.0), 1.0)
+    for call in both_ways(Square(1.0), Imperial(1.0), 1.0):
+        with pytest.raises(Exception, match="size_of"):
+            call()
+
+
+def test_an_implementation_can_be_called_by_itself() -> None:
+    assert _circle(Circle(1.0), Metric(1.0), 2.0) == 6.0
+    assert size_of.__name__ == "size_of"
+    assert size_of.__doc__ == "Size of a shape."
+
+
+@needs_compiler
+def test_loops_and_helpers_compile() -> None:
+    @inlined
+    def half(x: float) -> float:
+        return 0.5 * x
+
+    @compiled_loop
+    def fill(out: Any) -> None:
+        for i in range(out.size):
+            out[i] = half(out[i])
+
+    out = np.array([2.0, 4.0])
+    fill(out)
+    assert out.tolist() == [1.0, 2.0]
+    assert fill.plain.__name__ == "fill"
+    assert len(fill.signatures) == 1
+    assert fill.options["nogil"], "chains run on threads"
