@@ -53,6 +53,20 @@ def test_a_found_path_is_a_proof(seed: int) -> None:
         assert leads_to(graph, np.array(start), np.array(goal), rng) == (region[start] == region[goal])
 
 
+def test_colorings_with_room_are_connected() -> None:
+    # with two colors more than neighbours every coloring can be reached; a lattice has four neighbours
+    sites = {f"{r},{c}": 6 for r in range(12) for c in range(12)}
+    differ = 1.0 - np.eye(6)
+    links = [((f"{r},{c}", f"{r + 1},{c}"), differ) for r in range(11) for c in range(12)]
+    links += [((f"{r},{c}", f"{r},{c + 1}"), differ) for r in range(12) for c in range(11)]
+    graph = gs.compile_graph(gs.FactorGraph(sites, links))
+    row, column = np.divmod(np.arange(144), 12)
+    stripes = (row + 2 * column) % 6
+    checks = (row + column) % 2
+    assert leads_to(graph, stripes, checks, np.random.default_rng(1))
+    assert leads_to(graph, checks, stripes, np.random.default_rng(2))
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_the_top_is_a_local_maximum(seed: int) -> None:
     rng = np.random.default_rng(seed)

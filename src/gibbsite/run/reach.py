@@ -9,18 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._jit import compiled
+from gibbsite._random import below, load
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel._local import weights
 
 _TRIES = 4
+_ROUNDS = 200  # how often sites that block each other step aside
 _MOVES = 100_000  # moves looked at by the search
 
 
 def leads_to(graph: Graph, start: NDArray[Any], goal: NDArray[Any], rng: np.random.Generator) -> bool:
     """Tell whether a path of possible single-site moves from ``start`` to ``goal`` was found.
 
-    First straight paths are tried, which change every differing site once, in several random orders; then a
-    search that prefers states close to the goal, bounded in the number of moves it looks at. True is a proof,
+    First every differing site is moved to its goal as soon as it can be, sites that block each other
+    stepping aside at random, in several random orders; then a search that prefers states close to the goal, bounded in the number of moves it looks at. True is a proof,
     False is not.
 
     Examples
@@ -35,7 +37,8 @@ def leads_to(graph: Graph, start: NDArray[Any], goal: NDArray[Any], rng: np.rand
     for _ in range(_TRIES):
         x = np.array(start, graph.state_dtype)
         order = rng.permutation(np.flatnonzero(x != target))
-        if _walk(graph.arrays, x, target, order, work):
+        words = rng.integers(1, 2**63, 4).astype(np.uint64)
+        if _walk(graph.arrays, x, target, order, work, words):
             return True
     return _search(graph, np.array(start, graph.state_dtype), target, work)
 
@@ -86,19 +89,38 @@ def _moves(
 
 @compiled
 def _walk(
-    graph: Any, x: NDArray[Any], goal: NDArray[Any], order: NDArray[np.int64], work: NDArray[np.float64]
+    graph: Any,
+    x: NDArray[Any],
+    goal: NDArray[Any],
+    order: NDArray[np.int64],
+    work: NDArray[np.float64],
+    words: NDArray[np.uint64],
 ) -> bool:
-    """Move differing sites to their goal as long as one can be moved; return whether all could."""
+    """Move differing sites to their goal; where they block each other, let them step aside at random.
+
+    Return whether all arrived.
+    """
+    rng = load(words)
     left = order.size
-    moved = True
-    while left > 0 and moved:
-        moved = False
+    for _ in range(_ROUNDS):
+        moved = True
+        while left > 0 and moved:
+            moved = False
+            for k in range(order.size):
+                i = order[k]
+                if x[i] != goal[i]:
+                    weights(graph, x, np.uintp(i), work)
+                    if work[goal[i]] > 0.0:
+                        x[i] = goal[i]
+                        left -= 1
+                        moved = True
+        if left == 0:
+            break
         for k in range(order.size):
             i = order[k]
             if x[i] != goal[i]:
-                weights(graph, x, np.uintp(i), work)
-                if work[goal[i]] > 0.0:
-                    x[i] = goal[i]
-                    left -= 1
-                    moved = True
+                size, _total = weights(graph, x, np.uintp(i), work)
+                rng, code = below(rng, size)
+                if code != goal[i] and work[code] > 0.0:
+                    x[i] = code
     return left == 0
