@@ -2,8 +2,53 @@
 
 from __future__ import annotations
 
+from gibbsite.formats.bif import read_bif, write_bif
 from gibbsite.formats.bqm import from_bqm, from_ising, to_bqm
+from gibbsite.formats.bqm_file import read_bqm, write_bqm
+from gibbsite.formats.coo import read_coo, write_coo
+from gibbsite.formats.evidence import read_evidence
+from gibbsite.formats.files import FORMATS, read_model, write_model
 from gibbsite.formats.nx import from_networkx, to_networkx
 from gibbsite.formats.pgmpy import from_pgmpy
+from gibbsite.formats.uai import read_uai, write_uai
+from gibbsite.formats.uai_evidence import read_uai_evidence, write_uai_evidence
+from gibbsite.formats.uai_results import (
+    read_uai_map,
+    read_uai_mar,
+    read_uai_pr,
+    write_uai_map,
+    write_uai_mar,
+    write_uai_pr,
+)
+from gibbsite.formats.xmlbif import read_xmlbif, write_xmlbif
 
-__all__ = ["from_bqm", "from_ising", "from_networkx", "from_pgmpy", "to_bqm", "to_networkx"]
+__all__ = [
+    "FORMATS",
+    "from_bqm",
+    "from_ising",
+    "from_networkx",
+    "from_pgmpy",
+    "read_bif",
+    "read_bqm",
+    "read_coo",
+    "read_evidence",
+    "read_model",
+    "read_uai",
+    "read_uai_evidence",
+    "read_uai_map",
+    "read_uai_mar",
+    "read_uai_pr",
+    "read_xmlbif",
+    "to_bqm",
+    "to_networkx",
+    "write_bif",
+    "write_bqm",
+    "write_coo",
+    "write_model",
+    "write_uai",
+    "write_uai_evidence",
+    "write_uai_map",
+    "write_uai_mar",
+    "write_uai_pr",
+    "write_xmlbif",
+]

@@ -1,0 +1,61 @@
+"""Log-potentials as short decimal potentials that read back as the same log-potentials."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gibbsite.model.domain import FloatArray
+
+LOWEST, HIGHEST = -700.0, 700.0
+"""Log-potentials between which potentials keep all their digits."""
+
+# Nine digits bring back what people and other programs have written, without its trailing zeros.
+_DIGITS = (9, 15, 16, 17)
+# exp and log may each be off by the last bit, so a neighbour may be the one that reads back.
+_STEPS = (1, -1, 2, -2)
+
+
+def decimals(logs: FloatArray) -> npt.NDArray[Any]:
+    """Return potentials as texts.
+
+    Parameters
+    ----------
+    logs : float array
+        Log-potentials, ``-inf`` or from `LOWEST` to `HIGHEST`.
+
+    Returns
+    -------
+    object array of str
+        Of the same shape. The logarithm of each number equals the log-potential wherever some
+        number has that logarithm; close to zero, where potentials are close to one, not all do.
+
+    Examples
+    --------
+    >>> decimals(np.log([0.1, 1 / 3, 1e-200])).tolist()
+    ['0.1', '0.3333333333333333', '1e-200']
+    >>> decimals(np.array([-np.inf, 0.0, 1e-20])).tolist()
+    ['0', '1', '1']
+    """
+    unique, inverse = np.unique(logs, return_inverse=True)
+    potentials = np.exp(unique)
+    texts = np.full(len(unique), "0", object)
+    left = np.flatnonzero(potentials > 0)
+    trials = [(digits, potentials) for digits in _DIGITS]
+    trials += [(17, potentials + step * np.spacing(potentials)) for step in _STEPS]
+    first = True
+    for digits, values in trials:
+        if not len(left):
+            break
+        written = [f"{value:.{digits}g}" for value in values[left].tolist()]
+        same = np.log(np.fromiter(map(float, written), np.float64, len(written))) == unique[left]
+        # Without an exact one it is the first attempt of full length that stays.
+        if digits == 17 and first:
+            texts[left] = written
+            first = False
+        hits = np.flatnonzero(same)
+        texts[left[hits]] = [written[k] for k in hits.tolist()]
+        left = left[~same]
+    return texts[inverse].reshape(np.shape(logs))

@@ -1,0 +1,149 @@
+"""Model files of any known format, chosen by suffix or by content."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+
+from gibbsite.errors import FormatError
+from gibbsite.formats.bif import parse_bif, write_bif
+from gibbsite.formats.bqm_file import MAGIC, parse_bqm, write_bqm
+from gibbsite.formats.coo import parse_coo, write_coo
+from gibbsite.formats.text import PathLike, Source, load
+from gibbsite.formats.uai import parse_uai, write_uai
+from gibbsite.formats.xmlbif import parse_xmlbif, write_xmlbif
+from gibbsite.model.factorgraph import FactorGraph
+
+_PARSERS: dict[str, Callable[[Source], FactorGraph]] = {
+    "uai": parse_uai,
+    "bif": parse_bif,
+    "xmlbif": parse_xmlbif,
+    "bqm": parse_bqm,
+    "coo": parse_coo,
+}
+_WRITERS: dict[str, Callable[[FactorGraph, PathLike], None]] = {
+    "uai": write_uai,
+    "bif": write_bif,
+    "xmlbif": write_xmlbif,
+    "bqm": write_bqm,
+    "coo": write_coo,
+}
+_SUFFIXES = {
+    ".uai": "uai",
+    ".bif": "bif",
+    ".xmlbif": "xmlbif",
+    ".bifxml": "xmlbif",
+    ".xml": "xmlbif",
+    ".bqm": "bqm",
+    ".coo": "coo",
+}
+# How each format may begin, after blanks and comments.
+_COMMENTS = rb"(?:\s++|//[^\n]*+|/\*.*?\*/|#[^\n]*+(?:\n|\Z))*+"
+_OPENINGS = (
+    ("bqm", re.compile(re.escape(MAGIC))),
+    ("xmlbif", re.compile(rb"\s*+<[?!A-Za-z]")),
+    ("coo", re.compile(rb"(?:\s*+#[^\n]*+\n)*?\s*+#[^\n]*?vartype[:=]")),
+    ("uai", re.compile(_COMMENTS + rb"(?i:markov|bayes)\b", re.DOTALL)),
+    ("bif", re.compile(_COMMENTS + rb"(?i:network|variable|probability)\b", re.DOTALL)),
+)
+
+FORMATS = tuple(_PARSERS)
+"""Names of the formats `read_model` and `write_model` know."""
+
+
+def read_model(path: PathLike, format: str | None = None) -> FactorGraph:
+    """Read a model from a file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, plain or gzip; ``"-"`` is standard input.
+    format : {"uai", "bif", "xmlbif", "bqm", "coo"}, optional
+        By default from the suffix (.uai .bif .xmlbif .bifxml .xml .bqm .coo, each also with .gz), or
+        from the content when the suffix says nothing.
+
+    Returns
+    -------
+    FactorGraph
+        The model.
+
+    Raises
+    ------
+    FormatError
+        With file, line and column, and what was expected there.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "coin.txt")
+    ...     _ = path.write_text("MARKOV 1 2 1 1 0 2 0.5 0.5")
+    ...     read_model(path)
+    FactorGraph(1 site of 2 states, 1 factor in 1 group)
+    """
+    chosen = _known(format, path) if format is not None else _by_suffix(path)
+    source = load(path, text=chosen not in (None, "bqm"))
+    if chosen is None:
+        chosen = next((name for name, opening in _OPENINGS if opening.match(source.data)), None)
+    if chosen is None:
+        raise source.error(f"the format cannot be told; expected one of {', '.join(FORMATS)}, or give it.")
+    if chosen != "bqm" and b"\0" in source.data:
+        raise source.error("this is a binary file (it holds NUL bytes); expected text.")
+    return _PARSERS[chosen](source)
+
+
+def write_model(model: FactorGraph, path: PathLike, format: str | None = None) -> None:
+    """Write a model to a file.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        The model. UAI files hold any; BIF and XMLBIF Bayesian networks; BQM and COO two-state
+        sites with at most pairwise factors.
+    path : str or path
+        The file, packed if it ends in ``.gz``; ``"-"`` is standard output.
+    format : {"uai", "bif", "xmlbif", "bqm", "coo"}, optional
+        By default from the suffix.
+
+    Raises
+    ------
+    FormatError
+        When the format cannot be told or the file cannot be written.
+    IncompatibleError
+        When the format cannot hold the model.
+
+    Examples
+    --------
+    >>> write_model(FactorGraph({"a": 2}, [("a", [1, 3])]), "-", format="uai")
+    MARKOV
+    1
+    2
+    1
+    1 0
+    <BLANKLINE>
+    2
+    1 3
+    """
+    chosen = _known(format, path) if format is not None else _by_suffix(path)
+    if chosen is None:
+        raise FormatError(
+            f"the format cannot be told; end the name in one of {', '.join(_SUFFIXES)}, or give the format.",
+            os.fspath(path),
+        )
+    _WRITERS[chosen](model, path)
+
+
+def _by_suffix(path: PathLike) -> str | None:
+    name = os.fspath(path).lower().removesuffix(".gz")
+    return next((known for suffix, known in _SUFFIXES.items() if name.endswith(suffix)), None)
+
+
+def _known(format: str, path: PathLike) -> str:
+    name = format.lower().removeprefix(".")
+    name = _SUFFIXES.get(f".{name}", name)
+    if name not in _PARSERS:
+        raise FormatError(
+            f"there is no format {format!r}; expected one of {', '.join(FORMATS)}.", os.fspath(path)
+        )
+    return name

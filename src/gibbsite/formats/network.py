@@ -1,0 +1,145 @@
+"""Bayesian networks among factor graphs: one conditional table per site, no cycle, nothing else.
+
+The formats that hold nothing but networks read and write through this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from gibbsite.errors import IncompatibleError
+from gibbsite.model.domain import FloatArray, Label, make_domains
+from gibbsite.model.factor import gather_tables
+from gibbsite.model.factorgraph import FactorGraph
+
+ROW_TOLERANCE = 1e-2 - 1e-9
+"""How far a row may be from the sum one: published tables are rounded."""
+
+
+# NumPy arrays have at most 32 dimensions in its older versions, one of which counts the factors.
+MOST_MEMBERS = 31
+"""Most sites of one table."""
+
+
+class Table(NamedTuple):
+    """The conditional table of a site: its parents and it, and log-potentials of that shape."""
+
+    scope: tuple[int, ...]
+    logs: FloatArray
+
+
+def build_network(
+    sites: Mapping[str, Sequence[Label]], tables: Iterable[tuple[Sequence[int], FloatArray]]
+) -> FactorGraph:
+    """Return the model of conditional tables.
+
+    Parameters
+    ----------
+    sites : mapping
+        Name -> state labels.
+    tables : iterable of (scope, table)
+        Positions of the parents and, last, of the child; probabilities of that shape. Rows sum to
+        one, or are zero where the parents cannot be in these states.
+
+    Returns
+    -------
+    FactorGraph
+        Tables are directed unless they have a row of zeros.
+
+    Examples
+    --------
+    >>> build_network({"coin": ("head", "tail")}, [((0,), np.array([0.5, 0.5]))]).groups[0].directed
+    True
+    """
+    proper: list[tuple[Sequence[int], FloatArray]] = []
+    partial: list[tuple[Sequence[int], FloatArray]] = []
+    for scope, table in tables:
+        (proper if table.any(axis=-1).all() else partial).append((scope, table))
+    groups, _ = gather_tables(make_domains(sites), proper, (), directed=True)
+    return FactorGraph(sites, partial, groups=groups)
+
+
+def network_tables(model: FactorGraph, wanted: str) -> list[Table]:
+    """Return the conditional table of every site, in site order.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        The model.
+    wanted : str
+        The format that needs a network, for the message.
+
+    Raises
+    ------
+    IncompatibleError
+        When the model is not a Bayesian network; the message says why.
+
+    Examples
+    --------
+    >>> model = FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [1, 2, 3, 4])])
+    >>> network_tables(model, "BIF")
+    Traceback (most recent call last):
+    gibbsite.errors.IncompatibleError: BIF holds Bayesian networks, but the factor over (a, b) is not ...
+    """
+    found: list[Table | None] = [None] * model.n_sites
+
+    def refuse(reason: str) -> IncompatibleError:
+        return IncompatibleError(f"{wanted} holds Bayesian networks, but {reason}; write UAI instead.")
+
+    if model.log_offset:
+        raise refuse("the model has a constant factor, as observed sites leave behind")
+    for group in model.groups:
+        if group.size == 0:
+            continue
+        tables = group.log_tables(model.cards)
+        sums = np.exp(tables).sum(axis=-1)
+        fits = ((np.abs(sums - 1.0) <= ROW_TOLERANCE) | (sums == 0.0)).reshape(len(tables), -1).all(axis=1)
+        for k, scope in enumerate(group.scopes.tolist()):
+            which = k if len(tables) > 1 else 0
+            text = model.domains.scope_text(scope)
+            if not fits[which]:
+                raise refuse(f"the factor over {text} is not a conditional table of its last site")
+            if found[scope[-1]] is not None:
+                raise refuse(f"two factors end in the site {model.sites[scope[-1]]!r}")
+            found[scope[-1]] = Table(tuple(scope), tables[which])
+    missing = [name for name, table in zip(model.sites, found, strict=True) if table is None]
+    if missing:
+        raise refuse(f"the site {missing[0]!r} has no conditional table")
+    complete = [table for table in found if table is not None]
+    cycle = find_cycle([table.scope[:-1] for table in complete])
+    if cycle is not None:
+        raise refuse(f"the site {model.sites[cycle]!r} is its own ancestor")
+    return complete
+
+
+def find_cycle(parents: Sequence[Sequence[int]]) -> int | None:
+    """Return a site that is its own ancestor, or None.
+
+    Examples
+    --------
+    >>> find_cycle([[], [0, 2], [1]]), find_cycle([[1], []])
+    (1, None)
+    """
+    children: list[list[int]] = [[] for _ in parents]
+    missing = [len(each) for each in parents]
+    for site, each in enumerate(parents):
+        for parent in each:
+            children[parent].append(site)
+    ready = [site for site, count in enumerate(missing) if count == 0]
+    for site in ready:  # grows while it is walked
+        for child in children[site]:
+            missing[child] -= 1
+            if missing[child] == 0:
+                ready.append(child)
+    if len(ready) == len(parents):
+        return None
+    # Every site left has a parent that is left; going up from one ends in a cycle.
+    site = next(site for site, count in enumerate(missing) if count)
+    seen: set[int] = set()
+    while site not in seen:
+        seen.add(site)
+        site = next(parent for parent in parents[site] if missing[parent])
+    return site

@@ -1,0 +1,214 @@
+"""Files in and out, plain or gzip, for all formats.
+
+A file is read whole, in pieces; what it unpacks to is bounded. A place (line, column) is worked out
+only when an error is raised.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from gibbsite.errors import FormatError
+
+PathLike: TypeAlias = str | os.PathLike[str]
+"""Where a file is; ``"-"`` means standard input or output."""
+
+LIMIT = 4 << 30
+"""Most bytes a file may hold, unpacked."""
+
+_CHUNK = 1 << 16
+# Deflate can blow up 1032-fold, model files hardly 100-fold. Small files may do as they like.
+_PACKED_RATIO, _PACKED_FLOOR = 250, 256 << 20
+
+
+@dataclass(frozen=True)
+class Source:
+    r"""The content of a file.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the file.
+    data : bytes
+        Its content, unpacked.
+
+    Examples
+    --------
+    >>> print(Source("a.uai", b"MARKOV\nx").error("expected a number", 7))
+    a.uai:2:1: expected a number
+    """
+
+    name: str
+    data: bytes
+
+    def error(self, message: str, offset: int | None = None) -> FormatError:
+        """Return the error about the byte at an offset, or about the whole file."""
+        message = shortened(message)
+        if offset is None:
+            return FormatError(message, self.name)
+        start = self.data.rfind(b"\n", 0, offset) + 1
+        line = self.data.count(b"\n", 0, offset) + 1
+        column = len(self.data[start:offset].decode("utf-8", "replace")) + 1
+        return FormatError(message, self.name, line, column)
+
+    def decoded(self) -> str:
+        """Return the content as UTF-8 text."""
+        try:
+            return self.data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise self.error("this is not UTF-8 text; convert the file to UTF-8.", error.start) from None
+
+
+def shortened(message: str) -> str:
+    """Return a message without the middle of what a damaged file may put into it.
+
+    Examples
+    --------
+    >>> len(shortened("x" * 1_000_000))
+    405
+    """
+    return message if len(message) <= 400 else f"{message[:300]} ... {message[-100:]}"
+
+
+def load(path: PathLike, *, text: bool = True, limit: int = LIMIT) -> Source:
+    """Read a file, plain or gzip.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; ``"-"`` is standard input.
+    text : bool
+        Refuse what is not text as soon as it shows.
+    limit : int
+        Most bytes to accept, unpacked.
+
+    Returns
+    -------
+    Source
+        The content without byte order mark.
+
+    Raises
+    ------
+    FormatError
+        When there is no such file, it cannot be read or unpacked, is empty, too large or not text.
+
+    Examples
+    --------
+    >>> load("no_such_file.uai")
+    Traceback (most recent call last):
+    gibbsite.errors.FormatError: no_such_file.uai: there is no such file.
+    """
+    name = "<stdin>" if path == "-" else os.fspath(path)
+    parts: list[bytes] = []
+    size = 0
+    try:
+        with _open_input(path, name) as file:
+            for part in _unpacked(file, name):
+                size += len(part)
+                if size > limit:
+                    raise FormatError(f"the file holds more than {limit:,} bytes; split the model.", name)
+                if text and b"\0" in part:
+                    raise FormatError("this is a binary file (it holds NUL bytes); expected text.", name)
+                parts.append(part)
+    except OSError as error:
+        raise FormatError(_reason(error), name) from None
+    data = b"".join(parts).removeprefix(b"\xef\xbb\xbf")
+    if not data or data.isspace():
+        raise FormatError("the file is empty.", name)
+    return Source(name, data)
+
+
+def save(path: PathLike, data: bytes | str) -> None:
+    """Write a file, packed if its name ends in ``.gz``; ``"-"`` is standard output.
+
+    The file is replaced only when all of it has been written. Equal content gives equal bytes.
+    """
+    if path == "-" and isinstance(data, str) and not hasattr(sys.stdout, "buffer"):
+        sys.stdout.write(data)  # a notebook or a test has put itself there
+        return
+    data = data.encode("utf-8") if isinstance(data, str) else data
+    if path == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    target = Path(path)
+    if target.name.lower().endswith(".gz"):
+        import gzip
+
+        data = gzip.compress(data, mtime=0)
+    try:
+        if target.exists() and not target.is_file():  # a device or a pipe cannot be replaced
+            target.write_bytes(data)
+            return
+        target = target.resolve()
+        part = target.with_name(f".{target.name}.{os.getpid()}.part")
+        try:
+            part.write_bytes(data)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        raise FormatError(f"the file cannot be written: {_reason(error)}", os.fspath(path)) from None
+
+
+def _open_input(path: PathLike, name: str) -> AbstractContextManager[BinaryIO]:
+    if path == "-":
+        if not hasattr(sys.stdin, "buffer"):
+            raise FormatError("there is no standard input to read.", name)
+        return nullcontext(sys.stdin.buffer)
+    try:
+        return open(path, "rb")
+    except ValueError:  # a NUL or a lone surrogate in the name
+        raise FormatError("there is no such file.", repr(name)) from None
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file."
+    if isinstance(error, IsADirectoryError):
+        return "this is a directory; name a file in it."
+    return f"{getattr(error, 'strerror', None) or error}."
+
+
+def _unpacked(file: BinaryIO, name: str) -> Iterator[bytes]:
+    """Yield the content in pieces, unpacked if it is gzip."""
+    first = file.read(_CHUNK)
+    pieces = chain((first,), iter(lambda: file.read(_CHUNK), b""))
+    yield from _gunzip(pieces, name) if first.startswith(b"\x1f\x8b") else pieces
+
+
+def _gunzip(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
+    machine, part = None, b""
+    packed = unpacked = 0
+    for piece in chain(pieces, (b"",)):
+        packed += len(piece)
+        while piece or (machine is not None and part):
+            if machine is None:
+                piece = piece.lstrip(b"\0")  # padding between members
+                if not piece:
+                    break
+                machine = zlib.decompressobj(31)
+            try:
+                part = machine.decompress(piece, _CHUNK)
+            except zlib.error:
+                raise FormatError("the gzip data is damaged; fetch the file again.", name) from None
+            unpacked += len(part)
+            if unpacked > max(_PACKED_FLOOR, _PACKED_RATIO * packed):
+                raise FormatError(
+                    f"the gzip data grows more than {_PACKED_RATIO}-fold; unpack the file first.", name
+                )
+            yield part
+            piece = machine.unused_data if machine.eof else machine.unconsumed_tail
+            if machine.eof:
+                machine = None
+    if machine is not None:
+        raise FormatError("the gzip data ends too early; fetch the file again.", name)

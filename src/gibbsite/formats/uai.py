@@ -1,0 +1,299 @@
+"""Models of the UAI inference competitions: ``MARKOV`` and ``BAYES`` files.
+
+A file is a word and numbers: variables, their numbers of states, the scopes, the tables (last
+variable of a scope fastest). Variables have no names; sites are called "0", "1", ... and states 0, 1, ....
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gibbsite.errors import IncompatibleError
+from gibbsite.formats.decimals import HIGHEST, LOWEST, decimals
+from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE
+from gibbsite.formats.numerals import Numbers
+from gibbsite.formats.text import PathLike, Source, load, save
+from gibbsite.model.domain import Domains, FloatArray, IntArray, SiteNames
+from gibbsite.model.factor import TableFactors
+from gibbsite.model.factorgraph import FactorGraph, _restore
+
+# States of variables in no factor have no table behind them; so many are allowed on top of the numbers.
+_FREE_STATES = 100_000
+
+_HEADER = re.compile(rb"(?:\s+|(?:#|//)[^\n]*(?:\n|\Z))*+([^\s#]*)")
+
+
+class _Layout(NamedTuple):
+    """What there is: per arity the numbers and scopes of its factors; per factor entries and first entry."""
+
+    scopes: list[tuple[npt.NDArray[np.intp], IntArray]]
+    size: npt.NDArray[np.int64]
+    entry: npt.NDArray[np.int64]
+
+
+def read_uai(path: PathLike) -> FactorGraph:
+    """Read a UAI model.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, plain or gzip; ``"-"`` is standard input.
+
+    Returns
+    -------
+    FactorGraph
+        Factors of equal shape in one group. Those of a ``BAYES`` file are directed (a conditional
+        table of the last variable) where all rows sum to one.
+
+    Raises
+    ------
+    FormatError
+        With file, line and column, and what was expected there.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "pair.uai")
+    ...     _ = path.write_text("MARKOV 2  2 3  1  2 0 1  6  1 2 3 4 5 6")
+    ...     read_uai(path)
+    FactorGraph(2 sites of 2 to 3 states, 1 factor in 1 group)
+    """
+    return parse_uai(load(path))
+
+
+def parse_uai(source: Source) -> FactorGraph:
+    """Return the model in the content of a file."""
+    header = _HEADER.match(source.data)
+    word = header[1].upper() if header else b""
+    if header is None or word not in (b"MARKOV", b"BAYES"):
+        found = word[:30].decode(errors="replace")
+        raise source.error(
+            f"expected the word MARKOV or BAYES, found {found!r}.", header.start(1) if header else 0
+        )
+    numbers = Numbers(source, header.end())
+    values = numbers.values
+    numbers.require(values < np.inf, "this number is too large; expected one below 1.8e308.")
+    numbers.require(values >= 0, "expected a number that is not negative, found {}.")
+    cards = _read_cards(numbers)
+    at = 1 + len(cards)
+    # A factor has at least an arity, a table size and an entry.
+    room = (len(numbers) - at - 1) // 3
+    declared = numbers.whole(at, "the number of factors", 0, 2**53)
+    if declared > room:
+        raise numbers.error(at, f"{declared:,} factors are declared, but the file has no room for them.")
+    layout = _read_layout(numbers, at + 1, declared, cards)
+    return _build(numbers, cards, layout, directed=word == b"BAYES")
+
+
+def _read_cards(numbers: Numbers) -> IntArray:
+    n = numbers.whole(0, "the number of variables", 0, 2**53)
+    if n > len(numbers) - 2:
+        raise numbers.error(0, f"{n:,} variables are declared, but only {len(numbers) - 1:,} numbers follow.")
+    cards = numbers.values[1 : n + 1]
+    fine = (cards >= 1) & (cards < 2**31) & (cards == np.floor(cards))
+    numbers.require(fine, "expected a number of states, a whole number of at least 1, found {}.", 1)
+    return cards.astype(np.int32)
+
+
+def _read_layout(numbers: Numbers, at: int, m: int, cards: IntArray) -> _Layout:
+    """Find scopes and tables; every size is checked before anything of that size is made."""
+    arity = np.empty(m, np.int64)
+    member = np.empty(m, np.int64)
+    view, total = memoryview(numbers.values.data), len(numbers)
+    most = min(len(cards), MOST_MEMBERS)
+    for k in range(m):
+        r = view[at] if at < total else -1.0
+        if not (0 <= r <= most and r == int(r)):
+            numbers.whole(at, f"the number of variables of factor {k}", 0, most)
+        arity[k], member[k] = r, at + 1
+        at += 1 + int(r)
+    if at > total:
+        raise numbers.error(total, f"the file ends here; expected the variables of factor {m - 1}.")
+    sizes = np.ones(m)
+    unused = np.ones(len(cards), np.bool_)
+    parts: list[tuple[npt.NDArray[np.intp], IntArray]] = []
+    for r in np.unique(arity).tolist():
+        rows = np.flatnonzero(arity == r)
+        scopes = _scopes(numbers, rows, member, r, len(cards))
+        sizes[rows] = cards[scopes].astype(np.float64).prod(axis=1)
+        unused[scopes] = False
+        parts.append((rows, scopes))
+    if cards[unused].sum(dtype=np.int64) > _FREE_STATES + 2 * total:
+        k = int(np.argmax(cards * unused))
+        raise numbers.error(1 + k, f"variable {k} has {cards[k]} states, but is in no factor.")
+    ends = at + np.cumsum(sizes + 1)
+    starts = np.concatenate([[at], ends])[:-1] + 1
+    fits = int(np.searchsorted(ends, total, "right"))
+    # The factor that does not fit any more still has its declared size to compare.
+    seen = min(m, fits + 1) if fits < m and starts[fits] <= total else fits
+    where = starts[:seen].astype(np.int64) - 1
+    wrong = numbers.values[where] != sizes[:seen]
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise numbers.error(
+            int(where[k]),
+            f"factor {k} has {sizes[k]:.15g} entries by the states of its variables, but "
+            f"{numbers.values[where[k]]:.15g} are declared.",
+        )
+    if fits < m:
+        raise numbers.error(
+            total, f"the file ends here; expected the {sizes[fits]:.15g} entries of factor {fits}."
+        )
+    end = int(ends[-1]) if m else at
+    if end < total:
+        raise numbers.error(end, f"expected the end of the file after the tables of {m} factors.")
+    return _Layout(parts, sizes.astype(np.int64), starts.astype(np.int64))
+
+
+def _scopes(
+    numbers: Numbers, rows: npt.NDArray[np.intp], member: npt.NDArray[np.int64], r: int, n: int
+) -> IntArray:
+    """Return the scopes of some factors of arity r, checked."""
+    where = member[rows][:, None] + np.arange(r)
+    scopes: FloatArray = numbers.values[where]
+    fine = (scopes < n) & (scopes == np.floor(scopes))
+    if not fine.all():
+        k = int(where.reshape(-1)[np.argmin(fine)])
+        raise numbers.error(k, f"expected a variable from 0 to {n - 1}, found {numbers.values[k]:g}.")
+    ordered = np.sort(scopes, axis=1)
+    twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    if twice.any():
+        k = int(np.argmax(twice))
+        raise numbers.error(int(where[k, 0]), f"factor {rows[k]} names a variable twice.")
+    return scopes.astype(np.int32)
+
+
+def _build(numbers: Numbers, cards: IntArray, layout: _Layout, directed: bool) -> FactorGraph:
+    first, kind_of = np.unique(cards, return_index=True, return_inverse=True)[1:]
+    order = np.argsort(first)  # label tuples in order of appearance
+    kinds = tuple(tuple(range(int(cards[k]))) for k in first[order])
+    domains = Domains(SiteNames(len(cards)), kinds, np.argsort(order)[kind_of].astype(np.int32))
+    groups: list[tuple[int, TableFactors]] = []
+    offset = 0.0
+    for rows, scopes in layout.scopes:
+        for part in _alike(cards[scopes]):
+            tables = _log_tables(numbers, layout, rows[part])
+            if scopes.shape[1] == 0:
+                offset = math.fsum(tables.reshape(-1).tolist())
+                continue
+            tables = tables.reshape(-1, *cards[scopes[part[0]]].tolist())
+            proper = np.zeros(len(part), np.bool_)
+            if directed:
+                wrong = np.abs(np.exp(tables).sum(axis=-1) - 1.0) > ROW_TOLERANCE
+                proper = ~wrong.reshape(len(part), -1).any(axis=1)
+            for flag in (False, True):
+                some = np.flatnonzero(proper == flag)
+                if len(some):
+                    chosen = tables if len(some) == len(part) else tables[some]
+                    chosen.setflags(write=False)
+                    group = TableFactors(scopes[part[some]], chosen, directed=flag)
+                    groups.append((int(rows[part[some[0]]]), group))
+    groups.sort(key=lambda item: item[0])
+    return _restore(domains, tuple(group for _, group in groups), offset, {}, {})
+
+
+def _log_tables(numbers: Numbers, layout: _Layout, rows: npt.NDArray[np.intp]) -> FloatArray:
+    """Return the log-potentials (m, entries) of some factors of equal size."""
+    starts = layout.entry[rows]
+    tables: FloatArray = numbers.values[starts[:, None] + np.arange(layout.size[rows[0]])]
+    possible = tables.any(axis=1)
+    if not possible.all():
+        k = int(np.argmin(possible))
+        raise numbers.error(
+            int(starts[k]), f"factor {rows[k]} is zero everywhere; expected a positive entry."
+        )
+    with np.errstate(divide="ignore"):
+        return np.log(tables, out=tables)
+
+
+def _alike(shapes: IntArray) -> list[npt.NDArray[np.intp]]:
+    """Return the row numbers of each distinct row."""
+    if (shapes == shapes[:1]).all():
+        return [np.arange(len(shapes))]
+    inverse = np.unique(shapes, axis=0, return_inverse=True)[1].reshape(-1)
+    order = np.argsort(inverse, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(inverse[order])) + 1)
+
+
+def write_uai(model: FactorGraph, path: PathLike) -> None:
+    """Write a model as a UAI file.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        The model. Sites are numbered by position, states by code: names and labels are lost, and
+        observed sites are no longer there.
+    path : str or path
+        The file, packed if it ends in ``.gz``; ``"-"`` is standard output.
+
+    Raises
+    ------
+    IncompatibleError
+        When a factor has potentials too far apart for floating-point numbers.
+
+    Examples
+    --------
+    >>> write_uai(FactorGraph({"a": 2}, [("a", [0.25, 0.75])]), "-")
+    MARKOV
+    1
+    2
+    1
+    1 0
+    <BLANKLINE>
+    2
+    0.25 0.75
+    """
+    save(path, format_uai(model))
+
+
+def format_uai(model: FactorGraph) -> str:
+    """Return a model as the text of a UAI file."""
+    constant = model.log_offset
+    scopes: list[str] = []
+    tables: list[str] = []
+    for group in model.groups:
+        logs = group.log_tables(model.cards)
+        logs, shift = _within_range(model, logs.reshape(len(logs), -1), group.scopes)
+        constant += float(np.broadcast_to(shift, (group.size,)).sum())
+        size = f"\n{logs.shape[1]}\n"
+        rows = [size + " ".join(row) for row in decimals(logs).tolist()]
+        tables += rows if len(rows) == group.size else rows * group.size
+        scopes += [f"{group.arity} " + " ".join(map(str, scope)) for scope in group.scopes.tolist()]
+    # A constant beyond the range of numbers becomes the product of several.
+    pieces = math.ceil(abs(constant) / HIGHEST)
+    if pieces:
+        text = decimals(np.array([constant / pieces]))[0]
+        scopes += ["0"] * pieces
+        tables += [f"\n1\n{text}"] * pieces
+    word = "BAYES" if _has_one_table_each(model) else "MARKOV"
+    cards = " ".join(map(str, model.cards.tolist()))
+    return "\n".join([word, str(model.n_sites), cards, str(len(scopes)), *scopes, *tables, ""])
+
+
+def _within_range(model: FactorGraph, logs: FloatArray, scopes: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return log-tables whose exponentials are normal numbers, and what was taken off each."""
+    finite = np.where(logs > -np.inf, logs, np.inf)
+    high, low = logs.max(axis=1, initial=-np.inf), finite.min(axis=1, initial=np.inf)
+    shift = np.where((high > HIGHEST) | (low < LOWEST), high, 0.0)
+    wide = low - shift < LOWEST
+    if wide.any():
+        text = model.domains.scope_text(scopes[int(np.argmax(wide))])
+        raise IncompatibleError(
+            f"the factor over {text} has potentials more than a factor 1e300 apart, which the numbers "
+            "of a file cannot tell from zero; make them less extreme."
+        )
+    return (logs - shift[:, None] if shift.any() else logs), shift
+
+
+def _has_one_table_each(model: FactorGraph) -> bool:
+    """Return whether each site ends exactly one scope, as in the files called BAYES."""
+    if model.log_offset or not any(group.directed for group in model.groups):
+        return False
+    ends = [group.scopes[:, -1] for group in model.groups]
+    return bool((np.bincount(np.concatenate(ends), minlength=model.n_sites) == 1).all())
