@@ -1,7 +1,18 @@
 """The oracles: exact answers where a model is small enough, and exact transition matrices."""
 
-from gibbsite.exact.enumeration import Enumeration, ExactResult, enumerate_states, solve_exact
+from gibbsite.exact.cost import ExactCost
+from gibbsite.exact.enumeration import Enumeration, enumerate_states
+from gibbsite.exact.junction import predict_exact, solve_exact
+from gibbsite.exact.result import ExactResult
 
 enumerate = enumerate_states
 
-__all__ = ["Enumeration", "ExactResult", "enumerate", "enumerate_states", "solve_exact"]
+__all__ = [
+    "Enumeration",
+    "ExactCost",
+    "ExactResult",
+    "enumerate",
+    "enumerate_states",
+    "predict_exact",
+    "solve_exact",
+]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import SupportError, TooLargeError
+from gibbsite.exact.result import ExactResult
 from gibbsite.result.table import SiteTable, observed_cells
 
 if TYPE_CHECKING:
@@ -20,49 +21,38 @@ LIMIT = 1 << 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ExactResult:
-    """Exact answers.
-
-    Attributes
-    ----------
-    model : FactorGraph
-        The model.
-    marginals : SiteTable
-        Exact probabilities.
-    log_z : float
-        Natural logarithm of the partition function, evidence included.
-    """
-
-    model: FactorGraph
-    marginals: SiteTable
-    log_z: float
-
-    @property
-    def mcse(self) -> SiteTable:
-        """Standard errors: zero."""
-        return SiteTable(
-            self.marginals.domains,
-            np.zeros_like(self.marginals.cells),
-            self.marginals.binary,
-            False,
-            observed_cells(self.model.evidence, self.model.evidence_labels, 0.0),
-        )
-
-    def __repr__(self) -> str:
-        return f"ExactResult({self.model.n_sites} sites, log_z={self.log_z:.6g})"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class Enumeration(ExactResult):
     """Exact answers with the whole joint distribution.
 
     Attributes
     ----------
+    model : FactorGraph
+        The model.
     joint : float array (K1, ..., Kn)
         Probability of every state, one axis per free site.
+    log_total : float
+        Natural logarithm of the partition function, evidence included.
     """
 
+    model: FactorGraph
     joint: NDArray[np.float64]
+    log_total: float
+
+    @property
+    def log_z(self) -> float:
+        """Natural logarithm of the partition function, evidence included."""
+        return self.log_total
+
+    @cached_property
+    def marginals(self) -> SiteTable:
+        """Exact probabilities of the states of all sites, observed ones included."""
+        n = self.joint.ndim
+        cells = [self.joint.sum(axis=tuple(a for a in range(n) if a != i)) for i in range(n)]
+        return SiteTable(
+            self.model.domains,
+            np.concatenate([np.zeros(0), *cells]),
+            observed=observed_cells(self.model.evidence, self.model.evidence_labels, 1.0),
+        )
 
     @cached_property
     def probabilities(self) -> NDArray[np.float64]:
@@ -100,11 +90,9 @@ class Enumeration(ExactResult):
         return drawn
 
     @cached_property
-    def best_state(self) -> dict[str, Any]:
-        """A most probable state, by name and label."""
-        codes = np.unravel_index(int(self.joint.argmax()), self.joint.shape)
-        named = {name: self.model.labels(i)[int(codes[i])] for i, name in enumerate(self.model.sites)}
-        return {**named, **self.model.evidence}
+    def best_codes(self) -> NDArray[np.int64]:
+        """State codes of a most probable state."""
+        return np.array(np.unravel_index(int(self.joint.argmax()), self.joint.shape), np.int64)
 
 
 def enumerate_states(model: FactorGraph, limit: int = LIMIT) -> Enumeration:
@@ -159,22 +147,4 @@ def enumerate_states(model: FactorGraph, limit: int = LIMIT) -> Enumeration:
     joint = np.exp(logs - top)
     total = joint.sum()
     joint /= total
-    cells = [joint.sum(axis=tuple(a for a in range(n) if a != i)) for i in range(n)]
-    table = SiteTable(
-        model.domains,
-        np.concatenate([np.zeros(0), *cells]),
-        observed=observed_cells(model.evidence, model.evidence_labels, 1.0),
-    )
-    return Enumeration(model, table, float(top + np.log(total)), joint)
-
-
-def solve_exact(model: FactorGraph) -> ExactResult:
-    """Compute exact marginals and the log-partition function.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> gs.solve_exact(gs.ising_grid((2, 2), field=0.3)).marginals["0"][1] > 0.5
-    True
-    """
-    return enumerate_states(model)
+    return Enumeration(model, joint, float(top + np.log(total)))

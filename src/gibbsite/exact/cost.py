@@ -1,0 +1,103 @@
+"""What exact inference will cost, known before any table is made, and how much it may."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gibbsite.errors import TooLargeError
+from gibbsite.exact.order import Order
+from gibbsite.exact.tree import Tree
+
+# Measured: a table entry read or written once in a slab, and a clique whatever its size, in seconds.
+_PER_ENTRY = 0.5e-9
+_PER_CLIQUE = 2e-6
+
+
+@dataclass(frozen=True)
+class ExactCost:
+    """Size of an exact computation.
+
+    Attributes
+    ----------
+    largest : float
+        Entries of the largest clique; it is never stored as a whole.
+    entries : float
+        Entries of all cliques.
+    bytes : float
+        Memory for all tables that are stored at the same time.
+    seconds : float
+        Rough time for all marginals.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> cost = gs.predict_exact(gs.ising_grid((8, 30)))
+    >>> cost.largest <= 2**10, cost.bytes < 10e6
+    (True, True)
+    """
+
+    largest: float
+    entries: float
+    bytes: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a computation may cost; None is no limit."""
+
+    bytes: float = 8e9
+    entries: float = 2.0**31
+    seconds: float | None = None
+
+    def check(self, cost: ExactCost) -> None:
+        """Raise :class:`TooLargeError` if a cost is beyond the limits."""
+        if cost.largest > self.entries:
+            problem = (
+                f"a table of {_count(cost.largest)} entries, more than the limit of {_count(self.entries)}"
+            )
+            advice = "limit_entries"
+        elif cost.bytes > self.bytes:
+            problem = f"{_memory(cost.bytes)} of memory, more than the limit of {_memory(self.bytes)}"
+            advice = "limit_bytes"
+        elif self.seconds is not None and cost.seconds > self.seconds:
+            problem = f"about {cost.seconds:.3g} seconds, more than the {self.seconds:g} allowed"
+            advice = "seconds"
+        else:
+            return
+        raise TooLargeError(f"Exact inference needs {problem}; use a sampler or raise {advice}.")
+
+
+def cost_of_order(order: Order) -> ExactCost:
+    """Estimate the cost of an order whose cliques are too large to be listed."""
+    largest = float(np.exp2(order.log2_largest)) if order.log2_largest < 1023 else np.inf
+    return ExactCost(largest, order.total, 8.0 * order.total, 10 * _PER_ENTRY * order.total)
+
+
+def cost_of_tree(tree: Tree, potentials: float = 0.0) -> ExactCost:
+    """Return the cost of passing through a clique tree twice."""
+    inner = tree.parent >= 0
+    children = np.bincount(tree.parent[inner], minlength=tree.own.size)
+    below = np.bincount(tree.parent[inner], tree.separator[inner], minlength=tree.own.size)
+    # tables read and written per entry: potential and messages twice, then messages and sites
+    passes = tree.size * (5.0 + 3.0 * children)
+    return ExactCost(
+        largest=float(tree.size.max(initial=1.0)),
+        entries=float(tree.size.sum()),
+        bytes=8.0 * (potentials + float(tree.separator.sum()) + float(below.max(initial=0.0))),
+        seconds=_PER_ENTRY * float(passes.sum()) + _PER_CLIQUE * tree.own.size,
+    )
+
+
+def _count(number: float) -> str:
+    if number < 1e6:
+        return f"{number:,.0f}"
+    return f"{number:.3g}" if number < 1e30 else f"2^{np.log2(number):.0f}"
+
+
+def _memory(size: float) -> str:
+    power = min(int(np.log10(max(size, 1.0))) // 3, 4) if size < np.inf else 4
+    size /= 1000.0**power
+    return f"{_count(size) if size > 1e6 else f'{size:.3g}'} {('bytes', 'kB', 'MB', 'GB', 'TB')[power]}"

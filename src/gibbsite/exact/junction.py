@@ -1,0 +1,247 @@
+"""Exact inference by a clique tree: marginals, partition function, most probable state, independent draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import ModelError, SupportError
+from gibbsite.exact.cost import ExactCost, Limits
+from gibbsite.exact.plan import Outline, Plan, make_plan, outline
+from gibbsite.exact.propagate import propagate
+from gibbsite.exact.result import ExactResult
+from gibbsite.exact.rings import LogSum, Max, Ring, Sum
+from gibbsite.exact.trace import make_slate, trace_best, trace_draws
+from gibbsite.result.table import SiteTable, observed_cells
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+TASKS = ("MAR", "MAP", "PR")
+# Plain arithmetic loses entries below 1e-308 of the largest product of a clique's tables. They cannot matter
+# where the sum of the clique is above _TINY, or where nothing multiplies them by more than exp(_DEEP) later.
+_TINY = 1e-200
+_DEEP = 450.0
+_FEW_OWN = 16.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Elimination(ExactResult):
+    """Exact answers from passes over a clique tree, each made when first needed.
+
+    Attributes
+    ----------
+    model : FactorGraph
+        The model.
+    outline : Outline
+        What is left of the model, and the elimination order.
+    limits : Limits
+        What a pass may cost.
+    """
+
+    model: FactorGraph
+    outline: Outline
+    limits: Limits
+
+    @cached_property
+    def cost(self) -> ExactCost:
+        """Predicted cost of all marginals."""
+        return self.outline.cost()
+
+    @cached_property
+    def log_z(self) -> float:
+        """Natural logarithm of the partition function, evidence included."""
+        return self._calibrated[0] if "_calibrated" in self.__dict__ else self._pass(False)[0]
+
+    @cached_property
+    def marginals(self) -> SiteTable:
+        """Exact probabilities of the states of all sites, observed ones included."""
+        reduction = self.outline.reduction
+        cells = reduction.alive.astype(np.float64)  # right for determined sites
+        free = np.zeros(self.model.n_sites, np.bool_)
+        free[reduction.problem.origin] = True
+        cells[np.repeat(free, self.model.cards) & reduction.alive] = self._calibrated[1]
+        seen = observed_cells(self.model.evidence, self.model.evidence_labels, 1.0)
+        return SiteTable(self.model.domains, cells, observed=seen)
+
+    @cached_property
+    def best_codes(self) -> Longs:
+        """State codes of a most probable state of the free sites."""
+        plan = make_plan(self.outline, self.limits)
+        ring = Max()
+        desk, pool, _ = plan.load(ring)
+        if propagate(ring, plan.tree, plan.operands, desk, pool).log_sum == -np.inf:
+            raise _impossible()
+        found = np.zeros(plan.tree.card.size, np.int64)
+        trace_best(ring, plan.tree, plan.operands, pool, make_slate(plan.tree), found)
+        codes: Longs = self._codes(found[None])[0]
+        return codes
+
+    def draw(self, size: int, rng: np.random.Generator) -> Longs:
+        """Draw independent states of the free sites, as codes (size, sites).
+
+        The messages that are needed for it are kept for later calls.
+
+        Parameters
+        ----------
+        size : int
+            Number of draws.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        int array (size, sites)
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> exact = gs.solve_exact(gs.ising_grid((4, 4), coupling=5.0), task="PR")
+        >>> draws = exact.draw(100, np.random.default_rng(1))
+        >>> bool((draws == draws[:, :1]).all()), 30 < draws[:, 0].sum() < 70
+        (True, True)
+        """
+        plan, ring, pool = self._sampler
+        words = rng.integers(0, 2**64, 4, dtype=np.uint64)
+        found = np.zeros((size, plan.tree.card.size), np.int64)
+        trace_draws(ring, plan.tree, plan.operands, pool, make_slate(plan.tree), words, found)
+        return self._codes(found)
+
+    @cached_property
+    def _sampler(self) -> tuple[Plan, Ring, Floats]:
+        """Messages towards the roots of a tree with few own states per clique, which makes draws cheap."""
+        plan = make_plan(self.outline, self.limits, most_own=_FEW_OWN)
+        for ring in (Sum(), LogSum()):
+            desk, pool, _ = plan.load(ring)
+            found = propagate(ring, plan.tree, plan.operands, desk, pool)
+            if found.log_sum > -np.inf and (isinstance(ring, LogSum) or found.depth < _DEEP):
+                return plan, ring, pool
+        raise _impossible()
+
+    @cached_property
+    def _calibrated(self) -> tuple[float, Floats]:
+        """Logarithm of the partition function, and the marginals of the undetermined sites."""
+        return self._pass(True)
+
+    def _pass(self, marginals: bool) -> tuple[float, Floats]:
+        """Pass once or twice over the tree, in plain arithmetic if nothing is lost, else in logarithms."""
+        plan = make_plan(self.outline, self.limits)
+        problem = plan.reduction.problem
+        cells = np.zeros(problem.code.size)
+        for ring in (Sum(), LogSum()):
+            plain = isinstance(ring, Sum)
+            desk, pool, constant = plan.load(ring)
+            found = propagate(
+                ring,
+                plan.tree,
+                plan.operands,
+                desk,
+                pool,
+                deep=_DEEP if plain else np.inf,
+                cells=cells if marginals else None,
+                cell_start=problem.code_start if marginals else None,
+            )
+            if found.log_sum > -np.inf and not (plain and found.least < _TINY):
+                return constant + found.log_sum, cells
+        raise _impossible()
+
+    def _codes(self, found: Longs) -> Longs:
+        """Turn states of the undetermined sites into codes of all free sites of the model."""
+        reduction = self.outline.reduction
+        problem = reduction.problem
+        codes = np.repeat(reduction.codes[None], len(found), axis=0)
+        codes[:, problem.origin] = problem.code[problem.code_start[:-1] + found]
+        return codes
+
+
+def _impossible() -> SupportError:
+    return SupportError("No state has positive probability; check the zeros and the evidence.")
+
+
+def solve_exact(
+    model: FactorGraph,
+    *,
+    task: str = "MAR",
+    limit_bytes: float = Limits.bytes,
+    limit_entries: float = Limits.entries,
+    seconds: float | None = None,
+    rng: int = 0,
+) -> ExactResult:
+    """Solve a model exactly, if it can be afforded.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        The model, with any evidence folded in.
+    task : str
+        What to compute right away: "MAR" (marginals of all sites and the partition function), "PR" (the
+        partition function), "MAP" (a most probable state). Anything else the result offers is computed when
+        it is first used.
+    limit_bytes : float
+        Memory for the tables.
+    limit_entries : float
+        Entries of the largest table that is passed through; none of that size is stored.
+    seconds : float, optional
+        Refuse what is predicted to take longer.
+    rng : int
+        Seed of the search for an elimination order; the answer does not depend on it.
+
+    Returns
+    -------
+    ExactResult
+
+    Raises
+    ------
+    TooLargeError
+        If a limit would be exceeded, known before any table is made; the message has the predicted size.
+    SupportError
+        If no state is possible.
+
+    Notes
+    -----
+    States that can never occur are taken out first (generalised arc consistency). The elimination order is
+    the best of several greedy tries; the clique tree is passed twice, in scaled arithmetic, and again in
+    logarithms if the model is so steep that floating-point numbers could have lost something.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> exact = gs.solve_exact(gs.ising_grid((8, 30), coupling=0.4, field=0.1))
+    >>> round(exact.log_z, 6), round(exact.marginals["0"][1], 6)
+    (239.494391, 0.756903)
+    """
+    if task not in TASKS:
+        raise ModelError(f"Task {task!r} is unknown; choose one of {', '.join(TASKS)}.")
+    result = Elimination(model, outline(model, rng), Limits(limit_bytes, limit_entries, seconds))
+    _ = result.marginals if task == "MAR" else result.log_z if task == "PR" else result.best_codes
+    return result
+
+
+def predict_exact(model: FactorGraph, rng: int = 0) -> ExactCost:
+    """Predict what :func:`solve_exact` would cost, without solving anything.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        The model, with any evidence folded in.
+    rng : int
+        Seed of the search for an elimination order; `solve_exact` uses the same order for the same seed.
+
+    Returns
+    -------
+    ExactCost
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> predict_exact(gs.ising_grid((3, 3, 3))).largest
+    2048.0
+    """
+    return outline(model, rng).cost()

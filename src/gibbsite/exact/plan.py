@@ -1,0 +1,146 @@
+"""The plan of an exact computation: what is left of the model, the clique tree, where its tables lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.exact.cost import ExactCost, Limits, cost_of_order, cost_of_tree
+from gibbsite.exact.order import Order, find_order, interaction_graph
+from gibbsite.exact.potentials import Operands, fill_potentials, plan_operands
+from gibbsite.exact.reduce import Reduction, reduce_model
+from gibbsite.exact.rings import Ring, Sum
+from gibbsite.exact.sweep import Desk, make_desk
+from gibbsite.exact.tree import MOST_AXES, Tree, build_tree
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Cliques within others are merged so far: a message is then at most a little larger than needed, and the
+# states of own sites can be gone through one by one.
+MOST_OWN = 4096.0
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """What is left of a model and the order in which its sites are eliminated.
+
+    Attributes
+    ----------
+    reduction : Reduction
+        The model without impossible states and determined sites.
+    start, neighbour : int arrays
+        The interaction graph of the rest in compressed rows.
+    order : Order
+        The order of elimination.
+    """
+
+    reduction: Reduction
+    start: Longs
+    neighbour: Longs
+    order: Order
+
+    def tree(self, most_own: float = MOST_OWN) -> Tree | None:
+        """Build the clique tree, or None if it has cliques too large even to be counted."""
+        if self.order.log2_largest > MOST_AXES:
+            return None
+        cards = self.reduction.problem.cards
+        return build_tree(self.order, self.start, self.neighbour, cards, most_own=most_own)
+
+    def cost(self) -> ExactCost:
+        """Predict the cost of all marginals."""
+        tree = self.tree()
+        return cost_of_order(self.order) if tree is None else cost_of_tree(tree)
+
+
+def outline(model: FactorGraph, rng: int = 0) -> Outline:
+    """Reduce a model and find an elimination order; models that share a structure share the order.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> outline(gs.ising_grid((3, 3), coupling=0.5)).cost().largest
+    16.0
+    """
+    reduction = reduce_model(model)
+    key = f"elimination-{rng}"
+    known = model.structure.get(key)
+    if isinstance(known, Outline) and np.array_equal(known.reduction.alive, reduction.alive):
+        return Outline(reduction, known.start, known.neighbour, known.order)
+    problem = reduction.problem
+    start, neighbour = interaction_graph(problem.member_start, problem.member, problem.cards.size)
+    found = Outline(reduction, start, neighbour, find_order(start, neighbour, problem.cards, seed=rng))
+    model.structure[key] = found
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A clique tree with a place for each of its tables.
+
+    Attributes
+    ----------
+    reduction : Reduction
+        The model without impossible states and determined sites.
+    tree : Tree
+        The cliques.
+    operands : Operands
+        The tables of each clique.
+    """
+
+    reduction: Reduction
+    tree: Tree
+    operands: Operands
+
+    def load(self, ring: Ring) -> tuple[Desk, Floats, float]:
+        """Allocate desk and pool and write the potentials; the third is the constant taken out of them."""
+        pool = np.empty(self.operands.size)
+        shift = fill_potentials(self.tree, self.reduction.problem, self.operands, pool)
+        if isinstance(ring, Sum):
+            head = pool[: self.operands.potentials]
+            np.exp(head, out=head)
+        return make_desk(self.tree, self.operands), pool, self.reduction.log_constant + shift
+
+
+def make_plan(found: Outline, limits: Limits, most_own: float = MOST_OWN) -> Plan:
+    """Turn an outline into a plan.
+
+    Parameters
+    ----------
+    found : Outline
+        Reduced model and order.
+    limits : Limits
+        What the computation may cost.
+    most_own : float
+        States of the own sites of a clique together, as far as cliques are merged.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    TooLargeError
+        If the cost is beyond the limits; no table has been made by then.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> plan = make_plan(outline(gs.ising_grid((4,), coupling=1.0)), Limits())
+    >>> plan.operands.start.tolist(), plan.operands.size
+    ([0, 1, 2, 5], 17)
+    """
+    tree = found.tree(most_own)
+    limits.check(cost_of_order(found.order) if tree is None else cost_of_tree(tree))
+    if tree is None:  # limits that allow a table of 2^60 entries do not make it possible
+        Limits().check(cost_of_order(found.order))
+        raise AssertionError("unreachable")
+    operands = plan_operands(tree, found.reduction.problem)
+    limits.check(cost_of_tree(tree, operands.potentials))
+    return Plan(found.reduction, tree, operands)
