@@ -25,16 +25,20 @@ if TYPE_CHECKING:
         SupportError,
         TooLargeError,
     )
-    from gibbsite.exact import ExactResult, solve_exact
+    from gibbsite.exact import ExactCost, ExactResult, predict_exact, solve_exact
     from gibbsite.formats import (
         from_bqm,
         from_ising,
         from_networkx,
         from_pgmpy,
+        read_evidence,
+        read_model,
         to_bqm,
         to_networkx,
+        write_model,
     )
     from gibbsite.graph import Graph, color_sites, compile_graph
+    from gibbsite.inference import Inference, infer
     from gibbsite.kernel import Gibbs, Kernel
     from gibbsite.model import (
         AgreementFactors,
@@ -74,16 +78,20 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "SupportError",
         "TooLargeError",
     ),
-    "exact": ("ExactResult", "solve_exact"),
+    "exact": ("ExactCost", "ExactResult", "predict_exact", "solve_exact"),
     "formats": (
         "from_bqm",
         "from_ising",
         "from_networkx",
         "from_pgmpy",
+        "read_evidence",
+        "read_model",
         "to_bqm",
         "to_networkx",
+        "write_model",
     ),
     "graph": ("Graph", "color_sites", "compile_graph"),
+    "inference": ("Inference", "infer"),
     "kernel": ("Gibbs", "Kernel"),
     "model": (
         "AgreementFactors",
@@ -123,6 +131,7 @@ __all__ = [
     "ConvergenceWarning",
     "Draws",
     "Energy",
+    "ExactCost",
     "ExactResult",
     "FactorGraph",
     "FactorGroup",
@@ -132,6 +141,7 @@ __all__ = [
     "GibbsiteError",
     "Graph",
     "IncompatibleError",
+    "Inference",
     "Joint",
     "Kernel",
     "LatticeFactors",
@@ -157,6 +167,7 @@ __all__ = [
     "from_ising",
     "from_networkx",
     "from_pgmpy",
+    "infer",
     "ising",
     "ising_grid",
     "load_result",
@@ -165,10 +176,14 @@ __all__ = [
     "plot_trace",
     "potts",
     "potts_grid",
+    "predict_exact",
+    "read_evidence",
+    "read_model",
     "sample",
     "solve_exact",
     "to_bqm",
     "to_networkx",
+    "write_model",
 ]
 
 

@@ -141,7 +141,7 @@ def sample(
             checkpoint=path,
             checkpoint_every=checkpoint_every,
             resume=resume,
-            enough=None if error is None else lambda now: _is_enough(make_result(now), error),
+            enough=None if error is None else lambda now: _is_enough(now, error),
         )
         result = make_result(recording)
         verdict = result.diagnostics
@@ -168,13 +168,16 @@ def _check_parts(model: Any, kernel: Any, scan: Any) -> tuple[Kernel, Scan]:
     return kernel, scan
 
 
-def _is_enough(result: Result, error: float) -> bool:
-    verdict = result.diagnostics
-    return verdict.converged and verdict.mcse_max <= error
+def _is_enough(recording: Recording, error: float) -> bool:
+    """Tell whether a run may end; the costly scrutiny comes last."""
+    verdict = make_result(recording, scrutinise=False).diagnostics
+    if not verdict.converged or verdict.mcse_max > error:
+        return False
+    return make_result(recording).diagnostics.converged
 
 
-def make_result(recording: Recording) -> Result:
-    """Turn what a run left behind into a result."""
+def make_result(recording: Recording, scrutinise: bool = True) -> Result:
+    """Turn what a run left behind into a result, doubts included unless they are not asked for."""
     setup, tapes = recording.setup, recording.tapes
     model, layout = setup.model, setup.layout
     counters = tapes[0].counters
@@ -199,7 +202,7 @@ def make_result(recording: Recording) -> Result:
         energy=np.stack([tape.energy[:draws] + setup.graph.log_offset for tape in tapes]),
         best=None if best is None else float(tapes[best].best[0]) + setup.graph.log_offset,
         best_x=np.zeros(0, np.int8) if best is None else tapes[best].best_x,
-        doubts=find_doubts(recording, totals),
+        doubts=find_doubts(recording, totals) if scrutinise else (),
         interrupted=recording.interrupted,
         seconds=recording.seconds,
     )

@@ -23,6 +23,7 @@ from gibbsite.run.engine import Recording
 from gibbsite.run.reach import leads_to
 from gibbsite.run.start import find_start, find_state_with
 
+_CERTAIN = 5  # doubts after which further suspects are not looked into any more
 _SUSPECTS = 200  # states a run never reached that are looked into; further ones stay in doubt
 _ELSEWHERE = 24  # states found at random that must be connected with the chains
 _LARGE = 2000  # sites above which fewer of them are looked for
@@ -70,12 +71,12 @@ def _unreached(recording: Recording, totals: NDArray[np.float64], rng: np.random
     never = totals[:, : graph.n_cells].max(axis=0) <= 0.0
     suspects = np.flatnonzero(never & alive_states(graph, model))
     sites = np.searchsorted(graph.offset, suspects, side="right") - 1
-    doubts = []
+    doubts: list[Doubt] = []
     for number, (site, cell) in enumerate(zip(sites.tolist(), suspects.tolist(), strict=True)):
         code = cell - int(graph.offset[site])
         found: Any = None
         impossible = False
-        if number < _SUSPECTS:
+        if number < _SUSPECTS and len(doubts) < _CERTAIN:
             found, impossible = find_state_with(model, graph, site, code, rng)
         if impossible or (found is not None and leads_to(graph, recording.states[0].x, found, rng)):
             continue

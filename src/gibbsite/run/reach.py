@@ -22,8 +22,8 @@ def leads_to(graph: Graph, start: NDArray[Any], goal: NDArray[Any], rng: np.rand
     """Tell whether a path of possible single-site moves from ``start`` to ``goal`` was found.
 
     First every differing site is moved to its goal as soon as it can be, sites that block each other
-    stepping aside at random, in several random orders; then a search that prefers states close to the goal, bounded in the number of moves it looks at. True is a proof,
-    False is not.
+    stepping aside at random, in several random orders; then a search that prefers states close to the goal,
+    bounded in the number of moves it looks at. True is a proof, False is not.
 
     Examples
     --------

@@ -1,0 +1,79 @@
+"""The command line: ``gibbsite infer | info | convert | warmup | completion``.
+
+Data goes to stdout, messages and progress to stderr. Exit codes: 0 good, 1 failed, 2 usage, 3 bad model or
+file, 4 not converged (with ``--strict``), 5 too large, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+_COMMANDS = ("infer", "info", "convert", "warmup", "completion")
+
+
+class _Lazy(click.Group):
+    """Commands are loaded when called, so that help costs nothing."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"gibbsite.cli.{name}")
+        command: click.Command = module.command
+        return command
+
+
+def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        from gibbsite.run.plan import package_version
+
+        click.echo(f"gibbsite {package_version()}")
+        ctx.exit()
+
+
+@click.command(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Show the version."
+)
+def group() -> None:
+    """Gibbs sampling on graphical models: marginals, most probable states, log-partition functions."""
+
+
+def main() -> None:
+    """Run the command line; every mistake of a user ends in one line and an exit code."""
+    from gibbsite.errors import FormatError, GibbsiteError, ModelError, TooLargeError
+
+    try:
+        code = group.main(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.Abort:
+        _fail("interrupted", 130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (TooLargeError, MemoryError) as error:
+        _fail(str(error) or "out of memory; use a smaller model or --method gibbs", 5)
+    except (FormatError, ModelError) as error:
+        _fail(str(error), 3)
+    except GibbsiteError as error:
+        _fail(str(error), 1)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except BrokenPipeError:  # the reader of our output has gone, as with "| head"
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:
+        _fail(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "), 1)
+
+
+def _fail(message: str, code: int) -> None:
+    click.echo(f"gibbsite: {message}", err=True)
+    sys.exit(code)

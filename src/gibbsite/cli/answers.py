@@ -1,0 +1,139 @@
+"""Answers as text: tables, CSV, JSON and the UAI result formats."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from gibbsite.errors import GibbsiteError
+from gibbsite.formats.text import save
+from gibbsite.formats.uai_results import write_uai_map, write_uai_mar, write_uai_pr
+
+if TYPE_CHECKING:
+    from gibbsite.inference import Inference
+    from gibbsite.model import FactorGraph
+    from gibbsite.result.table import SiteTable
+
+_MOST = 40  # sites shown in a table, unless all are asked for
+
+
+def read_query(model: FactorGraph, query: str | None) -> list[str] | None:
+    """Split a list of sites; refuse unknown ones."""
+    if query is None:
+        return None
+    names = [name.strip() for name in query.split(",") if name.strip()]
+    for name in names:
+        model.index(name)
+    return names
+
+
+def write(
+    answer: Inference, model: FactorGraph, layout: str, sites: list[str] | None, show_all: bool, out: str
+) -> None:
+    """Write the answer to a file, or to stdout for "-"; ``model`` is the one before any evidence."""
+    if layout == "uai":
+        _write_uai(answer, model, out)
+    elif layout == "json":
+        save(out, json.dumps(as_json(answer, sites), indent=1) + "\n")
+    elif layout == "csv":
+        save(out, as_csv(answer, sites))
+    else:
+        save(out, as_table(answer, model, sites, show_all))
+
+
+def _write_uai(answer: Inference, model: FactorGraph, out: str) -> None:
+    """Write the answer as the UAI competitions want it, sites in the order of the model file."""
+    if answer.task == "MAR":
+        write_uai_mar(answer.marginals, out, model)
+    elif answer.task == "MAP":
+        assert answer.assignment is not None
+        write_uai_map(answer.assignment, out, model)
+    else:
+        write_uai_pr(answer.log_z, out)
+
+
+def as_json(answer: Inference, sites: list[str] | None) -> dict[str, Any]:
+    """Return the JSON answer, for all or the chosen sites."""
+    data = answer.to_dict()
+    if sites is not None:
+        for key in ("marginals", "mcse", "assignment"):
+            if key in data:
+                data[key] = {site: data[key][site] for site in sites}
+    return data
+
+
+def as_csv(answer: Inference, sites: list[str] | None) -> str:
+    """Return one line per site and state."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    if answer.task == "MAR":
+        writer.writerow(["site", "state", "probability", "standard_error"])
+        for site in sites or answer.marginals:
+            errors = answer.mcse[site]
+            for state, p in answer.marginals[site].items():
+                writer.writerow([site, state, repr(p), repr(errors[state])])
+    elif answer.task == "MAP":
+        assert answer.assignment is not None
+        writer.writerow(["site", "state"])
+        writer.writerows([site, answer.assignment[site]] for site in sites or answer.assignment)
+    else:
+        writer.writerow(["log_z"])
+        writer.writerow([repr(answer.log_z)])
+    return file.getvalue()
+
+
+def as_table(answer: Inference, model: FactorGraph, sites: list[str] | None, show_all: bool) -> str:
+    """Return a table for people: sites whose probabilities the evidence changed most come first."""
+    if answer.task == "PR":
+        return f"log Z = {answer.log_z:.10g}   (log10 {answer.log_z / math.log(10):.10g})\n"
+    if answer.task == "MAP":
+        assert answer.assignment is not None
+        rows = {name: str(answer.assignment[name]) for name in sites or answer.assignment}
+        return _lines(rows) + f"log-potential {answer.log_potential:.10g}\n"
+    prior = _prior(model) if answer.model.evidence else None
+    names = sites or [name for name in model.sites if name not in answer.model.evidence]
+    if prior is not None and sites is None:
+        names = sorted(names, key=lambda name: -_change(answer.marginals[name], prior[name]))
+    shown = names if show_all or sites else names[:_MOST]
+    more = len(names) - len(shown)
+    rest = f"... and {more} more sites (--all, --query, --json)\n" if more else ""
+    return _lines({name: _row(answer, name, prior) for name in shown}) + rest
+
+
+def _row(answer: Inference, name: str, prior: SiteTable | None) -> str:
+    """Return the probabilities of a site, with errors where there are any, and what they were before."""
+    errors = answer.mcse[name]
+    exact = answer.method == "exact"
+    parts = [
+        f"{state} {p:.4f}" + ("" if exact else f" ±{errors[state]:.4f}")
+        for state, p in answer.marginals[name].items()
+    ]
+    before = ""
+    if prior is not None:
+        before = "   (before: " + " ".join(f"{p:.4f}" for p in prior[name].values()) + ")"
+    return "  ".join(parts) + before
+
+
+def _lines(rows: dict[str, str]) -> str:
+    width = max((len(name) for name in rows), default=0)
+    return "".join(f"{name:<{width}}  {text}\n" for name, text in rows.items())
+
+
+def _prior(model: FactorGraph) -> SiteTable | None:
+    """Return the marginals without evidence where they are cheap to have."""
+    from gibbsite.exact import predict_exact, solve_exact
+
+    try:
+        if predict_exact(model).seconds > 2.0:
+            return None
+        return solve_exact(model).marginals
+    except GibbsiteError:
+        return None
+
+
+def _change(after: dict[Any, float], before: dict[Any, float]) -> float:
+    """Return the total variation between two distributions."""
+    return 0.5 * sum(abs(p - before[state]) for state, p in after.items())

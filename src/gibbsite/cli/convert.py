@@ -1,0 +1,19 @@
+"""``gibbsite convert``: from one file format to another."""
+
+from __future__ import annotations
+
+import click
+
+from gibbsite.cli.inputs import format_option, load
+
+
+@click.command("convert")
+@click.argument("source", type=str)
+@click.argument("target", type=str)
+@format_option
+@click.option("--to", "to_format", metavar="FORMAT", help="Format of the target, if its name does not tell.")
+def command(source: str, target: str, from_format: str | None, to_format: str | None) -> None:
+    """Read SOURCE and write it as TARGET; formats go by suffix (.uai .bif .xmlbif .bqm .coo, also .gz)."""
+    from gibbsite.formats import write_model
+
+    write_model(load(source, from_format), target, to_format)

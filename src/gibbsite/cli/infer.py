@@ -1,0 +1,95 @@
+"""``gibbsite infer``: the main job."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import click
+
+from gibbsite.cli.inputs import (
+    evidence_option,
+    format_option,
+    load,
+    model_argument,
+    observe,
+    observe_option,
+)
+
+_SCANS = ("systematic", "palindromic", "random", "shuffled", "chromatic")
+_TASKS = click.Choice(["MAR", "MAP", "PR"], case_sensitive=False)
+
+
+@click.command("infer")
+@model_argument
+@format_option
+@evidence_option
+@observe_option
+@click.option("--task", type=_TASKS, default="MAR", help="Marginals, most probable state, log-partition.")
+@click.option("--method", type=click.Choice(["auto", "exact", "gibbs"]), default="auto", show_default=True)
+@click.option("--scan", type=click.Choice(_SCANS), default="systematic", show_default=True)
+@click.option("--sweeps", type=int, help="Sweeps of each chain after the warmup.")
+@click.option("--seconds", type=float, help="Time limit of sampling. [default: 10, unless --sweeps]")
+@click.option("--accuracy", type=float, default=0.01, show_default=True, help="Largest error to allow.")
+@click.option("--warmup", type=int, help="Sweeps before recording. [default: a tenth]")
+@click.option("--chains", type=int, default=4, show_default=True)
+@click.option("--threads", type=int, help="[default: all cores]")
+@click.option("--rng", type=int, help="Seed; repeats a run exactly.")
+@click.option("--query", metavar="SITES", help="Only these sites, separated by commas.")
+@click.option("--all", "show_all", is_flag=True, help="Show every site in the table.")
+@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
+@click.option("--format", "layout", type=click.Choice(["table", "json", "uai", "csv"]), default="table")
+@click.option("-o", "--output", "out", help="Write the answer there instead of stdout.")
+@click.option("--checkpoint", help="Save the run there now and then.")
+@click.option("--resume", is_flag=True, help="Continue from the checkpoint.")
+@click.option("--strict", is_flag=True, help="Exit with 4 if the run has not converged.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no verdict on stderr.")
+def command(**given: Any) -> int:
+    """Posterior marginals, a most probable state, or the log-partition function of MODEL.
+
+    MODEL is a .uai, .bif, .xmlbif, .bqm or .coo file, optionally gzipped, or "-" for stdin. The method is
+    chosen by itself: exact if that is cheap, otherwise Gibbs sampling with a verdict on how far to trust it.
+    """
+    from gibbsite.cli import answers
+    from gibbsite.errors import ConvergenceWarning
+    from gibbsite.inference import infer
+
+    model = load(given["model"], given["from_format"])
+    patient = observe(model, given["evidence"], given["observe"])
+    sites = answers.read_query(model, given["query"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the verdict is printed below
+        answer = infer(
+            patient,
+            given["task"],
+            method=given["method"],
+            seconds=given["seconds"],
+            sweeps=given["sweeps"],
+            accuracy=given["accuracy"],
+            progress=False if given["quiet"] else None,
+            **_run_options(given),
+        )
+    layout = "json" if given["as_json"] else given["layout"]
+    answers.write(answer, model, layout, sites, given["show_all"], given["out"] or "-")
+    if not given["quiet"]:
+        click.echo(answer.line(), err=True)
+        for reason in answer.reasons:
+            click.echo(f"  {reason}", err=True)
+    if answer.interrupted:
+        return 130
+    return 4 if given["strict"] and not answer.converged else 0
+
+
+def _run_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Collect the arguments of the sampler that were given."""
+    import gibbsite as gs
+
+    scans = {
+        "systematic": gs.Systematic,
+        "palindromic": gs.Palindromic,
+        "random": gs.RandomScan,
+        "shuffled": gs.Shuffled,
+        "chromatic": gs.Chromatic,
+    }
+    names = ("warmup", "chains", "threads", "rng", "checkpoint", "resume")
+    return {"scan": scans[given["scan"]](), **{name: given[name] for name in names}}

@@ -1,0 +1,82 @@
+"""``gibbsite info``: what a model is and what it would cost."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gibbsite.cli import inputs
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
+
+
+@click.command("info")
+@inputs.model_argument
+@inputs.format_option
+@inputs.evidence_option
+@inputs.observe_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    model: str,
+    from_format: str | None,
+    evidence: str | None,
+    observe: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Sites, factors, zeros, colors of MODEL, and what exact inference and each kernel would need."""
+    facts = describe(inputs.observe(inputs.load(model, from_format), evidence, observe))
+    if as_json:
+        click.echo(json.dumps(facts, indent=1))
+        return
+    for key, value in facts.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{name} {number}" for name, number in value.items())
+        click.echo(f"{key.replace('_', ' '):<24} {value}")
+
+
+def describe(model: FactorGraph) -> dict[str, Any]:
+    """Collect the facts about a model."""
+    import numpy as np
+
+    from gibbsite.exact import predict_exact
+    from gibbsite.graph import color_sites, compile_graph
+    from gibbsite.graph.color import markov_graph
+    from gibbsite.graph.support import has_zeros
+    from gibbsite.testing import KERNELS
+
+    graph = compile_graph(model)
+    start, _ = markov_graph(graph)
+    degree = np.diff(start.astype(np.int64))
+    states, often = np.unique(model.cards, return_counts=True)
+    arity: dict[str, int] = {}
+    for group in model.groups:
+        if group.size:
+            arity[str(group.arity)] = arity.get(str(group.arity), 0) + group.size
+    cost = predict_exact(model)
+    return {
+        "sites": model.n_sites,
+        "observed": len(model.evidence),
+        "states_per_site": {str(k): int(n) for k, n in zip(states, often, strict=True)},
+        "factors_by_arity": arity,
+        "degree": {
+            "mean": round(float(degree.mean()), 3) if degree.size else 0.0,
+            "largest": int(degree.max(initial=0)),
+        },
+        "zeros": bool(has_zeros(graph)),
+        "colors": int(color_sites(graph).max(initial=-1)) + 1,
+        "graph_kind": graph.kind,
+        "graph_bytes": graph.nbytes,
+        "exact": {
+            "largest_clique": cost.largest,
+            "entries": cost.entries,
+            "bytes": cost.bytes,
+            "seconds": round(cost.seconds, 4),
+        },
+        "kernel_bytes_per_chain": {
+            type(kernel).__name__: kernel.memory_bytes(graph) + graph.n_cells * 8 + model.n_sites
+            for kernel in KERNELS
+        },
+    }

@@ -1,0 +1,34 @@
+"""``gibbsite warmup``: compile everything now, so that no later call has to."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+
+@click.command("warmup")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
+def command(quiet: bool) -> None:
+    """Compile all kernels into the cache (container images, cluster nodes)."""
+    import warnings
+
+    import gibbsite as gs
+    from gibbsite._jit import cache_directory
+    from gibbsite.testing import KERNELS, scans, tiny_models
+
+    begun = time.monotonic()
+    models = tiny_models().values()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for number, model in enumerate(models):
+            if not quiet:
+                click.echo(f"gibbsite: compiling, {number + 1} of {len(models)} models", err=True)
+            gs.solve_exact(model, task="MAP")
+            for kernel in KERNELS:
+                for scan in scans(model.n_sites):
+                    gs.sample(model, kernel, scan=scan, sweeps=8, rng=1, progress=False, threads=1)
+    if not quiet:
+        place = cache_directory()
+        kept = f"kept in {place}" if place else "not kept: no cache directory can be written"
+        click.echo(f"gibbsite: all kernels compiled in {time.monotonic() - begun:.0f} s, {kept}", err=True)

@@ -1,0 +1,203 @@
+"""The commands as a new user would try them: right answers, and one clear line for every mistake."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gibbsite as gs
+from gibbsite.cli import main
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+ALARM, ASIA = str(EXAMPLES / "alarm.bif"), str(EXAMPLES / "asia.bif")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
+    """Run the command line in this process; return exit code, stdout and stderr."""
+
+    def call(*words: str, stdin: str = "") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["gibbsite", *words])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as stop:
+            main()
+        out, err = capfd.readouterr()
+        code = stop.value.code
+        return (code if isinstance(code, int) else 1 if code else 0), out, err
+
+    return call
+
+
+def test_marginals_with_evidence_are_exact_and_sorted_by_change(run: Any) -> None:
+    code, out, err = run("infer", ALARM, "--observe", "HRBP=HIGH", "--observe", "CO=LOW")
+    assert code == 0
+    assert "exact" in err
+    first = out.splitlines()[0]
+    assert first.startswith("STROKEVOLUME")
+    assert "before:" in first
+    model = gs.read_model(ALARM).observe({"HRBP": "HIGH", "CO": "LOW"})
+    assert f"{gs.solve_exact(model).marginals['STROKEVOLUME']['LOW']:.4f}" in first
+
+
+def test_json_has_the_promised_schema(run: Any) -> None:
+    code, out, _ = run("infer", ASIA, "--observe", "dysp=yes", "--json", "--quiet")
+    answer = json.loads(out)
+    assert code == 0
+    assert {"task", "method", "marginals", "mcse", "diagnostics", "seconds", "plan"} <= set(answer)
+    assert answer["marginals"]["dysp"] == {"yes": 1.0, "no": 0.0}
+    assert answer["diagnostics"]["converged"] is True
+    assert sum(answer["marginals"]["bronc"].values()) == pytest.approx(1.0)
+
+
+def test_gibbs_json_carries_diagnostics_and_plan(run: Any) -> None:
+    code, out, err = run("infer", ALARM, "--method", "gibbs", "--sweeps", "200", "--rng", "5", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert answer["method"] == "gibbs"
+    assert {"rhat_max", "ess_min", "converged", "reasons"} <= set(answer["diagnostics"])
+    assert answer["plan"]["entropy"] == 5
+    assert "NOT CONVERGED" in err
+
+
+def test_strict_turns_doubt_into_an_exit_code(run: Any) -> None:
+    # the deterministic OR of asia cannot be crossed by single-site moves
+    words = ["infer", ASIA, "--method", "gibbs", "--sweeps", "500", "--rng", "1"]
+    assert run(*words)[0] == 0
+    assert run(*words, "--strict")[0] == 4
+
+
+def test_map_and_pr(run: Any) -> None:
+    code, out, _ = run("infer", ASIA, "--task", "MAP", "--json", "-q")
+    answer = json.loads(out)
+    exact = gs.exact.enumerate(gs.read_model(ASIA))
+    assert code == 0
+    assert answer["log_potential"] == pytest.approx(exact.log_potential, rel=1e-12)
+    code, out, _ = run("infer", ASIA, "--task", "PR", "--observe", "smoke=yes", "--json", "-q")
+    assert json.loads(out)["log_z"] == pytest.approx(-0.6931471805599453, rel=1e-9)
+    code, out, _ = run(
+        "infer", ASIA, "--task", "map", "--method", "gibbs", "--sweeps", "2000", "--rng", "1", "--json"
+    )
+    assert json.loads(out)["log_potential"] <= exact.log_potential + 1e-9
+
+
+def test_uai_results_list_all_sites_in_order(run: Any, tmp_path: Path) -> None:
+    model = str(tmp_path / "asia.uai")
+    assert run("convert", ASIA, model)[0] == 0
+    (tmp_path / "asia.evid").write_text("1 0 0")
+    code, out, _ = run("infer", model, "-e", str(tmp_path / "asia.evid"), "--format", "uai", "-q")
+    words = out.split()
+    assert code == 0
+    assert words[:5] == ["MAR", "8", "2", "1", "0"]
+    assert len(words) == 2 + 8 * 3
+    code, out, _ = run("infer", model, "--task", "PR", "--format", "uai", "-q")
+    assert out.split()[0] == "PR"
+    assert float(out.split()[1]) == pytest.approx(0.0, abs=1e-6)
+    target = tmp_path / "out.MAP"
+    assert run("infer", model, "--task", "MAP", "--format", "uai", "-o", str(target), "-q")[1] == ""
+    assert target.read_text().split()[:2] == ["MAP", "8"]
+
+
+def test_csv_and_query(run: Any) -> None:
+    code, out, _ = run("infer", ASIA, "--format", "csv", "--query", "tub,xray", "-q")
+    assert code == 0
+    assert [line.split(",")[0] for line in out.splitlines()] == ["site", "tub", "tub", "xray", "xray"]
+
+
+def test_stdin_and_json_evidence(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "e.json").write_text('{"smoke": "yes"}')
+    code, out, _ = run(
+        "infer", "-", "-e", str(tmp_path / "e.json"), "--query", "lung", "-q", stdin=Path(ASIA).read_text()
+    )
+    assert code == 0
+    assert "yes 0.1000" in out
+
+
+def test_info(run: Any) -> None:
+    code, out, _ = run("info", ALARM, "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert facts["sites"] == 37
+    assert facts["zeros"] is True
+    assert facts["factors_by_arity"]["5"] == 1
+    assert facts["exact"]["largest_clique"] >= 4**3
+    assert "colors" in run("info", ASIA)[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["infer", "nowhere.bif"], 3, "no such file"),
+        (["infer", "."], 3, "directory"),
+        (["infer", ALARM, "--observe", "FOO=x"], 3, "FOO"),
+        (["infer", ALARM, "--observe", "HRPB=HIGH"], 3, "HRBP"),
+        (["infer", ALARM, "--observe", "CO=VERYLOW"], 3, "LOW"),
+        (["infer", ALARM, "--observe", "CO"], 2, "SITE=STATE"),
+        (["infer", ASIA, "--observe", "either=no", "--observe", "tub=yes"], 3, ""),
+        (["infer", ALARM, "--observe", "CO=LOW", "--observe", "CO=HIGH"], 3, "twice"),
+        (["infer", ALARM, "--query", "NOSE"], 3, "NOSE"),
+        (["infer", ALARM, "--method", "magic"], 2, "magic"),
+        (["infer", ALARM, "--method", "gibbs", "--sweeps", "0"], 3, "sweeps"),
+        (["infer", ALARM, "--method", "gibbs", "--chains", "0"], 3, "chains"),
+        (["infer", ALARM, "-o", "/nowhere/out.txt"], 3, "/nowhere"),
+        (["infer"], 2, "MODEL"),
+        (["explode"], 2, "explode"),
+        (["convert", ALARM, "out.xyz"], 3, "xyz"),
+    ],
+)
+def test_mistakes_end_in_one_line(run: Any, words: list[str], code: int, said: str) -> None:
+    seen, out, err = run(*words)
+    assert seen == code, err
+    assert said in err
+    assert "Traceback" not in err
+    assert out == ""
+    assert len(err.strip().splitlines()) <= (1 if code == 3 else 4)
+
+
+def test_bad_files(run: Any, tmp_path: Path) -> None:
+    for name, content in (
+        ("empty.uai", b""),
+        ("binary.bif", bytes(range(256))),
+        ("short.uai", b"MARKOV\n3\n2 2"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        code, out, err = run("infer", str(tmp_path / name))
+        assert (code, out) == (3, "")
+        assert name in err
+        assert len(err.strip().splitlines()) == 1
+
+
+def test_too_large_for_exact(run: Any, tmp_path: Path) -> None:
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    model = gs.ising(np.triu(rng.normal(size=(80, 80)), 1))
+    gs.write_model(model, tmp_path / "dense.uai")
+    for words in (["--method", "exact"], ["--task", "PR"]):
+        code, out, err = run("infer", str(tmp_path / "dense.uai"), *words)
+        assert (code, out) == (5, "")
+        assert "gibbsite:" in err
+
+
+def test_version_help_and_completion(run: Any) -> None:
+    assert run("--version")[1].strip() == f"gibbsite {gs.__version__}"
+    assert "infer" in run("--help")[1]
+    assert "--observe" in run("infer", "--help")[1]
+    assert "_GIBBSITE_COMPLETE" in run("completion", "bash")[1]
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; sys.argv = ['gibbsite', '--help']\n"
+        "from gibbsite.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print([m for m in ('numba', 'numpy', 'scipy', 'xarray', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
