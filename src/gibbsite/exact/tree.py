@@ -75,7 +75,7 @@ def build_tree(
     """
     n = cards.size
     links = [np.full(n, -1, np.int64) for _ in range(6)]
-    lists = _Lists(*links, first=np.zeros(n + 1, np.int64), pool=np.empty(order.members, np.int64))
+    lists = _Lists._make([*links, np.zeros(n + 1, np.int64), np.empty(order.members, np.int64)])
     count = int(_eliminate(order.sites, start, neighbour, lists))
     _merge(order.sites, cards, lists, float(most_own))
     tree = Tree(
