@@ -23,7 +23,7 @@ from gibbsite.run.engine import Recording
 from gibbsite.run.reach import leads_to
 from gibbsite.run.start import find_start, find_state_with
 
-_CERTAIN = 5  # doubts after which further suspects are not looked into any more
+_CERTAIN = 10  # doubts after which further suspects are not looked into any more
 _SUSPECTS = 200  # states a run never reached that are looked into; further ones stay in doubt
 _ELSEWHERE = 24  # states found at random that must be connected with the chains
 _LARGE = 2000  # sites above which fewer of them are looked for

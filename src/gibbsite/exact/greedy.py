@@ -18,8 +18,9 @@ Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 SIMPLICIAL, FILL, TABLE = range(3)
-# Beyond so many steps the remaining vertices are taken as one table.
-_LONGEST = 2e9
+# A try that takes longer would not end well; so much is said about its largest table, as log2, at least.
+_LONGEST = 1e8
+_ENDLESS = 100.0
 # A missing edge weighs at least one; less is rounding.
 _NOTHING = 0.5
 
@@ -35,12 +36,14 @@ class Graph(NamedTuple):
 class Workspace(NamedTuple):
     """What changes during elimination: whole numbers and costs by vertex, the lists of neighbours, the heap.
 
-    The neighbours of vertex i are ``pool[at[i, FIRST]]`` and those after it, ``at[i, DEGREE]`` in all, with
-    space for ``at[i, ROOM]``. ``at[i, PLACE]`` is its place in the heap; MARK and CHANGED remember who came
-    by last, LATEST is the number of members of the latest table the vertex was in. ``cost[i]`` holds the
-    weight of the edges missing among the neighbours, their own weight, log2 of the entries of the table
-    over vertex and neighbours, and what the heap is sorted by. ``touched`` lists the vertices whose cost
-    has changed; ``counters`` are the end of the pool, the current mark, and the number of touched vertices.
+    The list of vertex i begins at ``at[i, FIRST]`` of the pool, has ``at[i, LENGTH]`` entries and space for
+    ``at[i, ROOM]``; ``at[i, DEGREE]`` of the entries are still there, the others are thrown out when the
+    list is next read. ``at[i, PLACE]`` is the place in the heap, negative for vertices that are gone; MARK
+    and CHANGED remember who came by last, LATEST is the number of members of the latest table the vertex
+    was in. ``cost[i]`` holds the weight of the edges missing among the neighbours, their own weight, log2
+    of the entries of the table over vertex and neighbours, and what the heap is sorted by. ``touched``
+    lists the vertices whose cost has changed; ``counters`` are the end of the pool, the current mark, and
+    the number of touched vertices.
     """
 
     at: Longs
@@ -51,7 +54,7 @@ class Workspace(NamedTuple):
     counters: Longs
 
 
-FIRST, DEGREE, ROOM, MARK, CHANGED, PLACE, LATEST = range(7)
+FIRST, LENGTH, DEGREE, ROOM, MARK, CHANGED, PLACE, LATEST = range(8)
 MISSING, AROUND, ENTRIES, KEY = range(4)
 USED, STAMP, TOUCHED = range(3)
 
@@ -74,7 +77,7 @@ def make_workspace(graph: Graph, slots: int = 0) -> Workspace:
     n = graph.log_card.size
     pool = np.empty(max(slots, 3 * graph.neighbour.size + 8 * n + 64), np.int64)
     heap, touched = np.empty((2, n), np.int64)
-    return Workspace(np.empty((n, 7), np.int64), np.empty((n, 4)), pool, heap, touched, np.zeros(3, np.int64))
+    return Workspace(np.empty((n, 8), np.int64), np.empty((n, 4)), pool, heap, touched, np.zeros(3, np.int64))
 
 
 def eliminate(
@@ -153,15 +156,10 @@ def _run(
         v = s.heap[0] if n - left >= given else order[n - left]
         if rule == SIMPLICIAL and s.cost[v, MISSING] > _NOTHING:
             break
-        if steps > _LONGEST:
-            everything = 0.0
+        if steps > _LONGEST + 100.0 * n:
             for at in range(left):
                 order[n - left + at] = s.heap[at]
-                everything += graph.log_card[s.heap[at]]
-            entries += 2.0**everything
-            largest = max(largest, everything)
-            members += left * (left + 1) // 2
-            left = 0
+            entries, largest, left = np.inf, max(largest, _ENDLESS), 0
             break
         order[n - left] = v
         if s.at[v, LATEST] != s.at[v, DEGREE] + 2:  # or else the table is a part of that one
@@ -178,6 +176,7 @@ def _run(
         if at < left:
             _rise(s, at)
             _sink(s, left, s.at[last, PLACE])
+        s.at[v, PLACE] = -1
         s.counters[TOUCHED] = 0
         steps += _take_out(graph, s, weight, v)
         if s.cost[v, MISSING] > _NOTHING:
@@ -202,35 +201,59 @@ def _set_up(graph: Graph, s: Workspace, weight: Floats) -> float:
     """Lay out the lists and compute all costs; return the steps it took."""
     n = graph.log_card.size
     used = 0
-    for i in range(n):
-        s.at[i, FIRST], s.at[i, DEGREE] = used, graph.start[i + 1] - graph.start[i]
-        s.at[i, ROOM] = 2 * s.at[i, DEGREE] + 4
-        for k in range(s.at[i, DEGREE]):
-            s.pool[used + k] = graph.neighbour[graph.start[i] + k]
-        used += s.at[i, ROOM]
-        s.at[i, MARK] = s.at[i, CHANGED] = s.at[i, LATEST] = -1
     steps = 8.0 * (n + graph.neighbour.size)
     for i in range(n):
+        begin, degree = graph.start[i], graph.start[i + 1] - graph.start[i]
+        s.at[i, FIRST], s.at[i, LENGTH], s.at[i, DEGREE], s.at[i, ROOM] = used, degree, degree, 2 * degree + 4
+        s.at[i, MARK] = s.at[i, CHANGED] = s.at[i, LATEST] = -1
         s.cost[i, ENTRIES] = graph.log_card[i]
-        around, square, joined = 0.0, 0.0, 0.0
-        for k in range(s.at[i, DEGREE]):
-            j = s.pool[s.at[i, FIRST] + k]
-            s.at[j, MARK] = i
+        around, square = 0.0, 0.0
+        # neighbours of higher degree come first, MARK counts them: the hubs have few of those
+        higher = 0
+        for k in range(degree):
+            j = graph.neighbour[begin + k]
             around += weight[j]
             square += weight[j] * weight[j]
             s.cost[i, ENTRIES] += graph.log_card[j]
-        for k in range(s.at[i, DEGREE]):
+            s.pool[used + k] = j
+            there = graph.start[j + 1] - graph.start[j]
+            if there > degree or (there == degree and j > i):
+                s.pool[used + k], s.pool[used + higher] = s.pool[used + higher], j
+                higher += 1
+        s.touched[i] = higher
+        s.cost[i, AROUND] = around
+        s.cost[i, MISSING] = 0.5 * (around * around - square)
+        used += s.at[i, ROOM]
+    # every triangle once, from its vertex of least degree
+    for i in range(n):
+        for k in range(s.touched[i]):
+            s.at[s.pool[s.at[i, FIRST] + k], MARK] = i
+        for k in range(s.touched[i]):
             j = s.pool[s.at[i, FIRST] + k]
-            for m in range(s.at[j, DEGREE]):
+            for m in range(s.touched[j]):
                 u = s.pool[s.at[j, FIRST] + m]
                 if s.at[u, MARK] == i:
-                    joined += weight[j] * weight[u]
-            steps += s.at[j, DEGREE]
-        s.cost[i, AROUND] = around
-        s.cost[i, MISSING] = 0.5 * (around * around - square - joined)
+                    s.cost[i, MISSING] -= weight[j] * weight[u]
+                    s.cost[j, MISSING] -= weight[i] * weight[u]
+                    s.cost[u, MISSING] -= weight[i] * weight[j]
+            steps += s.touched[j]
     s.counters[USED] = used
     s.counters[STAMP] = n
     return steps
+
+
+@called
+def _tidy(s: Workspace, a: int) -> float:
+    """Throw vertices that are gone out of the list of a; return the steps."""
+    length = s.at[a, LENGTH]
+    if length > s.at[a, DEGREE]:
+        kept = s.at[a, FIRST]
+        for k in range(s.at[a, FIRST], s.at[a, FIRST] + length):
+            if s.at[s.pool[k], PLACE] >= 0:
+                s.pool[kept] = s.pool[k]
+                kept += 1
+        s.at[a, LENGTH] = s.at[a, DEGREE]
+    return float(length)
 
 
 @called
@@ -244,27 +267,26 @@ def _touch(s: Workspace, a: int, v: int) -> None:
 
 @called
 def _take_out(graph: Graph, s: Workspace, weight: Floats, v: int) -> float:
-    """Take v out of the lists of its neighbours; edges it lacked there are no longer missing."""
-    steps = 0.0
+    """Take v out of the graph: the edges that its neighbours lacked to it are no longer missing."""
+    steps = _tidy(s, v)
     stamp = s.counters[STAMP]
     s.counters[STAMP] += 1
-    around_v = s.at[v, FIRST]
-    for k in range(s.at[v, DEGREE]):
-        s.at[s.pool[around_v + k], MARK] = stamp
-    for k in range(s.at[v, DEGREE]):
-        a = s.pool[around_v + k]
-        apart, where = 0.0, 0
-        for m in range(s.at[a, DEGREE]):
-            b = s.pool[s.at[a, FIRST] + m]
-            if b == v:
-                where = m
-            elif s.at[b, MARK] != stamp:
-                apart += weight[b]
-        steps += s.at[a, DEGREE]
+    for k in range(s.at[v, FIRST], s.at[v, FIRST] + s.at[v, DEGREE]):
+        s.at[s.pool[k], MARK] = stamp
+    simplicial = s.cost[v, MISSING] <= _NOTHING
+    for k in range(s.at[v, FIRST], s.at[v, FIRST] + s.at[v, DEGREE]):
+        a = s.pool[k]
         s.at[a, DEGREE] -= 1
-        s.pool[s.at[a, FIRST] + where] = s.pool[s.at[a, FIRST] + s.at[a, DEGREE]]
-        s.cost[a, MISSING] -= apart * weight[v]
         s.cost[a, AROUND] -= weight[v]
+        apart = s.cost[a, AROUND]
+        if simplicial:  # all others are neighbours of a, too
+            apart -= s.cost[v, AROUND] - weight[a]
+        else:
+            steps += _tidy(s, a)
+            for m in range(s.at[a, FIRST], s.at[a, FIRST] + s.at[a, DEGREE]):
+                if s.at[s.pool[m], MARK] == stamp:
+                    apart -= weight[s.pool[m]]
+        s.cost[a, MISSING] -= apart * weight[v]
         s.cost[a, ENTRIES] -= graph.log_card[v]
         s.at[a, LATEST] = s.at[v, DEGREE] + 1
         _touch(s, a, v)
@@ -305,18 +327,18 @@ def _join_neighbours(graph: Graph, s: Workspace, weight: Floats, v: int) -> floa
 
 @called
 def _append(graph: Graph, s: Workspace, weight: Floats, a: int, b: int) -> bool:
-    """Add b to the list of a, moving the list where there is room; return whether there is any."""
-    if s.at[a, DEGREE] == s.at[a, ROOM]:
+    """Add b to the tidy list of a, moving the list where there is room; return whether there is any."""
+    degree = s.at[a, DEGREE]
+    if degree == s.at[a, ROOM]:
         used = s.counters[USED]
-        if used + 2 * s.at[a, ROOM] > s.pool.size:
+        if used + 2 * degree > s.pool.size:
             return False
-        for k in range(s.at[a, DEGREE]):
+        for k in range(degree):
             s.pool[used + k] = s.pool[s.at[a, FIRST] + k]
-        s.at[a, FIRST] = used
-        s.at[a, ROOM] *= 2
-        s.counters[USED] += s.at[a, ROOM]
-    s.pool[s.at[a, FIRST] + s.at[a, DEGREE]] = b
-    s.at[a, DEGREE] += 1
+        s.at[a, FIRST], s.at[a, ROOM] = used, 2 * degree
+        s.counters[USED] += 2 * degree
+    s.pool[s.at[a, FIRST] + degree] = b
+    s.at[a, DEGREE] = s.at[a, LENGTH] = degree + 1
     s.cost[a, AROUND] += weight[b]
     s.cost[a, ENTRIES] += graph.log_card[b]
     return True

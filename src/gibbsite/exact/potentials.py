@@ -38,6 +38,7 @@ class Operands(NamedTuple):
     inner: Longs
     mask: Longs
     table: Longs
+    child: Longs
     message: Longs
     group: Longs
     group_table: Longs
@@ -87,6 +88,7 @@ def plan_operands(tree: Tree, problem: Reduced) -> Operands:
         inner=start[1:] - children,
         mask=np.zeros(int(start[-1]), np.int64),
         table=np.zeros(int(start[-1]), np.int64),
+        child=np.full(int(start[-1]), -1, np.int64),
         message=message[:-1],
         group=group,
         group_table=group_table[:count],
@@ -159,6 +161,7 @@ def _list_tables(tree: Tree, operands: Operands, group_start: Longs, free: Longs
         if up >= 0:
             operands.mask[free[up]] = _inside(tree, c, up)
             operands.table[free[up]] = operands.message[c]
+            operands.child[free[up]] = c
             free[up] += 1
 
 
@@ -187,13 +190,15 @@ def _inside(tree: Tree, c: int, up: int) -> int:
     return mask
 
 
-def fill_potentials(tree: Tree, problem: Reduced, operands: Operands, pool: Floats) -> float:
+def fill_potentials(tree: Tree, problem: Reduced, operands: Operands, pool: Floats) -> tuple[float, float]:
     """Write the logarithms of all potentials into the pool, each with maximum zero.
 
-    Returns the sum of what was taken out, minus infinity when a potential has no positive entry.
+    Returns the sum of what was taken out, minus infinity when a potential has no positive entry, and the
+    lowest logarithm.
     """
     odometer = _Odometer(*np.zeros((4, MOST_AXES + 4), np.int64))
-    return float(_fill(tree, problem, operands, pool, odometer))
+    shift, lowest = _fill(tree, problem, operands, pool, odometer)
+    return float(shift), float(lowest)
 
 
 class _Odometer(NamedTuple):
@@ -206,12 +211,14 @@ class _Odometer(NamedTuple):
 
 
 @compiled_loop
-def _fill(tree: Tree, problem: Reduced, operands: Operands, pool: Floats, axes: _Odometer) -> float:
+def _fill(
+    tree: Tree, problem: Reduced, operands: Operands, pool: Floats, axes: _Odometer
+) -> tuple[float, float]:
     for k in range(operands.potentials):
         pool[k] = 0.0
     for f in range(problem.table.size):
         _add_factor(tree, problem, operands, pool, axes, f)
-    shift = 0.0
+    shift, lowest = 0.0, 0.0
     for g in range(operands.group_table.size):
         first = operands.group_table[g]
         last = operands.group_table[g + 1] if g + 1 < operands.group_table.size else operands.potentials
@@ -222,7 +229,9 @@ def _fill(tree: Tree, problem: Reduced, operands: Operands, pool: Floats, axes: 
         if top > -np.inf:
             for k in range(first, last):
                 pool[k] -= top
-    return shift
+                if -np.inf < pool[k] < lowest:
+                    lowest = pool[k]
+    return shift, lowest
 
 
 @called

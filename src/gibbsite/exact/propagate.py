@@ -25,18 +25,23 @@ Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
+# The rounding of a product too small for floating-point numbers, with some to spare, in units of 1e-300;
+# and the smallest product that certainly is not.
+_ROUNDING = 1e-22
+_UNIT = 1e-300
+_SMALLEST = 1e-300
+
+
 class Summary(NamedTuple):
     """What passes over a tree tell besides the messages.
 
-    ``log_sum`` is the logarithm of the sum over all states, minus infinity if there is none. What is lost
-    in some message as too small could have grown by up to exp(``depth``) on the way to its root. ``least``
-    is the smallest sum of a clique on the way back, in units of the largest product its tables could have:
-    if it is not tiny, nothing that counts was too small for floating-point numbers.
+    ``log_sum`` is the logarithm of the sum over all states, minus infinity if there is none. ``loss``
+    bounds the share of it, or of any marginal after two passes, that was lost because plain numbers have a
+    smallest one. It means nothing for logarithms.
     """
 
     log_sum: float
-    depth: float
-    least: float
+    loss: float
 
 
 def propagate(
@@ -45,12 +50,10 @@ def propagate(
     operands: Operands,
     desk: Desk,
     pool: Floats,
-    *,
-    deep: float = np.inf,
     cells: Floats | None = None,
     cell_start: Longs | None = None,
 ) -> Summary:
-    """Pass over the tree once, or twice if marginals are wanted or the first pass went deep.
+    """Pass over the tree once, or twice if marginals are wanted.
 
     Parameters
     ----------
@@ -59,8 +62,6 @@ def propagate(
     tree, operands, desk, pool
         The tree, its tables, and room to work. Messages are left in the pool: those towards the roots after
         one pass, those in the other direction after two.
-    deep : float
-        Make the second pass if ``depth`` is beyond this.
     cells, cell_start : arrays, optional
         Where the marginals of the sites go.
 
@@ -68,14 +69,11 @@ def propagate(
     -------
     Summary
     """
-    scale = np.zeros(tree.own.size)
-    if cells is None or cell_start is None:
-        cell_start = np.zeros(tree.card.size + 1, np.int64)
-        np.cumsum(tree.card, out=cell_start[1:])
-        cells = np.zeros(int(cell_start[-1]) if deep < np.inf else 0)
-    else:
-        deep = -1.0
-    return Summary(*_pass(ring, tree, operands, desk, pool, scale, deep, cells, cell_start))
+    back = cells is not None and cell_start is not None
+    loss, floor = np.zeros(tree.own.size), np.ones(tree.own.size)
+    cells = np.zeros(0) if cells is None else cells
+    cell_start = np.zeros(0, np.int64) if cell_start is None else cell_start
+    return Summary(*_pass(ring, tree, operands, desk, pool, loss, floor, back, cells, cell_start))
 
 
 @compiled_loop
@@ -85,36 +83,60 @@ def _pass(
     operands: Operands,
     desk: Desk,
     pool: Floats,
-    scale: Floats,
-    deep: float,
+    loss: Floats,
+    floor: Floats,
+    back: bool,
     cells: Floats,
     cell_start: Longs,
-) -> tuple[float, float, float]:
-    """Send messages from the leaves to the roots, and back if the first pass went deeper than ``deep``."""
-    log_sum = 0.0
+) -> tuple[float, float]:
+    """Send messages from the leaves to the roots, and back.
+
+    ``loss`` collects what may be missing, at most, from the numbers in the messages to a clique; ``floor``
+    has the smallest number above zero of each message.
+    """
+    log_sum, lost = 0.0, 0.0
     for c in range(tree.own.size):
         n_in, rows, first = _open(tree, operands, desk, c, False)
+        loss[c] += _underflow(operands, desk, c, pool, floor, 1.0)
         size = np.int64(tree.separator[c])
         for k in range(size):
             pool[first + k] = ring.zero
         sweep(ring, desk, tree.start[c + 1] - tree.start[c], n_in, rows - n_in, pool, pool)
-        scale[c] = _normalise(ring, pool, first, first + size)
-        log_sum += scale[c]
+        scale, floor[c] = _normalise(ring, pool, first, first + size)
+        log_sum += scale
         if log_sum == -np.inf:
-            return log_sum, np.inf, np.inf
-    depth = 0.0
-    for c in range(tree.own.size - 1, -1, -1):
-        scale[c] = (scale[tree.parent[c]] if tree.parent[c] >= 0 else 0.0) - scale[c]
-        depth = max(depth, scale[c])
-    least = np.inf
-    if depth > deep:
+            return log_sum, np.inf
+        missing = loss[c] * tree.size[c] / tree.separator[c] * math.exp(-scale)
+        if tree.parent[c] >= 0:
+            loss[tree.parent[c]] += missing
+        else:
+            lost = max(lost, missing)
+    if back:
         for c in range(tree.own.size - 1, -1, -1):
             n_in, rows, used = _open(tree, operands, desk, c, True)
+            outside = floor[c] if tree.parent[c] >= 0 else 1.0
+            loss[c] += _underflow(operands, desk, c, pool, floor, outside)
             for k in range(used):
                 desk.result[k] = ring.zero
             sweep(ring, desk, tree.start[c + 1] - tree.start[c], n_in, rows - n_in, pool, desk.result)
-            least = min(least, _close(ring, tree, operands, desk, c, pool, cells, cell_start))
-    return log_sum, depth, least
+            total = _close(ring, tree, operands, desk, c, pool, floor, cells, cell_start)
+            lost = max(lost, tree.size[c] * loss[c] / total)
+    return log_sum, lost * _UNIT
+
+
+@called
+def _underflow(operands: Operands, desk: Desk, c: int, pool: Floats, floor: Floats, least: float) -> float:
+    """Return what a product of the tables of a clique may be wrong by because it is too small."""
+    for t in range(operands.start[c], operands.start[c + 1]):
+        if t >= operands.inner[c]:
+            least *= floor[operands.child[t]]
+        else:
+            low = 1.0
+            for k in range(operands.table[t], operands.table[t] + _table_size(desk, operands.mask[t])):
+                if 0.0 < pool[k] < low:
+                    low = pool[k]
+            least *= low
+    return 0.0 if least > _SMALLEST else _ROUNDING
 
 
 @called
@@ -167,20 +189,21 @@ def _close(
     desk: Desk,
     c: int,
     pool: Floats,
+    floor: Floats,
     cells: Floats,
     cell_start: Longs,
 ) -> float:
-    """Turn the sums of a clique into messages to its children and marginals of its own sites."""
+    """Turn the sums of a clique into messages to its children and marginals; return what it sums up to."""
     at = np.int64(0)
     for k in range(operands.inner[c], operands.start[c + 1]):
         table, size = operands.table[k], _table_size(desk, operands.mask[k])
         for j in range(size):
             pool[table + j] = cancel(ring, desk.result[at + j], pool[table + j])
-        _normalise(ring, pool, table, table + size)
+        _, floor[operands.child[k]] = _normalise(ring, pool, table, table + size)
         at += size
     high, n = split(desk.card, tree.start[c + 1] - tree.start[c])
     block = n
-    least = np.inf
+    total = np.inf
     for a in range(tree.own[c]):
         i = tree.site[tree.start[c] + a]
         first, card = cell_start[i], tree.card[i]
@@ -195,8 +218,8 @@ def _close(
             for k in range(n):
                 x = k // block % card
                 cells[first + x] = gather(ring, cells[first + x], desk.result[at + k])
-        least = min(least, _to_probabilities(ring, cells, first, first + card))
-    return least
+        total = min(total, _to_probabilities(ring, cells, first, first + card))
+    return total
 
 
 @called
@@ -211,16 +234,21 @@ def _table_size(desk: Desk, mask: Integer) -> Integer:
 
 
 @called
-def _normalise(ring: Ring, pool: Floats, first: Integer, last: Integer) -> float:
-    """Scale a message to maximum one; return the logarithm of the scale, minus infinity if all is zero."""
-    top = ring.zero
+def _normalise(ring: Ring, pool: Floats, first: Integer, last: Integer) -> tuple[float, float]:
+    """Scale a message to maximum one.
+
+    Returns the logarithm of the scale, minus infinity if all is zero, and the smallest number above zero.
+    """
+    top, low = ring.zero, np.inf
     for k in range(first, last):
         top = max(top, pool[k])
+        if ring.zero < pool[k] < low:
+            low = pool[k]
     if top == ring.zero:
-        return -np.inf
+        return -np.inf, 1.0
     for k in range(first, last):
         pool[k] = cancel(ring, pool[k], top)
-    return math.log(top) if ring.one > 0.0 else top
+    return math.log(top) if ring.one > 0.0 else top, cancel(ring, low, top)
 
 
 @called

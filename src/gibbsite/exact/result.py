@@ -27,10 +27,8 @@ class ExactResult(ABC):
     --------
     >>> import gibbsite as gs
     >>> exact = gs.solve_exact(gs.ising_grid((3, 3), coupling=0.5, field=0.1))
-    >>> exact
-    ExactResult(9 sites, log_z=9.0692)
-    >>> round(exact.marginals["4"][1], 4), exact.best_state["4"], round(exact.log_potential, 4)
-    (0.7514, 1, 6.9)
+    >>> exact.best_state["4"], round(exact.log_potential, 4)  # 12 couplings and 9 fields
+    (1, 6.9)
     """
 
     model: FactorGraph

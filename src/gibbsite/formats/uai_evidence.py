@@ -84,8 +84,13 @@ def _first_pair(numbers: Numbers) -> int:
     count = numbers.whole(0, "the number of observed variables", 0, 2**53)
     if total == 2 * count + 1:
         return 1
-    inner = int(min(numbers.values[1], 2.0**53)) if total > 1 else -1
-    if count == 1 and total == 2 * inner + 2 and not (inner == 0 and numbers.same_line(0, 1)):
+    inner = float(numbers.values[1]) if total > 1 else -1.0
+    if (
+        count == 1
+        and total % 2 == 0
+        and total == 2 * inner + 2
+        and not (inner == 0 and numbers.same_line(0, 1))
+    ):
         return 2
     if count > 1 and total > 1 and not numbers.same_line(0, 1):
         raise numbers.error(
