@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from gibbsite.errors import FormatError, IncompatibleError
 from gibbsite.formats import read_bif, write_bif
@@ -196,6 +196,7 @@ def test_default_rows_cannot_fill_the_memory() -> None:
         )
 
 
+@settings(deadline=None)
 @given(networks())
 def test_written_and_read_back(model: FactorGraph) -> None:
     again = parse(format_bif(model))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gibbsite.errors import FormatError, IncompatibleError, ModelError
@@ -61,6 +61,7 @@ def test_what_a_file_means() -> None:
     assert model.log_potential({"0": 1, "1": -1}) == -(0.5 + 1.0 - 2.0 + 3.0)
 
 
+@settings(deadline=None)
 @given(binary_models())
 def test_binary_files_written_and_read_back(model: FactorGraph) -> None:
     again = parse(format_bqm(model))
@@ -69,6 +70,7 @@ def test_binary_files_written_and_read_back(model: FactorGraph) -> None:
     check_groups(again)
 
 
+@settings(deadline=None)
 @given(binary_models())
 def test_coordinate_files_written_and_read_back(model: FactorGraph) -> None:
     again = parse_coo(Source("f", format_coo(model).encode()))
@@ -180,6 +182,7 @@ def bqms(draw: st.DrawFn) -> Any:
     return bqm
 
 
+@settings(deadline=None)
 @given(bqms(), st.sampled_from([1, 2]))
 def test_files_of_dimod_are_read(bqm: Any, version: int) -> None:
     with bqm.to_file(version=version) as file:
@@ -187,6 +190,7 @@ def test_files_of_dimod_are_read(bqm: Any, version: int) -> None:
     assert model.digest == from_bqm(bqm).digest
 
 
+@settings(deadline=None)
 @given(bqms())
 def test_dimod_reads_our_files(bqm: Any) -> None:
     dimod: Any = pytest.importorskip("dimod")
@@ -208,6 +212,7 @@ def _samples(bqm: Any) -> list[dict[Any, int]]:
     ]
 
 
+@settings(deadline=None)
 @given(bqms().filter(lambda bqm: all(isinstance(v, int) for v in bqm.variables)))
 def test_coordinate_files_of_dimod_are_read(bqm: Any) -> None:
     coo: Any = pytest.importorskip("dimod.serialization.coo")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gibbsite.errors import FormatError, IncompatibleError
@@ -98,6 +98,7 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
         read_model(tmp_path / "a.bif")
 
 
+@settings(deadline=None)
 @given(networks())
 def test_from_format_to_format(model: FactorGraph) -> None:
     from gibbsite.formats.bif import format_bif, parse_bif
@@ -179,6 +180,7 @@ def test_evidence_from_a_file(tmp_path: Path) -> None:
     assert read_evidence(path, NETWORK) == {"A": "yes"}
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(SITES.sites), st.integers(0, 1)))
 def test_forms_agree(codes: dict[str, int]) -> None:
     import json

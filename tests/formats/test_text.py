@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gibbsite.errors import FormatError
@@ -143,6 +143,7 @@ def numbers(data: str) -> Numbers:
     return Numbers(Source("f", data.encode()))
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.floats(allow_nan=False, allow_infinity=False)),
     st.sampled_from([" ", "\n", "\t\r\n", " # x\n"]),
@@ -182,6 +183,7 @@ def test_places_of_numbers() -> None:
 # ---- short texts of potentials
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.floats(0, 1e300, allow_subnormal=False).filter(lambda x: x == 0 or x > 1e-300), min_size=1)
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gibbsite.errors import FormatError, IncompatibleError, ModelError
@@ -144,6 +144,7 @@ def test_many_sites_of_one_state_in_one_factor() -> None:
         parse(text(40))
 
 
+@settings(deadline=None)
 @given(markov_models())
 def test_written_and_read_back(model: FactorGraph) -> None:
     again = parse(format_uai(model))
@@ -157,6 +158,7 @@ def test_written_and_read_back(model: FactorGraph) -> None:
     check_groups(again)
 
 
+@settings(deadline=None)
 @given(networks())
 def test_bayesian_networks_stay_directed(model: FactorGraph) -> None:
     text = format_uai(model)
@@ -245,6 +247,7 @@ def test_evidence_for_a_model(tmp_path: Path) -> None:
         write_uai_evidence({"sky": 2, 1: 1}, path, model)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.integers(0, 30), st.integers(0, 3)))
 def test_evidence_written_and_read_back(codes: dict[int, int]) -> None:
     words = [len(codes), *(word for pair in codes.items() for word in pair)]
@@ -277,6 +280,7 @@ def test_best_state(tmp_path: Path) -> None:
         write_uai_map({"a": 1, "c": 0}, path, TINY)
 
 
+@settings(deadline=None)
 @given(st.floats(-3000, 3000))
 def test_partition_function_to_base_ten(log_z: float) -> None:
     text = f"PR\n{log_z / math.log(10):.17g}\n"

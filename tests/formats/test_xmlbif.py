@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from gibbsite.errors import FormatError, IncompatibleError
 from gibbsite.formats import read_bif, read_xmlbif, write_xmlbif
@@ -154,6 +154,7 @@ def test_latin_letters_as_declared() -> None:
     assert parse_xmlbif(Source("f", text.encode("latin-1"))).labels("A") == ("é", "y")
 
 
+@settings(deadline=None)
 @given(networks(NAME.map(str.strip)))
 def test_written_and_read_back(model: FactorGraph) -> None:
     again = parse(format_xmlbif(model))
