@@ -15,7 +15,18 @@ import numpy as np
 import pytest
 
 from gibbsite import _jit
-from gibbsite._jit import Entry, compiled, compiled_loop, generic, implement, inlined, on_compile
+from gibbsite._jit import (
+    Entry,
+    called,
+    compile_always,
+    compiled,
+    compiled_loop,
+    generic,
+    implement,
+    inlined,
+    interpreted,
+    on_compile,
+)
 from gibbsite.scan.base import Ordered, Raster
 
 PACKAGE = Path(_jit.__file__).parent
@@ -400,3 +411,63 @@ def test_loops_and_helpers_compile() -> None:
     assert fill.plain.__name__ == "fill"
     assert len(fill.signatures) == 1
     assert fill.options["nogil"], "chains run on threads"
+
+
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(_jit._Patience, "steps", 1000.0)
+    monkeypatch.setattr(_jit._Patience, "least_charge", 300.0)
+    monkeypatch.setattr(_jit, "cache_directory", lambda: None)
+    return _jit._Patience
+
+
+@needs_compiler
+def test_small_jobs_are_interpreted_until_patience_ends(patience: Any) -> None:
+    entry = Entry(double, {})
+    with interpreted(2000.0):  # too large, and therefore free
+        assert entry(1.0) == 2.0
+    assert len(entry.signatures) == 1
+    for _ in range(3):
+        fresh = Entry(first, {})
+        with interpreted(1.0):
+            assert fresh((1, 2)) == 1
+        assert not fresh.signatures
+    with interpreted(200.0):  # more than the hundred that are left
+        assert fresh((1, 2)) == 1
+    assert len(fresh.signatures) == 1
+
+
+@needs_compiler
+def test_compiled_code_at_hand_is_used(patience: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = Entry(double, {})
+    assert entry(1.0) == 2.0
+    monkeypatch.setattr(entry, "plain", None)
+    with interpreted(1.0):
+        assert entry(1.5) == 3.0
+
+
+@needs_compiler
+def test_a_process_can_compile_always(patience: Any) -> None:
+    compile_always()
+    entry = Entry(double, {})
+    with interpreted(0.0):
+        entry(1.0)
+    assert len(entry.signatures) == 1
+
+
+@needs_compiler
+def test_a_large_job_inside_a_small_one_is_compiled(patience: Any) -> None:
+    small, large = Entry(double, {}), Entry(double, {})
+    with interpreted(1.0):
+        with interpreted(1e9):
+            large(1.0)
+        small(1.0)
+    assert (len(small.signatures), len(large.signatures)) == (0, 1)
+
+
+def test_helpers_run_as_plain_python_when_called_from_there() -> None:
+    @called
+    def wrap(x: Any) -> Any:
+        return x + np.uint64(1)
+
+    assert wrap(np.uint64(2**64 - 1)) == 0

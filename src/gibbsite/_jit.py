@@ -4,6 +4,7 @@
   the GIL.
 * :func:`inlined` marks a helper of compiled code that is always merged into its caller, :func:`called` one
   that stays a function of its own (compiled once, whoever calls it).
+* :func:`interpreted` lets a small job run as plain Python rather than wait for the compiler.
 * :func:`generic` makes a function with one implementation per type of its leading arguments (the named
   tuples that describe a kernel, a graph, a schedule). The choice is made while compiling, so a loop
   written once over named tuples is specialised for each combination and costs nothing at run time.
@@ -30,6 +31,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
@@ -153,6 +155,55 @@ def _decorate(function: Callable[P, R], options: dict[str, Any], cache: bool) ->
 _TORN_CACHE = (EOFError, pickle.UnpicklingError, OSError, AttributeError, ImportError, KeyError)
 
 
+class _Patience:
+    """Steps of plain Python, of about a microsecond, that this process may still do instead of compiling.
+
+    The first few jobs of a process may be all there are; where there are many, compiling pays soon.
+    """
+
+    steps = 3e6
+    least_charge = 1e5
+
+
+_interpreting: ContextVar[bool] = ContextVar("interpreting", default=False)
+
+
+@contextmanager
+def interpreted(steps: float) -> Iterator[None]:
+    """Run the block as plain Python if it is small and its compiled code is not at hand.
+
+    Compiling takes seconds, which pays for itself in large jobs or in many small ones. The results are the
+    same bit by bit.
+
+    Parameters
+    ----------
+    steps : float
+        About how often the body of an innermost loop will be run.
+
+    Examples
+    --------
+    >>> @compiled
+    ... def add(a: int, b: int) -> int:
+    ...     return a + b
+    >>> with interpreted(steps=1):
+    ...     add(40, 2), add.signatures
+    (42, [])
+    """
+    small = steps <= _Patience.steps
+    if small:
+        _Patience.steps -= max(steps, _Patience.least_charge)
+    token = _interpreting.set(small)
+    try:
+        yield
+    finally:
+        _interpreting.reset(token)
+
+
+def compile_always() -> None:
+    """From now on, :func:`interpreted` changes nothing in this process."""
+    _Patience.steps = -1.0
+
+
 class Entry(Generic[P, R]):
     """A compiled function called from Python.
 
@@ -167,8 +218,8 @@ class Entry(Generic[P, R]):
         self._fresh: Callable[P, R] | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if DISABLED:
-            with np.errstate(over="ignore"):  # 64-bit words wrap around by design
+        if DISABLED or (_interpreting.get() and not self._at_hand()):
+            with np.errstate(all="ignore"):  # as in compiled code; 64-bit words wrap around by design
                 return self.plain(*args, **kwargs)
         if not all(_is_ours(arg) for arg in args):
             with _DECORATING:
@@ -189,6 +240,15 @@ class Entry(Generic[P, R]):
                     directory.mkdir(parents=True, exist_ok=True)
             self._kept = _decorate(self.plain, self.options, cache=False)
             return self._kept(*args, **kwargs)
+
+    def _at_hand(self) -> bool:
+        """Whether it has been compiled by this process, or by an earlier one that kept it."""
+        if self.signatures:
+            return True
+        directory = cache_directory()
+        module = self.plain.__module__.rpartition(".")[2]
+        pattern = f"*/{module}.{self.plain.__qualname__}-*.nbi"
+        return directory is not None and any(directory.glob(pattern))
 
     @property
     def signatures(self) -> list[Any]:
@@ -237,6 +297,33 @@ def compiled_loop(function: Callable[P, R]) -> Entry[P, R]:
     return Entry(function, _LEAN)
 
 
+class Helper(Generic[P, R]):
+    """A function for compiled code; called from Python, it runs as plain Python.
+
+    Without the wrappers that Python would need to call it, a third of its compile time is saved.
+    """
+
+    def __init__(self, function: Callable[P, R], dispatcher: Any) -> None:
+        functools.update_wrapper(self, function)
+        self.plain = function
+        self.dispatcher = dispatcher
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.dispatcher._numba_type_
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        with np.errstate(all="ignore"):
+            return self.plain(*args, **kwargs)
+
+
+def _helper(function: Callable[P, R], **options: Any) -> Callable[P, R]:
+    if DISABLED:
+        return function
+    unwrapped: dict[str, Any] = {**_LEAN, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
+    return Helper(function, numba.njit(**unwrapped)(function))
+
+
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """Mark a helper of compiled code that is always merged into its caller; it must not allocate.
 
@@ -248,7 +335,7 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
     >>> square(3.0)
     9.0
     """
-    return cast(Callable[P, R], numba.njit(forceinline=True, **_LEAN)(function))
+    return _helper(function, forceinline=True)
 
 
 def called(function: Callable[P, R]) -> Callable[P, R]:
@@ -262,7 +349,7 @@ def called(function: Callable[P, R]) -> Callable[P, R]:
     >>> cube(3.0)
     27.0
     """
-    return cast(Callable[P, R], numba.njit(**_LEAN)(function))
+    return _helper(function)
 
 
 class Dispatch(Generic[P, R]):

@@ -14,17 +14,19 @@ def command(quiet: bool) -> None:
     import warnings
 
     import gibbsite as gs
-    from gibbsite._jit import cache_directory
+    from gibbsite._jit import cache_directory, compile_always
     from gibbsite.testing import KERNELS, scans, tiny_models
 
     begun = time.monotonic()
+    compile_always()
     models = tiny_models().values()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number, model in enumerate(models):
             if not quiet:
                 click.echo(f"gibbsite: compiling, {number + 1} of {len(models)} models", err=True)
-            gs.solve_exact(model, task="MAP")
+            for task in ("MAR", "MAP"):
+                gs.solve_exact(model, task=task)
             for kernel in KERNELS:
                 for scan in scans(model.n_sites):
                     gs.sample(model, kernel, scan=scan, sweeps=8, rng=1, progress=False, threads=1)

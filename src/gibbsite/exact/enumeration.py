@@ -126,8 +126,9 @@ def enumerate_states(model: FactorGraph, limit: int = LIMIT) -> Enumeration:
     cards = [int(k) for k in model.cards]
     size = math.prod(cards)
     if size > limit:
+        states = f"{size:.3g}" if size < 1e300 else f"2^{size.bit_length() - 1}"
         raise TooLargeError(
-            f"Enumeration needs {float(size):.3g} states, more than the limit of {limit:,}; use a sampler."
+            f"Enumeration needs {states} states, more than the limit of {limit:,}; use a sampler."
         )
     logs = np.full(cards, float(model.log_offset))
     n = len(cards)

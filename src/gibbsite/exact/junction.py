@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._jit import interpreted
 from gibbsite.errors import ModelError, SupportError
 from gibbsite.exact.cost import ExactCost, Limits
 from gibbsite.exact.plan import Loaded, Outline, Plan, make_plan, outline
@@ -27,6 +29,8 @@ Floats = NDArray[np.float64]
 TASKS = ("MAR", "MAP", "PR")
 # What may be lost in plain arithmetic before logarithms are used; far below rounding.
 _NEGLIGIBLE = 1e-20
+# Steps of plain Python per entry of the cliques, for two passes.
+_STEPS_PER_ENTRY = 80.0
 # Own states of a clique for draws, which go through all of them.
 _FEW_OWN = 16.0
 
@@ -73,14 +77,15 @@ class Elimination(ExactResult):
     @cached_property
     def best_codes(self) -> Longs:
         """State codes of a most probable state of the free sites."""
-        plan = make_plan(self.outline, self.limits)
-        ring = Max()
-        loaded = plan.load(ring)
-        pool = loaded.pool
-        if propagate(ring, plan.tree, plan.operands, loaded.desk, pool).log_sum == -np.inf:
-            raise _impossible()
-        found = np.zeros(plan.tree.card.size, np.int64)
-        trace_best(ring, plan.tree, plan.operands, pool, make_slate(plan.tree), found)
+        with self._interpreted():
+            plan = make_plan(self.outline, self.limits)
+            ring = Max()
+            loaded = plan.load(ring)
+            pool = loaded.pool
+            if propagate(ring, plan.tree, plan.operands, loaded.desk, pool).log_sum == -np.inf:
+                raise _impossible()
+            found = np.zeros(plan.tree.card.size, np.int64)
+            trace_best(ring, plan.tree, plan.operands, pool, make_slate(plan.tree), found)
         codes: Longs = self._codes(found[None])[0]
         return codes
 
@@ -128,12 +133,17 @@ class Elimination(ExactResult):
 
     def _pass(self, marginals: bool) -> tuple[float, Floats]:
         """Pass once or twice over the tree, in plain arithmetic if nothing is lost, else in logarithms."""
-        plan = make_plan(self.outline, self.limits)
-        problem = plan.reduction.problem
-        cells = np.zeros(problem.code.size)
-        where = (cells, problem.code_start) if marginals else ()
-        _, loaded, log_sum = self._carry_out(plan, *where)
+        with self._interpreted():
+            plan = make_plan(self.outline, self.limits)
+            problem = plan.reduction.problem
+            cells = np.zeros(problem.code.size)
+            where = (cells, problem.code_start) if marginals else ()
+            _, loaded, log_sum = self._carry_out(plan, *where)
         return loaded.log_constant + log_sum, cells
+
+    def _interpreted(self) -> AbstractContextManager[None]:
+        """Let passes over small trees run without the compiler."""
+        return interpreted(_STEPS_PER_ENTRY * self.outline.order.total)
 
     def _carry_out(self, plan: Plan, *where: Any) -> tuple[Ring, Loaded, float]:
         """Propagate sums, in plain numbers if they lose nothing, else in logarithms."""

@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import compiled_loop
+from gibbsite._jit import compiled_loop, interpreted
 from gibbsite._random import stream
-from gibbsite.exact.greedy import FILL, SIMPLICIAL, TABLE, Graph, eliminate, make_workspace
+from gibbsite.exact.fillgraph import Graph, make_workspace
+from gibbsite.exact.greedy import FILL, SIMPLICIAL, TABLE, eliminate
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -27,7 +28,7 @@ _MOST_STEPS = 2e8
 _NOISE = (0.0, 0.1, 0.3, 0.6, 1.0)
 _FRESH_TRIES = 20
 # No number of tries brings such a total into reach; a few are made for a fair prediction.
-_HOPELESS = 2.0**50
+_HOPELESS = 2.0**46
 _HOPELESS_STEPS = 2e7
 _MOST_DENSE = 100
 
@@ -153,14 +154,15 @@ class _Search:
         for order in (line, line[::-1].copy()):
             if not self.hopeless():
                 self.attempt(FILL, ones, 0.0, order, n)
-        while not self.done(tries) and not self.hopeless():
-            rule, weight = choice.choice(rules)
-            noise = choice.choice(_NOISE)
-            if self.tries < _FRESH_TRIES or choice.random() < 0.1:
-                self.attempt(rule, weight, noise)
-            else:  # most of what matters is decided late
-                given = int(n * (1.0 - choice.random() ** 2))
-                self.attempt(rule, weight, noise, self.best.copy(), given)
+        with interpreted(self.most_steps()):
+            while not self.done(tries) and not self.hopeless():
+                rule, weight = choice.choice(rules)
+                noise = choice.choice(_NOISE)
+                if self.tries < _FRESH_TRIES or choice.random() < 0.1:
+                    self.attempt(rule, weight, noise)
+                else:  # most of what matters is decided late
+                    given = int(n * (1.0 - choice.random() ** 2))
+                    self.attempt(rule, weight, noise, self.best.copy(), given)
 
     def hopeless(self) -> bool:
         """Whether some tries have shown that no number of them will help."""
@@ -169,7 +171,11 @@ class _Search:
 
     def done(self, tries: int) -> bool:
         """Whether more tries are not allowed, or would cost more than they could save."""
-        return self.tries >= tries or self.steps > min(_STEPS_PER_ENTRY * self.total, _MOST_STEPS)
+        return self.tries >= tries or self.steps > self.most_steps()
+
+    def most_steps(self) -> float:
+        """Return how many steps the search may take."""
+        return min(_STEPS_PER_ENTRY * self.total, _MOST_STEPS)
 
 
 def _induced(graph: Graph, kept: NDArray[np.bool_]) -> Graph:
@@ -197,7 +203,9 @@ def interaction_graph(member_start: Longs, member: Longs, n: int) -> tuple[Longs
         scope = member[member_start[:-1][width == arity][:, None] + np.arange(arity)]
         a, b = np.nonzero(~np.eye(arity, dtype=np.bool_))
         keys.append((scope[:, a] * n + scope[:, b]).ravel())
-    pair = np.unique(np.concatenate(keys))
+    pair = np.concatenate(keys)
+    pair.sort()
+    pair = pair[np.concatenate([pair[:1] >= 0, pair[1:] != pair[:-1]])]
     start = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(pair // max(n, 1), minlength=n), out=start[1:])
     return start, pair % max(n, 1)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._jit import interpreted
 from gibbsite.exact.cost import ExactCost, Limits, cost_of_order, cost_of_tree
 from gibbsite.exact.order import Order, find_order, interaction_graph
-from gibbsite.exact.potentials import Operands, fill_potentials, plan_operands
+from gibbsite.exact.potentials import Operands, Potentials, fill_potentials, plan_tables
 from gibbsite.exact.reduce import Reduction, reduce_model
 from gibbsite.exact.rings import Ring, Sum
 from gibbsite.exact.sweep import Desk, make_desk
@@ -53,7 +54,8 @@ class Outline:
         if self.order.log2_largest > MOST_AXES:
             return None
         cards = self.reduction.problem.cards
-        return build_tree(self.order, self.start, self.neighbour, cards, most_own=most_own)
+        with interpreted(10.0 * self.order.members):
+            return build_tree(self.order, self.start, self.neighbour, cards, most_own=most_own)
 
     def cost(self) -> ExactCost:
         """Predict the cost of all marginals."""
@@ -72,14 +74,32 @@ def outline(model: FactorGraph, rng: int = 0) -> Outline:
     """
     reduction = reduce_model(model)
     key = f"elimination-{rng}"
-    known = model.structure.get(key)
-    if isinstance(known, Outline) and np.array_equal(known.reduction.alive, reduction.alive):
-        return Outline(reduction, known.start, known.neighbour, known.order)
-    problem = reduction.problem
-    start, neighbour = interaction_graph(problem.member_start, problem.member, problem.cards.size)
-    found = Outline(reduction, start, neighbour, find_order(start, neighbour, problem.cards, seed=rng))
-    model.structure[key] = found
+    known: Any = model.structure.get(key)
+    if known is not None and np.array_equal(known[0], reduction.alive):
+        return Outline(reduction, *known[1:])
+    found = _find(reduction, _lattice_width(model), rng)
+    model.structure[key] = (reduction.alive, found.start, found.neighbour, found.order)
     return found
+
+
+def _find(reduction: Reduction, width: int, rng: int) -> Outline:
+    problem = reduction.problem
+    n = problem.cards.size
+    if width > MOST_AXES and n == reduction.codes.size:
+        nothing = np.zeros(0, np.int64)
+        return Outline(reduction, nothing, nothing, Order(np.arange(n), 0, width + 1.0, np.inf, 0))
+    start, neighbour = interaction_graph(problem.member_start, problem.member, n)
+    with interpreted(n**3 / 4):
+        order = find_order(start, neighbour, problem.cards, seed=rng)
+    return Outline(reduction, start, neighbour, order)
+
+
+def _lattice_width(model: FactorGraph) -> int:
+    """Return a lower bound of the treewidth: that of the largest plane of a lattice, its shorter side."""
+    from gibbsite.model import LatticeFactors
+
+    sides = [sorted(group.shape) for group in model.groups if isinstance(group, LatticeFactors)]
+    return max((shape[-2] for shape in sides if len(shape) > 1), default=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,20 +112,23 @@ class Plan:
         The model without impossible states and determined sites.
     tree : Tree
         The cliques.
+    potentials : Potentials
+        What the factors are joined into.
     operands : Operands
         The tables of each clique.
     """
 
     reduction: Reduction
     tree: Tree
+    potentials: Potentials
     operands: Operands
 
     def load(self, ring: Ring) -> Loaded:
         """Allocate what is needed for passes over the tree, and write the potentials."""
-        pool = np.empty(self.operands.size)
-        shift, lowest = fill_potentials(self.tree, self.reduction.problem, self.operands, pool)
+        pool = np.empty(int(self.operands.message[-1]))
+        shift, lowest = fill_potentials(self.tree, self.reduction.problem, self.potentials, pool)
         if isinstance(ring, Sum):
-            head = pool[: self.operands.potentials]
+            head = pool[: self.potentials.table[-1]]
             np.exp(head, out=head)
         constant = self.reduction.log_constant + shift
         return Loaded(make_desk(self.tree, self.operands), pool, constant, lowest > _LOWEST)
@@ -156,6 +179,6 @@ def make_plan(found: Outline, limits: Limits, most_own: float = MOST_OWN) -> Pla
     if tree is None:  # limits that allow a table of 2^60 entries do not make it possible
         Limits().check(cost_of_order(found.order))
         raise AssertionError("unreachable")
-    operands = plan_operands(tree, found.reduction.problem)
-    limits.check(cost_of_tree(tree, operands.potentials))
-    return Plan(found.reduction, tree, operands)
+    potentials, operands = plan_tables(tree, found.reduction.problem)
+    limits.check(cost_of_tree(tree, float(potentials.table[-1])))
+    return Plan(found.reduction, tree, potentials, operands)

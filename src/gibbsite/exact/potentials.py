@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, called, compiled_loop
+from gibbsite._jit import called, compiled_loop
 from gibbsite.exact.reduce import Reduced
 from gibbsite.exact.tree import MOST_AXES, Tree
 
@@ -24,14 +24,26 @@ Floats = NDArray[np.float64]
 _JOINED = 1 << 14
 
 
+class Potentials(NamedTuple):
+    """Products of factors: factor f is part of potential ``group[f]``.
+
+    Potential g lies at ``table[g]`` of the pool, up to ``table[g + 1]``, and has the axes ``mask[g]`` of
+    ``clique[g]``; bit a is axis a.
+    """
+
+    group: Longs
+    table: Longs
+    clique: Longs
+    mask: Longs
+
+
 class Operands(NamedTuple):
     """Which tables of the pool make up each clique.
 
     Clique c is the product of the tables ``start[c]`` to ``start[c + 1]``: its potentials, then the
-    messages of its children, from ``inner[c]`` on. Table k lies at ``table[k]`` and has the axes
-    ``mask[k]`` of the clique; bit a is axis a. ``message[c]`` is the place of the clique's own message.
-    ``group`` is the potential of each factor, which lies at ``group_table`` and belongs to ``group_clique``
-    with the axes ``group_mask``. Messages begin at ``potentials``; the pool has ``size`` entries.
+    messages of its children, from ``inner[c]`` on. Table k lies at ``table[k]``, has the axes ``mask[k]``
+    of the clique, and is the message of clique ``child[k]``, if it is one. The message of clique c itself
+    lies at ``message[c]``, up to ``message[c + 1]``.
     """
 
     start: Longs
@@ -40,16 +52,10 @@ class Operands(NamedTuple):
     table: Longs
     child: Longs
     message: Longs
-    group: Longs
-    group_table: Longs
-    group_clique: Longs
-    group_mask: Longs
-    potentials: int
-    size: int
 
 
-def plan_operands(tree: Tree, problem: Reduced) -> Operands:
-    """Give every factor to a clique and every table a place.
+def plan_tables(tree: Tree, problem: Reduced) -> tuple[Potentials, Operands]:
+    """Give every factor to a clique and every table a place in the pool.
 
     Parameters
     ----------
@@ -60,7 +66,8 @@ def plan_operands(tree: Tree, problem: Reduced) -> Operands:
 
     Returns
     -------
-    Operands
+    Potentials, Operands
+        What the factors become, and what is multiplied in each clique.
     """
     n_cliques, n_factors = tree.own.size, problem.table.size
     # the first clique of a member holds all members
@@ -69,19 +76,15 @@ def plan_operands(tree: Tree, problem: Reduced) -> Operands:
         if n_factors
         else np.zeros(0, np.int64)
     )
-    group, group_table, group_clique, group_mask = np.zeros((4, n_factors), np.int64)
-    axis, group_start = np.zeros(tree.home.size, np.int64), np.zeros(n_cliques + 1, np.int64)
+    group, clique, mask = np.zeros((3, n_factors), np.int64)
+    potentials = Potentials(group, np.zeros(n_factors + 1, np.int64), clique, mask)
+    group_start = np.zeros(n_cliques + 1, np.int64)
     by_clique = np.argsort(owner, kind="stable")
     row = _starts(np.bincount(owner, minlength=n_cliques))
-    potentials = int(
-        _group_factors(
-            tree, problem, by_clique, row, axis, group, group_table, group_clique, group_mask, group_start
-        )
-    )
+    _group_factors(tree, problem, by_clique, row, np.zeros(tree.home.size, np.int64), potentials, group_start)
     count = int(group_start[-1])
-    message = potentials + _starts(tree.separator.astype(np.int64))
-    inner = tree.parent >= 0
-    children = np.bincount(tree.parent[inner], minlength=n_cliques)
+    potentials = Potentials(group, potentials.table[: count + 1], clique[:count], mask[:count])
+    children = np.bincount(tree.parent[tree.parent >= 0], minlength=n_cliques)
     start = _starts(np.diff(group_start) + children)
     operands = Operands(
         start=start,
@@ -89,16 +92,10 @@ def plan_operands(tree: Tree, problem: Reduced) -> Operands:
         mask=np.zeros(int(start[-1]), np.int64),
         table=np.zeros(int(start[-1]), np.int64),
         child=np.full(int(start[-1]), -1, np.int64),
-        message=message[:-1],
-        group=group,
-        group_table=group_table[:count],
-        group_clique=group_clique[:count],
-        group_mask=group_mask[:count],
-        potentials=potentials,
-        size=int(message[-1]),
+        message=potentials.table[-1] + _starts(tree.separator.astype(np.int64)),
     )
-    _list_tables(tree, operands, group_start, operands.inner.copy())
-    return operands
+    _list_tables(tree, potentials, operands, group_start, operands.inner.copy())
+    return potentials, operands
 
 
 def _starts(sizes: NDArray[Any]) -> Longs:
@@ -114,14 +111,11 @@ def _group_factors(
     by_clique: Longs,
     row: Longs,
     axis: Longs,
-    group: Longs,
-    group_table: Longs,
-    group_clique: Longs,
-    group_mask: Longs,
+    potentials: Potentials,
     group_start: Longs,
-) -> Integer:
-    """Join the factors of each clique, each to the table that grows least; return the entries of all."""
-    count, used = 0, np.int64(0)
+) -> None:
+    """Join the factors of each clique, each to the table that grows least."""
+    count = 0
     for c in range(tree.own.size):
         begin = tree.start[c]
         for k in range(begin, tree.start[c + 1]):
@@ -133,30 +127,31 @@ def _group_factors(
                 mask |= 1 << axis[problem.member[m]]
             chosen, least = -1, np.inf
             for g in range(group_start[c], count):
-                size, grown = entries(tree, begin, group_mask[g]), entries(tree, begin, group_mask[g] | mask)
+                size = entries(tree, begin, potentials.mask[g])
+                grown = entries(tree, begin, potentials.mask[g] | mask)
                 fits = grown <= max(_JOINED, size, entries(tree, begin, mask))
                 if fits and grown - size < least:
                     chosen, least = g, grown - size
             if chosen < 0:
                 chosen = count
-                group_mask[chosen], group_clique[chosen] = 0, c
+                potentials.mask[chosen], potentials.clique[chosen] = 0, c
                 count += 1
-            group_mask[chosen] |= mask
-            group[f] = chosen
+            potentials.mask[chosen] |= mask
+            potentials.group[f] = chosen
         for g in range(group_start[c], count):
-            group_table[g] = used
-            used += np.int64(entries(tree, begin, group_mask[g]))
+            potentials.table[g + 1] = potentials.table[g] + np.int64(entries(tree, begin, potentials.mask[g]))
         group_start[c + 1] = count
-    return used
 
 
 @compiled_loop
-def _list_tables(tree: Tree, operands: Operands, group_start: Longs, free: Longs) -> None:
+def _list_tables(
+    tree: Tree, potentials: Potentials, operands: Operands, group_start: Longs, free: Longs
+) -> None:
     """List the potentials and the children's messages of every clique."""
     for c in range(tree.own.size):
         for g in range(group_start[c], group_start[c + 1]):
-            operands.mask[operands.start[c] + g - group_start[c]] = operands.group_mask[g]
-            operands.table[operands.start[c] + g - group_start[c]] = operands.group_table[g]
+            operands.mask[operands.start[c] + g - group_start[c]] = potentials.mask[g]
+            operands.table[operands.start[c] + g - group_start[c]] = potentials.table[g]
         up = tree.parent[c]
         if up >= 0:
             operands.mask[free[up]] = _inside(tree, c, up)
@@ -190,14 +185,16 @@ def _inside(tree: Tree, c: int, up: int) -> int:
     return mask
 
 
-def fill_potentials(tree: Tree, problem: Reduced, operands: Operands, pool: Floats) -> tuple[float, float]:
+def fill_potentials(
+    tree: Tree, problem: Reduced, potentials: Potentials, pool: Floats
+) -> tuple[float, float]:
     """Write the logarithms of all potentials into the pool, each with maximum zero.
 
     Returns the sum of what was taken out, minus infinity when a potential has no positive entry, and the
     lowest logarithm.
     """
     odometer = _Odometer(*np.zeros((4, MOST_AXES + 4), np.int64))
-    shift, lowest = _fill(tree, problem, operands, pool, odometer)
+    shift, lowest = _fill(tree, problem, potentials, pool, odometer)
     return float(shift), float(lowest)
 
 
@@ -212,16 +209,15 @@ class _Odometer(NamedTuple):
 
 @compiled_loop
 def _fill(
-    tree: Tree, problem: Reduced, operands: Operands, pool: Floats, axes: _Odometer
+    tree: Tree, problem: Reduced, potentials: Potentials, pool: Floats, axes: _Odometer
 ) -> tuple[float, float]:
-    for k in range(operands.potentials):
+    for k in range(potentials.table[-1]):
         pool[k] = 0.0
     for f in range(problem.table.size):
-        _add_factor(tree, problem, operands, pool, axes, f)
+        _add_factor(tree, problem, potentials, pool, axes, f)
     shift, lowest = 0.0, 0.0
-    for g in range(operands.group_table.size):
-        first = operands.group_table[g]
-        last = operands.group_table[g + 1] if g + 1 < operands.group_table.size else operands.potentials
+    for g in range(potentials.mask.size):
+        first, last = potentials.table[g], potentials.table[g + 1]
         top = -np.inf
         for k in range(first, last):
             top = max(top, pool[k])
@@ -236,14 +232,14 @@ def _fill(
 
 @called
 def _add_factor(
-    tree: Tree, problem: Reduced, operands: Operands, pool: Floats, axes: _Odometer, f: int
+    tree: Tree, problem: Reduced, potentials: Potentials, pool: Floats, axes: _Odometer, f: int
 ) -> None:
     """Add a factor's log-potentials to its group, counting through the group's axes like an odometer."""
-    g = operands.group[f]
-    begin = tree.start[operands.group_clique[g]]
+    g = potentials.group[f]
+    begin = tree.start[potentials.clique[g]]
     site, digit, stride, back = axes.site, axes.digit, axes.stride, axes.back
     width = 0
-    mask = operands.group_mask[g]
+    mask = potentials.mask[g]
     at = begin
     total = 1
     while mask:
@@ -264,7 +260,7 @@ def _add_factor(
         i = site[a]
         last = problem.code[problem.code_start[i + 1] - 1]
         back[a] = (last - problem.code[problem.code_start[i]]) * stride[a]
-    target = operands.group_table[g]
+    target = potentials.table[g]
     for k in range(total):
         pool[target + k] += problem.value[source]
         a = width - 1

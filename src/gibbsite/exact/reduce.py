@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._jit import interpreted
 from gibbsite.errors import SupportError
 from gibbsite.graph.kinds import TableGraph
 from gibbsite.graph.lower import compile_graph
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+# Steps of plain Python per entry of the tables.
+_STEPS_PER_ENTRY = 20.0
 
 
 class Reduced(NamedTuple):
@@ -85,7 +89,8 @@ def reduce_model(model: FactorGraph) -> Reduction:
     """
     graph = compile_graph(model, "table")
     arrays = cast(TableGraph, graph.arrays)
-    alive = alive_states(graph, model)
+    with interpreted(_STEPS_PER_ENTRY * arrays.log_value.size):
+        alive = alive_states(graph, model)
     card = arrays.card.astype(np.int64)
     living = np.add.reduceat(alive, arrays.offset[:-1], dtype=np.int64) if card.size else card
     first = np.flatnonzero(alive)  # codes of the living states, site by site
