@@ -422,6 +422,13 @@ def implement(function: Callable[..., Any], *types: type) -> Callable[[Callable[
     return register
 
 
+def intrinsic_for(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give compiled code its own version of a Python function, chosen by the argument types."""
+    options: Any = {"forceinline": True, **_LEAN}
+    register: Any = numba.extending.overload(function, jit_options=options)
+    return cast("Callable[[Callable[..., Any]], Callable[..., Any]]", register)
+
+
 @contextmanager
 def on_compile(notify: Callable[[], None]) -> Iterator[None]:
     """Call ``notify`` once if anything is compiled (not merely loaded) inside the block.

@@ -1,8 +1,12 @@
-"""Random numbers: seeds to streams, and the generator compiled code uses.
+"""Random numbers: seeds to streams, and the two generators compiled code uses.
 
-xoshiro256++ (Blackman and Vigna, 2021): its state is a tuple of four 64-bit words that compiled loops keep in
-registers, ``rng, u = uniform(rng)``. Streams for chains come from NumPy's ``SeedSequence.spawn``: chain
-``c`` of a run always gets the same stream, whatever else runs beside it.
+Sequential: xoshiro256++ (Blackman and Vigna, 2021). Its state is a tuple of four 64-bit words that compiled
+loops keep in registers, ``rng, u = uniform(rng)``. Streams for chains come from NumPy's
+``SeedSequence.spawn``: chain ``c`` of a run always gets the same stream, whatever else runs beside it.
+
+Keyed: Philox4x32 (Salmon et al., 2011), a function of a key (the chain) and a counter (sweep and position).
+Where many sites move at once, each finds its own numbers, in whatever order and on whatever thread; and a
+loop over counters compiles to vector instructions. Quality: ``docs/random.md``.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, inlined
+from gibbsite._jit import Integer, called, inlined
 
 Words = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
@@ -94,3 +98,69 @@ def below(rng: Words, n: Integer) -> tuple[Words, Integer]:
             rng, word = bits(rng)
             product = (word >> _U(32)) * m
     return rng, np.int64(product >> _U(32))
+
+
+_U32 = np.uint32
+_HIGH, _LOW = _U(32), _U(0xFFFFFFFF)
+# Seven rounds are the fewest that pass every test of BigCrush (Salmon et al., table 2).
+ROUNDS = 7
+_MULTIPLY_0, _MULTIPLY_1 = _U(0xD2511F53), _U(0xCD9E8D57)
+_WEYL_0, _WEYL_1 = _U32(0x9E3779B9), _U32(0xBB67AE85)
+# Numbers come in blocks; word w of counter c is number w * LANES + c of its block, so that a loop over
+# counters writes four runs without shuffling.
+BLOCK = 512
+LANES = BLOCK // 4
+
+Four = tuple[np.uint32, np.uint32, np.uint32, np.uint32]
+
+
+def chain_key(words: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    """Return the key of the keyed generator of a chain, from the start words of its stream.
+
+    Examples
+    --------
+    >>> chain_key(stream(1, 0)).dtype, chain_key(stream(1, 0)).size
+    (dtype('uint32'), 2)
+    """
+    return np.array([words[0] & _LOW, words[0] >> _HIGH]).astype(np.uint32)
+
+
+@inlined
+def philox(
+    a: np.uint32, b: np.uint32, c: np.uint32, d: np.uint32, key_0: np.uint32, key_1: np.uint32
+) -> Four:
+    """Return four random words for the counter (a, b, c, d) under a key."""
+    for _ in range(ROUNDS):
+        first, second = _U(a) * _MULTIPLY_0, _U(c) * _MULTIPLY_1
+        a = _U32(second >> _HIGH) ^ b ^ key_0
+        b = _U32(second & _LOW)
+        c = _U32(first >> _HIGH) ^ d ^ key_1
+        d = _U32(first & _LOW)
+        key_0 = _U32(key_0 + _WEYL_0)
+        key_1 = _U32(key_1 + _WEYL_1)
+    return a, b, c, d
+
+
+@called
+def fill_keyed(
+    out: NDArray[np.uint32],
+    key_0: np.uint32,
+    key_1: np.uint32,
+    sweep: Integer,
+    block: Integer,
+    count: Integer,
+) -> None:
+    """Write the first ``count`` numbers of a block of a sweep (and perhaps more of them) to ``out``.
+
+    Number k of block b in sweep t is word k // LANES of the counter (LANES * b + k % LANES, t).
+    """
+    low, high = _U32(_U(sweep) & _LOW), _U32(_U(sweep) >> _HIGH)
+    first = _U(block) * _U(LANES)
+    lanes = np.uintp(LANES)
+    for i in range(min(np.uintp(count), lanes)):
+        at = first + _U(i)
+        a, b, c, d = philox(_U32(at & _LOW), _U32(at >> _HIGH), low, high, key_0, key_1)
+        out[i] = a
+        out[i + lanes] = b
+        out[i + np.uintp(2) * lanes] = c
+        out[i + np.uintp(3) * lanes] = d

@@ -1,0 +1,104 @@
+"""What Numba has no function for: bits as floats, and threads that wait for each other.
+
+Each intrinsic is a Python function with the same result, so everything runs without the compiler too.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._jit import DISABLED, Integer, called, intrinsic_for
+
+
+def float_from_bits(word: Any) -> Any:
+    """Return the 32-bit float whose bits are those of an integer.
+
+    Examples
+    --------
+    >>> float(float_from_bits(np.int32(0x3F800000)))
+    1.0
+    """
+    return np.float32(struct.unpack("<f", struct.pack("<i", int(word)))[0])
+
+
+def add_atomically(counter: NDArray[np.int64], amount: Any) -> Any:
+    """Add to the first entry of an array, in one step for all threads; return what it was before.
+
+    Examples
+    --------
+    >>> counter = np.array([41])
+    >>> int(add_atomically(counter, 1)), counter.tolist()
+    (41, [42])
+    """
+    before = counter[0]
+    counter[0] += amount
+    return before
+
+
+def give_way() -> Any:
+    """Let other threads have the processor."""
+    return 0
+
+
+if not DISABLED:
+    import numba.extending
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+
+    intrinsic: Any = numba.extending.intrinsic
+
+    @intrinsic
+    def _reinterpret(typing: Any, word: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], ir.FloatType())
+
+        return types.float32(types.int32), build
+
+    @intrinsic
+    def _fetch_and_add(typing: Any, counter: Any, amount: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array = context.make_array(signature.args[0])(context, builder, arguments[0])
+            return builder.atomic_rmw("add", array.data, arguments[1], "seq_cst")
+
+        return types.int64(counter, types.int64), build
+
+    @intrinsic
+    def _yield(typing: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            if sys.platform == "win32":
+                return ir.IntType(32)(0)
+            kind = ir.FunctionType(ir.IntType(32), [])
+            return builder.call(cgutils.get_or_insert_function(builder.module, kind, "sched_yield"), [])
+
+        return types.int32(), build
+
+    intrinsic_for(float_from_bits)(lambda word: lambda word: _reinterpret(word))
+    intrinsic_for(add_atomically)(
+        lambda counter, amount: lambda counter, amount: _fetch_and_add(counter, amount)
+    )
+    intrinsic_for(give_way)(lambda: lambda: _yield())
+
+
+_PATIENCE = 4000  # looks at the counter, of some nanoseconds each, before other threads get a chance
+
+
+@called
+def wait_for_all(gate: NDArray[np.int64], members: Integer) -> None:
+    """Return when all members of a team have called this as often as the caller.
+
+    ``gate`` is an array of one zero that the team shares. Waiting is spinning: sleeping and waking takes
+    longer than a sweep of a small model.
+    """
+    arrived = add_atomically(gate, 1)
+    target = (arrived // members + 1) * members
+    looks = 0
+    while add_atomically(gate, 0) < target:
+        looks += 1
+        if looks > _PATIENCE:
+            give_way()
