@@ -15,6 +15,7 @@ from benchmarks.reference import SpinReference, TableReference
 from benchmarks.report import Section, Target
 from benchmarks.workloads import Workload, load
 from gibbsite._random import stream
+from gibbsite.kernel.base import alone
 from gibbsite.run.chain import advance, start_chain
 from gibbsite.run.record import lay_out
 from gibbsite.run.start import find_start
@@ -91,7 +92,15 @@ class Chain:
     def run(self, sweeps: int) -> None:
         n = self.graph.n_sites
         advance(
-            self.parameters, self.graph.arrays, self.schedule, self.state, self.tape, sweeps, n, self.keep
+            self.parameters,
+            self.graph.arrays,
+            self.schedule,
+            self.state,
+            self.tape,
+            sweeps,
+            n,
+            self.keep,
+            alone(),
         )
 
     def rewind(self, length: int = 1) -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import struct
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,8 @@ if not DISABLED:
     from numba import types
     from numba.core import cgutils
 
-    intrinsic: Any = numba.extending.intrinsic
+    intrinsic = cast("Callable[[Callable[..., Any]], Any]", numba.extending.intrinsic)
+    insert_function: Any = cgutils.get_or_insert_function
 
     @intrinsic
     def _reinterpret(typing: Any, word: Any) -> Any:
@@ -74,7 +76,7 @@ if not DISABLED:
             if sys.platform == "win32":
                 return ir.IntType(32)(0)
             kind = ir.FunctionType(ir.IntType(32), [])
-            return builder.call(cgutils.get_or_insert_function(builder.module, kind, "sched_yield"), [])
+            return builder.call(insert_function(builder.module, kind, "sched_yield"), [])
 
         return types.int32(), build
 

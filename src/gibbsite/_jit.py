@@ -360,8 +360,8 @@ class Dispatch(Generic[P, R]):
         self.table: dict[tuple[type, ...], Callable[..., Any]] = {}
 
     def find(self, types: tuple[type | None, ...]) -> Callable[..., Any] | None:
-        """Return the implementation for these argument types; the longest match wins."""
-        for length in range(min(len(types), 3), 0, -1):
+        """Return the implementation for these argument types; the longest match wins, of no type the last."""
+        for length in range(min(len(types), 3), -1, -1):
             found = self.table.get(cast("tuple[type, ...]", types[:length]))
             if found is not None:
                 return found

@@ -17,12 +17,13 @@ from gibbsite.run.budget import is_real, read_budget, whole
 from gibbsite.run.checkpoint import read_checkpoint
 from gibbsite.run.engine import Recording, Setup, run_chains
 from gibbsite.run.executor import read_threads
+from gibbsite.run.form import choose_form, choose_scan
 from gibbsite.run.plan import as_data, make_plan, read_entropy
 from gibbsite.run.progress import choose_progress
 from gibbsite.run.record import lay_out
 from gibbsite.run.start import start_states
 from gibbsite.run.tape import BATCHES, DRAWS, LENGTH
-from gibbsite.scan import Scan, Systematic
+from gibbsite.scan import Scan
 from gibbsite.scrutiny import find_doubts
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def sample(
     """
     kernel, scan = _check_parts(model, kernel, scan)
     chains = whole("chains", chains, 1)
-    threads = read_threads(threads, chains)
+    threads = read_threads(threads)
     if error is not None and not (is_real(error) and 0 < error < 1):
         raise ModelError(f"error must be a number between 0 and 1, got {error!r}.")
     budget = read_budget(model.n_sites, sweeps, steps, seconds, warmup, thin)
@@ -117,14 +118,17 @@ def sample(
     with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
         graph = compile_graph(model)
         kernel.check(graph)
+        scan = choose_scan(graph, kernel, chains) if scan is None else scan
         kernel.parameters(graph)  # refuses what makes no sense before any work
         layout = lay_out(model, graph, kernel, record)
         entropy = read_entropy(rng)
+        form = choose_form(model, graph, kernel, scan, layout, chains)
         plan = make_plan(
             graph,
             kernel,
             scan,
             layout,
+            form=form.name,
             chains=chains,
             thin=int(thin),
             warmup=budget.warmup,
@@ -133,7 +137,7 @@ def sample(
         )
         starts = start_states(model, graph, chains, start, entropy)
         recording = run_chains(
-            Setup(model, graph, kernel, scan, layout, plan),
+            Setup(model, kernel, scan, layout, form, plan),
             starts,
             budget,
             threads=threads,
@@ -151,7 +155,7 @@ def sample(
     return result
 
 
-def _check_parts(model: Any, kernel: Any, scan: Any) -> tuple[Kernel, Scan]:
+def _check_parts(model: Any, kernel: Any, scan: Any) -> tuple[Kernel, Scan | None]:
     from gibbsite.model import FactorGraph
 
     if not isinstance(model, FactorGraph):
@@ -160,10 +164,9 @@ def _check_parts(model: Any, kernel: Any, scan: Any) -> tuple[Kernel, Scan]:
             "gs.ising_grid and so on."
         )
     kernel = Gibbs() if kernel is None else kernel
-    scan = Systematic() if scan is None else scan
     if not isinstance(kernel, Kernel):
         raise ModelError(f"kernel must be a kernel such as gs.Gibbs(), got {kernel!r}.")
-    if not isinstance(scan, Scan):
+    if scan is not None and not isinstance(scan, Scan):
         raise ModelError(f"scan must be a scan such as gs.Systematic(), got {scan!r}.")
     return kernel, scan
 

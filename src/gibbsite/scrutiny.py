@@ -56,7 +56,7 @@ def find_doubts(recording: Recording, totals: NDArray[np.float64]) -> tuple[Doub
 def _left_out(recording: Recording) -> list[Doubt]:
     """Name the sites the scan never visits: they kept their start, whatever the factors say of it."""
     setup = recording.setup
-    model, start = setup.model, recording.states[0].x
+    model, start = setup.model, recording.states[0]
     doubts = []
     for site in setup.scan.left_out(setup.graph, model).tolist():
         others = [label for code, label in enumerate(model.labels(site)) if code != start[site]]
@@ -78,7 +78,7 @@ def _unreached(recording: Recording, totals: NDArray[np.float64], rng: np.random
         impossible = False
         if number < _SUSPECTS and len(doubts) < _CERTAIN:
             found, impossible = find_state_with(model, graph, site, code, rng)
-        if impossible or (found is not None and leads_to(graph, recording.states[0].x, found, rng)):
+        if impossible or (found is not None and leads_to(graph, recording.states[0], found, rng)):
             continue
         label = model.labels(site)[code]
         doubts.append(Doubt(model.domains.names[site], label, found is not None, "state"))
@@ -88,8 +88,8 @@ def _unreached(recording: Recording, totals: NDArray[np.float64], rng: np.random
 def _regions(recording: Recording, rng: np.random.Generator) -> list[Doubt]:
     """Return a doubt if the first chain is not seen to be connected with another chain or state."""
     graph, model = recording.setup.graph, recording.setup.model
-    here = recording.states[0].x
-    others = [state.x for state in recording.states[1:]]
+    here = recording.states[0]
+    others = recording.states[1:]
     elsewhere = _ELSEWHERE if graph.n_sites <= _LARGE else _ELSEWHERE // 6
     for number in range(len(others) + elsewhere):
         try:

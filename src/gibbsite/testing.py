@@ -33,7 +33,7 @@ from gibbsite._random import stream
 from gibbsite.exact import Enumeration, enumerate_states
 from gibbsite.exact.transition import site_matrix, sweep_matrix
 from gibbsite.graph.lower import KINDS, Graph, compile_graph
-from gibbsite.kernel.base import Kernel, transition
+from gibbsite.kernel.base import Kernel, alone, transition
 from gibbsite.kernel.gibbs import RULES, Gibbs
 from gibbsite.run.chain import advance, start_chain
 from gibbsite.run.record import lay_out
@@ -323,7 +323,7 @@ def _loop(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan, seed: in
     parameters, schedule = kernel.parameters(graph), scan.schedule(graph, exact.model)
 
     def move(sweeps: int) -> None:
-        advance(parameters, graph.arrays, schedule, state, tape, sweeps, graph.n_sites, False)
+        advance(parameters, graph.arrays, schedule, state, tape, sweeps, graph.n_sites, False, alone())
 
     return state, move
 

@@ -8,6 +8,7 @@ import pytest
 import gibbsite as gs
 from gibbsite._random import stream
 from gibbsite.graph.lower import KINDS
+from gibbsite.kernel.base import alone
 from gibbsite.kernel.gibbs import RULES
 from gibbsite.run.chain import advance, start_chain
 from gibbsite.run.record import lay_out
@@ -30,6 +31,7 @@ def compiled_run(model: gs.FactorGraph, graph: gs.Graph, kernel: gs.Kernel, scan
         SWEEPS,
         graph.n_sites,
         True,
+        alone(),
     )
     return state, tape.total + tape.open_batch
 

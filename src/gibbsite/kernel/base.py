@@ -20,10 +20,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, generic
+from gibbsite._jit import Integer, generic, implement
 from gibbsite._random import Words
 from gibbsite.errors import IncompatibleError
 from gibbsite.graph.lower import Graph
+from gibbsite.scan.base import site_at
 
 
 class Nothing(NamedTuple):
@@ -58,6 +59,11 @@ class Kernel(ABC):
     deterministic: ClassVar[bool] = False
     exact: ClassVar[bool] = True
     conditional: ClassVar[bool] = True
+
+    @property
+    def at_once(self) -> bool:
+        """Whether there is a walk that moves many binary sites at once (see :func:`walk`)."""
+        return False
 
     @property
     def reversible(self) -> bool:
@@ -102,6 +108,75 @@ def step(
 ) -> Words:
     """Move site i once; return the advanced generator."""
     raise NotImplementedError
+
+
+class Team(NamedTuple):
+    """Threads that share the work of one chain: this one's number, how many there are, where they meet."""
+
+    member: int
+    size: int
+    gate: NDArray[np.int64]
+
+
+def alone() -> Team:
+    """Return the team of a chain that runs on one thread."""
+    return Team(0, 1, np.zeros(1, np.int64))
+
+
+@generic
+def walk(
+    kernel: Any,
+    graph: Any,
+    schedule: Any,
+    memory: Any,
+    x: NDArray[Any],
+    order: NDArray[np.int32],
+    where: Integer,
+    stop: Integer,
+    turn: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+    team: Team,
+) -> Words:
+    """Visit the positions from ``where`` to ``stop`` of period number ``turn`` of a schedule.
+
+    Site by site unless there is an implementation for kernel and graph that moves many sites at once.
+    """
+    raise NotImplementedError
+
+
+@implement(walk)
+def _site_by_site(
+    kernel: Any,
+    graph: Any,
+    schedule: Any,
+    memory: Any,
+    x: NDArray[Any],
+    order: NDArray[np.int32],
+    where: Integer,
+    stop: Integer,
+    turn: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+    team: Team,
+) -> Words:
+    for k in range(where, stop):
+        i = np.uintp(site_at(schedule, order, k))
+        rng = step(kernel, graph, memory, x, i, rng, cond, keep)
+    return rng
+
+
+@generic
+def sums_up(graph: Any) -> bool:
+    """Whether a walk adds conditionals to the recorded sums itself, instead of leaving them in ``cond``."""
+    raise NotImplementedError
+
+
+@implement(sums_up)
+def _leaves_them(graph: Any) -> bool:
+    return False
 
 
 @generic

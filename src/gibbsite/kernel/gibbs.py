@@ -69,6 +69,11 @@ class Gibbs(Kernel):
     rule: str = "heat-bath"
 
     @property
+    def at_once(self) -> bool:
+        """The heat bath, which forgets the old value, can move many sites at once."""
+        return self.rule == "heat-bath"
+
+    @property
     def reversible(self) -> bool:
         """Every rule but Suwa and Todo's."""
         return self.rule != "suwa-todo"

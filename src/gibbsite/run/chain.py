@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._intrinsic import wait_for_all
 from gibbsite._jit import compiled_loop
 from gibbsite._random import load, store
 from gibbsite.graph.lower import Graph
-from gibbsite.kernel.base import Kernel, step
+from gibbsite.kernel.base import Kernel, Team, sums_up, walk
 from gibbsite.run.tape import DRAWS, Tape, record, write_indicators
-from gibbsite.scan.base import Scan, period, refresh, site_at
+from gibbsite.scan.base import Scan, period, refresh
 
 
 class State(NamedTuple):
@@ -27,11 +28,12 @@ class State(NamedTuple):
     x : int (n,)
         State codes.
     cond : float64 (cells,) or empty
-        The latest conditional probabilities of each site, where they are recorded.
+        The latest conditional probabilities of each site, where they are recorded; a single entry where the
+        walk adds them to the tape itself.
     rng : uint64 (4,)
         The generator.
-    position : int64 (1,)
-        Where in its period the schedule stands.
+    position : int64 (2,)
+        Where in its period the schedule stands, and how many periods are over.
     order : int32
         The current order of a random schedule.
     memory : NamedTuple
@@ -60,7 +62,7 @@ def start_chain(
         x=np.array(x0, graph.state_dtype),
         cond=np.zeros(graph.n_cells if conditional else 0),
         rng=words,
-        position=np.zeros(1, np.int64),
+        position=np.zeros(2, np.int64),
         order=scan.buffer(graph),
         memory=kernel.memory(graph, words),
     )
@@ -76,27 +78,44 @@ def advance(
     rounds: int,
     length: int,
     keep: bool,
+    team: Team,
 ) -> None:
-    """Make ``rounds`` times ``length`` steps; record a draw after each round where ``keep`` is set."""
-    x, cond, order, memory = state.x, state.cond, state.order, state.memory
+    """Make ``rounds`` times ``length`` steps; record a draw after each round where ``keep`` is set.
+
+    The members of a team all call this with the same arguments but their own number; they share the steps
+    of walks that can be shared, and the first of them does everything else.
+    """
+    x, order, memory = state.x, state.order, state.memory
     rng = load(state.rng)
-    where = np.uintp(state.position[0])
+    where, turn = np.uintp(state.position[0]), state.position[1]
     cycle = np.uintp(period(schedule))
-    write = keep and cond.size > 0
-    if write and tape.counters[DRAWS] == 0:
+    adding = sums_up(graph)
+    cond = tape.open_batch if adding else state.cond
+    write = keep and not adding and cond.size > 0
+    first = team.member == 0
+    if first and write and tape.counters[DRAWS] == 0:
         write_indicators(tape, x, cond)
     for _ in range(rounds):
         left = np.uintp(length)
+        # sums are complete if the last steps of a round are exactly one period
+        whole = where == 0 and left >= cycle and left % cycle == 0
+        add = bool(keep and adding and state.cond.size > 0 and whole)
         while left > 0:
             if where == 0:
                 rng = refresh(schedule, order, rng)
             stop = min(where + left, cycle)
-            for k in range(where, stop):
-                i = np.uintp(site_at(schedule, order, k))
-                rng = step(kernel, graph, memory, x, i, rng, cond, write)
+            put = bool(write or (add and left == cycle))
+            rng = walk(kernel, graph, schedule, memory, x, order, where, stop, turn, rng, cond, put, team)
             left -= stop - where
-            where = stop if stop < cycle else np.uintp(0)
+            where = stop
+            if stop == cycle:
+                where = np.uintp(0)
+                turn += 1
         if keep:
-            record(tape, graph, x, cond)
-    store(state.rng, rng)
-    state.position[0] = where
+            if first:
+                record(tape, graph, x, state.cond, add)
+            if team.size > 1:
+                wait_for_all(team.gate, team.size)
+    if first:
+        store(state.rng, rng)
+        state.position[0], state.position[1] = where, turn

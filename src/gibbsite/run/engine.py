@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._random import stream
 from gibbsite.errors import CheckpointError
+from gibbsite.kernel.base import Team
 from gibbsite.run.budget import Budget
-from gibbsite.run.chain import State, advance, start_chain
+from gibbsite.run.chain import advance
 from gibbsite.run.checkpoint import load_checkpoint, restore, save_checkpoint
 from gibbsite.run.executor import Executor
 from gibbsite.run.interrupt import catch_interrupt
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from gibbsite.graph.lower import Graph
     from gibbsite.kernel.base import Kernel
     from gibbsite.model import FactorGraph
+    from gibbsite.run.form import Form
     from gibbsite.scan.base import Scan
 
 _BLOCK_SECONDS = 0.15
@@ -39,22 +42,27 @@ _FIRST_CHECK = 256  # draws before the first question whether the answer is good
 
 @dataclass(frozen=True)
 class Setup:
-    """What runs: model, graph, kernel, scan, and what is recorded."""
+    """What runs: model, kernel, scan, what is recorded, and how chains are laid out."""
 
     model: FactorGraph
-    graph: Graph
     kernel: Kernel
     scan: Scan
     layout: Layout
+    form: Form
     plan: Plan
+
+    @property
+    def graph(self) -> Graph:
+        """The compiled model."""
+        return self.form.graph
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What a run leaves behind."""
+    """What a run leaves behind; states and tapes by chain, sites in the model's order."""
 
     setup: Setup
-    states: list[State]
+    states: list[NDArray[Any]]
     tapes: list[Tape]
     warmup: int
     seconds: float
@@ -85,6 +93,7 @@ def run_chains(
     """Run all chains to the end of the budget, an interrupt, the time limit, or until it is ``enough``."""
     run = _Run(setup, starts, budget, progress, checkpoint, checkpoint_every)
     run.enough = enough
+    run.threads = threads
     if checkpoint is not None and resume and checkpoint.exists():
         run.resume()
     try:
@@ -117,21 +126,16 @@ class _Run:
     ) -> None:
         self.setup, self.budget, self.progress = setup, budget, progress
         self.path, self.every = checkpoint, checkpoint_every
-        graph, layout = setup.graph, setup.layout
-        self.states = [
-            start_chain(
-                graph,
-                setup.kernel,
-                setup.scan,
-                x0,
-                stream(setup.plan.entropy, chain),
-                layout.conditional,
-            )
-            for chain, x0 in enumerate(starts)
-        ]
-        self.tapes = [layout.empty_tape(graph) for _ in starts]
-        self.kernel = setup.kernel.parameters(graph)
-        self.schedule = setup.scan.schedule(graph, setup.model)
+        self.form, self.chains = setup.form, len(starts)
+        streams = [stream(setup.plan.entropy, chain) for chain in range(self.chains)]
+        width = self.form.width
+        firsts = range(0, self.chains, width)
+        self.states = [self.form.start(starts[a : a + width], streams[a : a + width]) for a in firsts]
+        self.sizes = [min(width, self.chains - a) for a in firsts]
+        self.tapes = [self.form.tape(size) for size in self.sizes]
+        self.kernel = setup.kernel.parameters(self.form.graph)
+        self.schedule = self.form.schedule()
+        self.threads = 1
         self.counts = _Counts()
         self.begun = self.saved = time.monotonic()
         self.pace = math.nan  # seconds per sweep of all chains
@@ -150,20 +154,25 @@ class _Run:
             room = self.counts.draws + rounds
             self.tapes = [self.setup.layout.grow(tape, room) for tape in self.tapes]
 
-        def move(chain: int) -> None:
+        members = min(self.form.most_members, max(1, self.threads // len(self.states)))
+        gates = [np.zeros(1, np.int64) for _ in self.states]
+
+        def move(item: int) -> None:
+            bundle, member = divmod(item, members)
             advance(
                 self.kernel,
-                self.setup.graph.arrays,
+                self.form.arrays(self.sizes[bundle]),
                 self.schedule,
-                self.states[chain],
-                self.tapes[chain],
+                self.states[bundle],
+                self.tapes[bundle],
                 rounds,
                 length,
                 keep,
+                Team(member, members, gates[bundle]),
             )
 
         began = time.monotonic()
-        self.executor.map(move, range(len(self.states)))
+        self.executor.map(move, range(len(self.states) * members))
         steps = rounds * length
         if steps:
             self.pace = (time.monotonic() - began) / steps
@@ -227,10 +236,15 @@ class _Run:
 
     def recording(self) -> Recording:
         """Return what there is so far."""
+        released = [
+            pair
+            for state, tape, size in zip(self.states, self.tapes, self.sizes, strict=True)
+            for pair in self.form.release(state, tape, size)
+        ]
         return Recording(
             self.setup,
-            self.states,
-            self.tapes,
+            [x for x, _ in released],
+            [tape for _, tape in released],
             self.counts.warmup,
             time.monotonic() - self.begun,
             bool(self.interrupt.up),
@@ -252,7 +266,7 @@ class _Run:
                 total=total,
                 seconds=time.monotonic() - self.begun,
                 limit=self.budget.seconds,
-                chains=len(self.states),
+                chains=self.chains,
             )
         )
         if time.monotonic() - self.saved >= self.every:
@@ -292,6 +306,6 @@ class _Run:
                 f"{self.path} ended with an incomplete sweep and cannot be extended; start afresh."
             )
         self.counts = counts
-        for chain in range(len(self.states)):
-            self.states[chain] = restore(f"{chain}/state", self.states[chain], arrays)
-            self.tapes[chain] = restore(f"{chain}/tape", self.tapes[chain], arrays)
+        for k in range(len(self.states)):
+            self.states[k] = restore(f"{k}/state", self.states[k], arrays)
+            self.tapes[k] = restore(f"{k}/tape", self.tapes[k], arrays)

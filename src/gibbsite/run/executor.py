@@ -77,8 +77,6 @@ class Executor:
             self._pool.shutdown(wait=kind is None, cancel_futures=True)
 
 
-def read_threads(threads: int | None, chains: int) -> int:
-    """Return how many threads to use: no more than there are chains or, by default, cores."""
-    if threads is None:
-        return min(usable_cores(), chains)
-    return min(whole("threads", threads, 1), chains)
+def read_threads(threads: int | None) -> int:
+    """Return how many threads to use: by default as many as there are cores."""
+    return usable_cores() if threads is None else whole("threads", threads, 1)

@@ -60,6 +60,7 @@ class Plan:
     warmup: int | None
     entropy: int
     start: str
+    form: str = "plain"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as a dictionary of JSON values."""
@@ -114,6 +115,7 @@ def make_plan(
     warmup: int | None,
     entropy: int,
     start: str,
+    form: str = "plain",
 ) -> Plan:
     """Collect the plan of a run."""
     return Plan(
@@ -127,6 +129,7 @@ def make_plan(
         warmup=warmup,
         entropy=entropy,
         start=start,
+        form=form,
     )
 
 

@@ -128,6 +128,11 @@ class Layout:
     energy: bool
     best: bool
 
+    @property
+    def only_marginals(self) -> bool:
+        """Whether nothing but marginals is recorded."""
+        return self.n_cells == self.n_marginal and not (self.draw_sites.size or self.energy or self.best)
+
     def describe(self) -> list[dict[str, Any]]:
         """Return names and parameters of the recorders."""
         return [{"name": type(r).__name__, **vars(r)} for r in self.recorders]

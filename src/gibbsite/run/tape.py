@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from gibbsite._jit import called, inlined
 from gibbsite.kernel._local import log_potential
+from gibbsite.kernel.base import sums_up
 
 # 1/11!, 1/10!, ..., 1/0!
 _FACTORIALS = tuple(1.0 / math.factorial(k) for k in range(11, -1, -1))
@@ -99,15 +100,20 @@ def probability(odds: float) -> float:
 
 
 @called
-def record(tape: Tape, graph: Any, x: NDArray[Any], cond: NDArray[np.float64]) -> None:
-    """Record one draw: the state ``x`` and, where the kernel gives them, the conditionals ``cond``."""
+def record(tape: Tape, graph: Any, x: NDArray[Any], cond: NDArray[np.float64], added: bool) -> None:
+    """Record one draw: the state ``x`` and, where the kernel gives them, the conditionals ``cond``.
+
+    ``added`` says that the sums of the marginals have been taken care of; a walk that could have done so,
+    but made no full period, leaves the state to be counted.
+    """
     counters, batch = tape.counters, tape.open_batch
     draw = counters[DRAWS]
-    if tape.n_marginal > 0:
-        if cond.size > 0 and tape.offset.size == 0:
+    known = cond.size > 0 and not sums_up(graph)
+    if tape.n_marginal > 0 and not added:
+        if known and tape.offset.size == 0:
             for c in range(np.uintp(tape.n_marginal)):
                 batch[c] += probability(cond[c])
-        elif cond.size > 0:
+        elif known:
             for c in range(np.uintp(tape.n_marginal)):
                 batch[c] += cond[c]
         elif tape.offset.size == 0:

@@ -41,9 +41,12 @@ class Scan(ABC):
     ----------
     random : bool
         The order is drawn anew during the run.
+    by_color : bool
+        All sites of a color come before those of the next, each once per sweep: they may move at once.
     """
 
     random: ClassVar[bool] = False
+    by_color: ClassVar[bool] = False
 
     @abstractmethod
     def schedule(self, graph: Graph, model: FactorGraph | None = None) -> NamedTuple:

@@ -7,7 +7,7 @@ order, and the sites of a color may be updated at the same time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ class Chromatic(Scan):
     >>> gs.Chromatic().schedule(graph).order.tolist()
     [0, 2, 1, 3]
     """
+
+    by_color: ClassVar[bool] = True
 
     def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Ordered:
         """Return the visits."""

@@ -1,0 +1,187 @@
+"""Gibbs sampling color by color: all sites of a color at once, on any number of threads.
+
+The random number of a site depends on the chain, the sweep and the site's position alone, so the answer is
+the same on one thread or many.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._intrinsic import wait_for_all
+from gibbsite._jit import Integer, called, implement, inlined
+from gibbsite._random import BLOCK, Words, chain_key, fill_keyed
+from gibbsite.graph.colored import CERTAIN, ColoredGraph
+from gibbsite.kernel._local import log_potential
+from gibbsite.kernel.base import Team, sums_up, walk
+from gibbsite.kernel.gibbs import GibbsParameters
+from gibbsite.kernel.heatbath import settle
+
+_U = np.uintp
+_U8, _U32 = np.uint8, np.uint32
+_TO_UNIT = 1.0 / CERTAIN
+
+
+class KeyedMemory(NamedTuple):
+    """What a chain with keyed numbers carries: its key, and room to work for each member of a team."""
+
+    key: NDArray[np.uint32]
+    words: NDArray[np.uint32]
+    odds: NDArray[np.float32]
+
+
+def keyed_memory(stream: NDArray[np.uint64], team: int) -> KeyedMemory:
+    """Allocate the memory of a chain that is shared by a team."""
+    return KeyedMemory(
+        chain_key(stream), np.zeros((team, BLOCK), np.uint32), np.zeros((team, BLOCK), np.float32)
+    )
+
+
+@implement(sums_up, ColoredGraph)
+def _adds(graph: ColoredGraph) -> bool:
+    return True
+
+
+@inlined
+def share(low: Integer, high: Integer, team: Team) -> tuple[Integer, Integer]:
+    """Return the blocks of random numbers that a member of a team takes of positions low to high."""
+    begin, end = low // _U(BLOCK), (high + _U(BLOCK - 1)) // _U(BLOCK)
+    size, member = _U(team.size), _U(team.member)
+    return begin + (end - begin) * member // size, begin + (end - begin) * (member + _U(1)) // size
+
+
+@implement(walk, GibbsParameters, ColoredGraph)
+def _walk_colors(
+    kernel: GibbsParameters,
+    graph: ColoredGraph,
+    schedule: Any,
+    memory: KeyedMemory,
+    x: NDArray[np.int8],
+    order: NDArray[np.int32],
+    where: Integer,
+    stop: Integer,
+    turn: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+    team: Team,
+) -> Words:
+    words, odds = memory.words[team.member], memory.odds[team.member]
+    for c in range(graph.color_start.size - 1):
+        low, high = max(where, _U(graph.color_start[c])), min(stop, _U(graph.color_start[c + 1]))
+        if low < high:
+            begin, end = share(low, high, team)
+            for block in range(begin, end):
+                base = block * _U(BLOCK)
+                a, b = max(low, base), min(high, base + _U(BLOCK))
+                fill_keyed(words, memory.key[0], memory.key[1], turn, block, b - base)
+                for k in range(graph.color_class[c], graph.color_class[c + 1]):
+                    u, v = max(a, _U(graph.first[k])), min(b, _U(graph.first[k + 1]))
+                    if u < v:
+                        if graph.table[k] >= 0:
+                            _look_up(graph, k, x, u, v, words, u - base, cond, keep)
+                        else:
+                            _add_up(graph, k, x, u, v, odds)
+                            settle(odds, words, u - base, x, u, v - u, cond, keep)
+            if team.size > 1:
+                wait_for_all(team.gate, team.size)
+    return rng
+
+
+@called
+def _look_up(
+    graph: ColoredGraph,
+    k: Integer,
+    x: NDArray[np.int8],
+    u: Integer,
+    v: Integer,
+    words: NDArray[np.uint32],
+    at: Integer,
+    sums: NDArray[np.float64],
+    keep: bool,
+) -> None:
+    """Update positions u to v of a class with thresholds, which the neighbours' states select."""
+    size, inside = _U(graph.first[k + 1] - graph.first[k]), u - _U(graph.first[k])
+    degree, edge = _U(graph.degree[k]), _U(graph.edge[k]) + inside
+    table = _U(graph.table[k]) + (inside << degree)
+    neighbour, threshold = graph.neighbour, graph.threshold
+    if degree == _U(3):
+        for i in range(v - u):
+            e = edge + i
+            code = (
+                _U8(x[neighbour[e]])
+                | (_U8(x[neighbour[e + size]]) << _U8(1))
+                | (_U8(x[neighbour[e + size + size]]) << _U8(2))
+            )
+            limit = threshold[table + (i << _U(3)) + _U(code)]
+            x[u + i] = (words[at + i] >> _U32(1)) < limit
+            if keep:
+                sums[u + i] += limit * _TO_UNIT
+    elif degree == _U(4):
+        for i in range(v - u):
+            e = edge + i
+            code = (
+                _U8(x[neighbour[e]])
+                | (_U8(x[neighbour[e + size]]) << _U8(1))
+                | (_U8(x[neighbour[e + size + size]]) << _U8(2))
+                | (_U8(x[neighbour[e + size + size + size]]) << _U8(3))
+            )
+            limit = threshold[table + (i << _U(4)) + _U(code)]
+            x[u + i] = (words[at + i] >> _U32(1)) < limit
+            if keep:
+                sums[u + i] += limit * _TO_UNIT
+    else:
+        for i in range(v - u):
+            place = table + (i << degree)
+            for q in range(degree):
+                place += _U(x[neighbour[edge + i + q * size]]) << q
+            limit = threshold[place]
+            x[u + i] = (words[at + i] >> _U32(1)) < limit
+            if keep:
+                sums[u + i] += limit * _TO_UNIT
+
+
+@called
+def _add_up(
+    graph: ColoredGraph, k: Integer, x: NDArray[np.int8], u: Integer, v: Integer, odds: NDArray[np.float32]
+) -> None:
+    """Write the log-odds of positions u to v of a class: four neighbours at a time, then one by one."""
+    size, inside = _U(graph.first[k + 1] - graph.first[k]), u - _U(graph.first[k])
+    degree, edge = _U(graph.degree[k]), _U(graph.edge[k]) + inside
+    neighbour, coupling = graph.neighbour, graph.coupling
+    count = v - u
+    for i in range(count):
+        odds[i] = graph.field[u + i]
+    four = degree - degree % _U(4)
+    for q in range(_U(0), four, _U(4)):
+        e0 = edge + q * size
+        e1, e2, e3 = e0 + size, e0 + size + size, e0 + size + size + size
+        for i in range(count):
+            odds[i] = (
+                odds[i]
+                + coupling[e0 + i] * x[neighbour[e0 + i]]
+                + coupling[e1 + i] * x[neighbour[e1 + i]]
+                + coupling[e2 + i] * x[neighbour[e2 + i]]
+                + coupling[e3 + i] * x[neighbour[e3 + i]]
+            )
+    for q in range(four, degree):
+        e0 = edge + q * size
+        for i in range(count):
+            odds[i] += coupling[e0 + i] * x[neighbour[e0 + i]]
+
+
+@implement(log_potential, ColoredGraph)
+def _log_potential(graph: ColoredGraph, x: NDArray[np.int8]) -> float:
+    total, pairs = 0.0, 0.0
+    for k in range(graph.degree.size):
+        first, size = _U(graph.first[k]), _U(graph.first[k + 1] - graph.first[k])
+        for i in range(size):
+            if x[first + i]:
+                total += graph.field[first + i]
+                for q in range(_U(graph.degree[k])):
+                    e = _U(graph.edge[k]) + q * size + i
+                    pairs += graph.coupling[e] * x[graph.neighbour[e]]
+    return total + 0.5 * pairs  # every pair was met from both ends

@@ -1,0 +1,82 @@
+"""Heat bath of many binary sites at once, in 32-bit floats that compile to vector instructions.
+
+From log-odds y and a random word v in (0, 1) a site takes its less probable state if v < 1 / (1 + exp|y|),
+which keeps the small probability exact in both tails: down to 2^-32, the resolution of v. The conditionals
+are those of the model up to a relative error of about 1e-6 (the exponential, and y itself).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._intrinsic import float_from_bits
+from gibbsite._jit import Integer, called, inlined
+
+F = np.float32
+_LOG2_E = F(1.4426950408889634)
+_MOST = F(80.0)
+# 2^r for |r| <= 1/2 to 3e-9: interpolation in Chebyshev nodes
+_POWERS = tuple(
+    F(c)
+    for c in (
+        0.00015461444724808513,
+        0.0013400428177711937,
+        0.00961805667843204,
+        0.05550327226669895,
+        0.24022650922289554,
+        0.6931472067028329,
+        1.0,
+    )
+)
+_TO_UNIT = F(2.0**-31)
+_HALF, _ONE = F(0.5), F(1.0)
+
+
+@inlined
+def exponential(y: Any) -> Any:
+    """Return exp(y) for 0 <= y <= 80."""
+    scaled = y * _LOG2_E
+    whole = np.int32(scaled + _HALF)
+    r = scaled - F(whole)
+    power = _POWERS[0] * r + _POWERS[1]
+    power = power * r + _POWERS[2]
+    power = power * r + _POWERS[3]
+    power = power * r + _POWERS[4]
+    power = power * r + _POWERS[5]
+    power = power * r + _POWERS[6]
+    return power * float_from_bits(np.int32((whole + np.int32(127)) << np.int32(23)))
+
+
+@inlined
+def unit(word: np.uint32) -> Any:
+    """Return a number in (0, 1] from 31 bits, of full resolution near zero."""
+    return (F(np.int32(word >> np.uint32(1))) + _HALF) * _TO_UNIT
+
+
+@called
+def settle(
+    odds: NDArray[np.float32],
+    words: NDArray[np.uint32],
+    at: Integer,
+    x: NDArray[np.int8],
+    first: Integer,
+    count: Integer,
+    sums: NDArray[np.float64],
+    keep: bool,
+) -> None:
+    """Draw the sites ``first``, ... from their log-odds and the random words from ``at`` on.
+
+    The log-odds are replaced by the probabilities of state 1, which are added to ``sums`` if ``keep`` is set.
+    """
+    for k in range(np.uintp(count)):
+        y = odds[k]
+        small = _ONE / (_ONE + exponential(min(abs(y), _MOST)))
+        up = y > F(0.0)
+        x[first + k] = up != (unit(words[at + k]) < small)
+        odds[k] = _ONE - small if up else small
+    if keep:
+        for k in range(np.uintp(count)):
+            sums[first + k] += odds[k]

@@ -1,0 +1,286 @@
+"""How chains are laid out for compiled code: one by one as in the model, color by color, or side by side.
+
+A form is chosen once, before a run. The engine moves *bundles* of chains and knows nothing of forms; what
+comes out is put back into the model's order, chain by chain.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.graph.arrangement import Arrangement, Permutation
+from gibbsite.graph.checkered import checker_graph
+from gibbsite.graph.colored import ColoredGraph, color_graph
+from gibbsite.graph.lower import Graph, compile_graph
+from gibbsite.kernel.checkered import walk_board as _registered  # noqa: F401
+from gibbsite.kernel.colored import keyed_memory
+from gibbsite.kernel.replicated import ReplicatedGraph, replica_memory
+from gibbsite.run.chain import State, start_chain
+from gibbsite.run.tape import Tape
+from gibbsite.scan.base import Raster
+
+if TYPE_CHECKING:
+    from gibbsite.kernel.base import Kernel
+    from gibbsite.model import FactorGraph
+    from gibbsite.run.record import Layout
+    from gibbsite.scan.base import Scan
+
+States = list[NDArray[Any]]
+Streams = list[NDArray[np.uint64]]
+
+# Chains side by side: at least so many, in bundles of about so many.
+LEAST_CHAINS = 16
+BUNDLE = 32
+# Sites of a color that make it worth while to move them at once.
+LEAST_SITES = 64
+# A model of so many sites is visited by color unless another order is asked for.
+LEAST_COLORED = 4096
+# Threads for one chain: at most so many, each with at least so many sites of a color.
+MOST_MEMBERS = 16
+LEAST_SHARE = 8192
+
+
+class Form(ABC):
+    """A layout of chains.
+
+    Attributes
+    ----------
+    name : str
+        For the plan: runs in different forms use different random numbers.
+    graph : Graph
+        The model.
+    """
+
+    name: str
+    graph: Graph
+
+    @property
+    def width(self) -> int:
+        """Chains of a bundle, at most."""
+        return 1
+
+    @property
+    def most_members(self) -> int:
+        """How many threads can share a bundle."""
+        return 1
+
+    @abstractmethod
+    def arrays(self, chains: int) -> Any:
+        """Return what compiled code sees of the model, for a bundle of some chains."""
+
+    @abstractmethod
+    def schedule(self) -> NamedTuple:
+        """Return the visits as compiled code sees them."""
+
+    @abstractmethod
+    def start(self, starts: States, streams: Streams) -> State:
+        """Make the state of a bundle from the states of its chains."""
+
+    @abstractmethod
+    def tape(self, chains: int) -> Tape:
+        """Make the empty tape of a bundle."""
+
+    def release(self, state: State, tape: Tape, chains: int) -> list[tuple[NDArray[Any], Tape]]:
+        """Return state and tape of each chain of a bundle, sites in the model's order."""
+        return [(state.x, tape)]
+
+
+@dataclass(frozen=True, eq=False)
+class PlainForm(Form):
+    """One chain, sites as in the model: for every kernel and scan."""
+
+    graph: Graph
+    kernel: Kernel
+    scan: Scan
+    layout: Layout
+    model: FactorGraph
+    name: str = "plain"
+
+    def arrays(self, chains: int) -> Any:
+        """Return the graph's arrays."""
+        return self.graph.arrays
+
+    def schedule(self) -> NamedTuple:
+        """Return the scan's schedule."""
+        return self.scan.schedule(self.graph, self.model)
+
+    def start(self, starts: States, streams: Streams) -> State:
+        """Make the state of a chain."""
+        (x0,), (words,) = starts, streams
+        return start_chain(self.graph, self.kernel, self.scan, x0, words, self.layout.conditional)
+
+    def tape(self, chains: int) -> Tape:
+        """Make an empty tape."""
+        return self.layout.empty_tape(self.graph)
+
+
+@dataclass(frozen=True, eq=False)
+class ArrangedForm(Form):
+    """One chain, sites color by color, updated many at once with keyed random numbers."""
+
+    graph: Graph
+    layout: Layout
+    arranged: Any
+    there: Arrangement
+    longest: int
+    name: str = "arranged"
+
+    def arrays(self, chains: int) -> Any:
+        """Return the arrays in this order."""
+        return self.arranged
+
+    @property
+    def most_members(self) -> int:
+        """As many threads as have enough to do."""
+        return min(MOST_MEMBERS, max(1, self.longest // LEAST_SHARE))
+
+    def schedule(self) -> NamedTuple:
+        """Return all positions one after another."""
+        return Raster(self.graph.n_sites)
+
+    def start(self, starts: States, streams: Streams) -> State:
+        """Make the state of a chain."""
+        (x0,), (words,) = starts, streams
+        x = self.there.pack(np.asarray(x0, self.graph.state_dtype))
+        return _keyed_state(x, self.layout, words, keyed_memory(words, MOST_MEMBERS))
+
+    def tape(self, chains: int) -> Tape:
+        """Make an empty tape; recorded sites are named by position."""
+        tape = self.layout.empty_tape(self.graph)
+        return tape._replace(
+            set_member=self.there.locate(tape.set_member).astype(np.int32)
+            if tape.set_member.size
+            else tape.set_member,
+            sites=self.there.locate(tape.sites).astype(np.int32) if tape.sites.size else tape.sites,
+        )
+
+    def release(self, state: State, tape: Tape, chains: int) -> list[tuple[NDArray[Any], Tape]]:
+        """Return the chain in the model's order."""
+        return [(self.there.unpack(state.x), _unpacked(tape, self.there))]
+
+
+@dataclass(frozen=True, eq=False)
+class ReplicatedForm(Form):
+    """Many chains side by side; records marginals only."""
+
+    graph: Graph
+    layout: Layout
+    colored: ColoredGraph
+    there: Permutation
+    bundle: int
+    name: str = "arranged"
+
+    def arrays(self, chains: int) -> Any:
+        """Return the graph for so many chains."""
+        return ReplicatedGraph(self.colored, chains)
+
+    @property
+    def width(self) -> int:
+        """Chains of a bundle."""
+        return self.bundle
+
+    def schedule(self) -> NamedTuple:
+        """Return all positions one after another."""
+        return Raster(self.graph.n_sites)
+
+    def start(self, starts: States, streams: Streams) -> State:
+        """Make the state of a bundle."""
+        x = np.stack([self.there.pack(np.asarray(x0, self.graph.state_dtype)) for x0 in starts], axis=1)
+        return _keyed_state(x.ravel(), self.layout, streams[0], replica_memory(streams))
+
+    def tape(self, chains: int) -> Tape:
+        """Make the empty tape of a bundle: as many cells as its chains have together."""
+        cells = chains * self.layout.n_cells
+        return replace(self.layout, n_marginal=chains * self.layout.n_marginal, n_cells=cells).empty_tape(
+            self.graph
+        )
+
+    def release(self, state: State, tape: Tape, chains: int) -> list[tuple[NDArray[Any], Tape]]:
+        """Return state and tape of each chain."""
+        found = []
+        for c in range(chains):
+            own = tape._replace(
+                n_marginal=self.layout.n_marginal,
+                open_batch=np.ascontiguousarray(tape.open_batch[c::chains]),
+                total=np.ascontiguousarray(tape.total[c::chains]),
+                trace=np.ascontiguousarray(tape.trace[:, c::chains]),
+            )
+            found.append((self.there.unpack(state.x[c::chains]), _unpacked(own, self.there)))
+        return found
+
+
+def _keyed_state(x: NDArray[Any], layout: Layout, words: NDArray[np.uint64], memory: NamedTuple) -> State:
+    return State(
+        x=np.ascontiguousarray(x),
+        cond=np.zeros(int(layout.conditional)),
+        rng=np.array(words, np.uint64),
+        position=np.zeros(2, np.int64),
+        order=np.zeros(0, np.int32),
+        memory=memory,
+    )
+
+
+def _unpacked(tape: Tape, there: Arrangement) -> Tape:
+    """Return a tape with the marginals, and the best state, in the model's order."""
+
+    def back(values: NDArray[Any]) -> NDArray[Any]:
+        if not tape.n_marginal:
+            return values
+        head, rest = values[..., : tape.n_marginal], values[..., tape.n_marginal :]
+        return np.concatenate([there.unpack(head), rest], axis=-1)
+
+    return tape._replace(
+        open_batch=back(tape.open_batch),
+        total=back(tape.total),
+        trace=back(tape.trace),
+        best_x=there.unpack(tape.best_x) if tape.best_x.size else tape.best_x,
+    )
+
+
+def choose_scan(graph: Graph, kernel: Kernel, chains: int) -> Scan:
+    """Return the scan of a run that names none: by color where many sites or chains can move at once."""
+    from gibbsite.scan import Chromatic, Systematic
+
+    large = graph.n_sites >= LEAST_COLORED or chains >= LEAST_CHAINS
+    return Chromatic() if kernel.at_once and graph.binary and large else Systematic()
+
+
+def choose_form(
+    model: FactorGraph, graph: Graph, kernel: Kernel, scan: Scan, layout: Layout, chains: int
+) -> Form:
+    """Return the fastest form for a run."""
+    if kernel.at_once and scan.by_color and graph.binary:
+        if chains >= LEAST_CHAINS and layout.only_marginals:
+            bundles = -(-chains // BUNDLE)
+            replicated = replicate(model, graph, layout, -(-chains // bundles))
+            if replicated is not None:
+                return replicated
+        arranged = arrange(model, graph, layout)
+        if arranged is not None and arranged.longest >= LEAST_SITES:
+            return arranged
+    return PlainForm(graph, kernel, scan, layout, model)
+
+
+def replicate(model: FactorGraph, graph: Graph, layout: Layout, width: int) -> ReplicatedForm | None:
+    """Lay the chains of a binary model out side by side, if its couplings allow it."""
+    graph = graph if graph.kind == "ising" else compile_graph(model, "ising")
+    found = color_graph(graph)
+    return None if found is None else ReplicatedForm(graph, layout, *found, bundle=width)
+
+
+def arrange(model: FactorGraph, graph: Graph, layout: Layout) -> ArrangedForm | None:
+    """Lay a binary model out color by color, if its couplings allow it."""
+    board = checker_graph(graph)
+    if board is not None:
+        return ArrangedForm(graph, layout, *board, longest=graph.n_sites // 2, name="checkered")
+    graph = graph if graph.kind == "ising" else compile_graph(model, "ising")
+    found = color_graph(graph)
+    if found is None:
+        return None
+    longest = int(np.diff(found[0].color_start).max(initial=0))
+    return ArrangedForm(graph, layout, *found, longest=longest)
