@@ -251,14 +251,16 @@ def _odds_plane(graph: PlaneBoard, row: Row, j: Integer, x: State) -> Any:
     total = graph.field[p]
     side = _before(row, board.wrap_2, j)
     if side != NOWHERE:
-        total += coupling[0, p] * x[side]
+        total += coupling[0, p] * F(x[side])
     side = _after(row, board.wrap_2, j)
     if side != NOWHERE:
-        total += coupling[1, p] * x[side]
-    total += coupling[2, p] * x[_or_own(row.above, row) + j] + coupling[3, p] * x[_or_own(row.below, row) + j]
+        total += coupling[1, p] * F(x[side])
+    total += coupling[2, p] * F(x[_or_own(row.above, row) + j]) + coupling[3, p] * F(
+        x[_or_own(row.below, row) + j]
+    )
     if board.size_0 > 1:
-        total += coupling[4, p] * x[_or_own(row.front, row) + j]
-        total += coupling[5, p] * x[_or_own(row.back, row) + j]
+        total += coupling[4, p] * F(x[_or_own(row.front, row) + j])
+        total += coupling[5, p] * F(x[_or_own(row.back, row) + j])
     return total
 
 
@@ -274,7 +276,7 @@ def _sum_planes(
     if graph.board.size_0 > 1:
         front, back = _or_own(row.front, row) + j, _or_own(row.back, row) + j
         for i in range(count):
-            odds[at + i] += coupling[4, p + i] * x[front + i] + coupling[5, p + i] * x[back + i]
+            odds[at + i] += coupling[4, p + i] * F(x[front + i]) + coupling[5, p + i] * F(x[back + i])
 
 
 @called
@@ -295,10 +297,10 @@ def _add_planes(
     for i in range(count):
         odds[at + i] = (
             field[p + i]
-            + before[p + i] * x[side + i]
-            + after[p + i] * x[side + _ONE + i]
-            + up[p + i] * x[above + i]
-            + down[p + i] * x[below + i]
+            + before[p + i] * F(x[side + i])
+            + after[p + i] * F(x[side + _ONE + i])
+            + up[p + i] * F(x[above + i])
+            + down[p + i] * F(x[below + i])
         )
 
 

@@ -22,6 +22,7 @@ from gibbsite.kernel.heatbath import settle
 
 _U = np.uintp
 _U8, _U32 = np.uint8, np.uint32
+F = np.float32
 _TO_UNIT = 1.0 / CERTAIN
 
 
@@ -162,15 +163,15 @@ def _add_up(
         for i in range(count):
             odds[i] = (
                 odds[i]
-                + coupling[e0 + i] * x[neighbour[e0 + i]]
-                + coupling[e1 + i] * x[neighbour[e1 + i]]
-                + coupling[e2 + i] * x[neighbour[e2 + i]]
-                + coupling[e3 + i] * x[neighbour[e3 + i]]
+                + coupling[e0 + i] * F(x[neighbour[e0 + i]])
+                + coupling[e1 + i] * F(x[neighbour[e1 + i]])
+                + coupling[e2 + i] * F(x[neighbour[e2 + i]])
+                + coupling[e3 + i] * F(x[neighbour[e3 + i]])
             )
     for q in range(four, degree):
         e0 = edge + q * size
         for i in range(count):
-            odds[i] += coupling[e0 + i] * x[neighbour[e0 + i]]
+            odds[i] += coupling[e0 + i] * F(x[neighbour[e0 + i]])
 
 
 @implement(log_potential, ColoredGraph)

@@ -22,6 +22,7 @@ from gibbsite.kernel.heatbath import settle
 
 _U = np.uintp
 _U8, _U32, _U64 = np.uint8, np.uint32, np.uint64
+F = np.float32
 _LOW, _HIGH = _U64(0xFFFFFFFF), _U64(32)
 _TO_UNIT = 1.0 / CERTAIN
 
@@ -166,5 +167,5 @@ def _update(
             e = edge + q * size
             there, weight = _U(graph.neighbour[e]) * chains, graph.coupling[e]
             for r in range(chains):
-                odds[r] += weight * x[there + r]
+                odds[r] += weight * F(x[there + r])
         settle(odds, words, _U(0), x, here, chains, sums, keep)

@@ -1,0 +1,279 @@
+"""Forms that move many sites at once: right conditionals, the right law, the same bytes in every form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gibbsite as gs
+from gibbsite._random import BLOCK, stream
+from gibbsite.exact.enumeration import enumerate_states
+from gibbsite.graph.color import color_sites
+from gibbsite.graph.colored import MOST_ODDS
+from gibbsite.kernel.base import Team, alone
+from gibbsite.run.chain import advance
+from gibbsite.run.executor import Executor
+from gibbsite.run.form import ArrangedForm, Form, ReplicatedForm, arrange, choose_form, replicate
+from gibbsite.run.record import lay_out
+from gibbsite.testing import FALSE_ALARM, law_p_value, tiny_models
+
+GIBBS = gs.Gibbs()
+
+
+def random_ising(n: int, degree: float, rng: Any, scale: float = 0.5) -> gs.FactorGraph:
+    pairs = np.argwhere(np.triu(rng.random((n, n)) < degree / n, 1))
+    return gs.ising(
+        (pairs[:, 0], pairs[:, 1], scale * rng.normal(size=len(pairs))), rng.normal(size=n) * scale
+    )
+
+
+def models() -> dict[str, gs.FactorGraph]:
+    """Binary models with what could go wrong: odd and thin lattices, hubs, isolated sites, strong fields."""
+    rng = np.random.default_rng(5)
+    tiny = {name: model for name, model in tiny_models().items() if gs.compile_graph(model).binary}
+    found = {name: model for name, model in tiny.items() if name != "steep"}  # beyond single precision
+    shapes: list[tuple[tuple[int, ...], Any]] = [
+        ((1,), False),
+        ((5,), False),
+        ((4,), True),
+        ((1, 3), False),
+        ((3, 1), False),
+        ((3, 3), False),
+        ((2, 5), False),
+        ((4, 3), (True, False)),
+        ((3, 4), (False, True)),
+        ((2, 2, 3), False),
+        ((1, 3, 3), False),
+        ((3, 2, 2), False),
+        ((4, 1, 2), (True, False, False)),
+        ((3, 3), True),  # an odd periodic lattice needs a third color
+    ]
+    for shape, periodic in shapes:
+        label = f"{'x'.join(map(str, shape))}{'' if periodic is False else ' periodic'}"
+        coupling = 0.7 * rng.normal(size=(len(shape), *shape))
+        field = rng.normal(size=shape)
+        found[f"lattice {label}"] = gs.ising_grid(shape, coupling=coupling, field=field, periodic=periodic)
+        weights = tuple(0.3 + 0.2 * a for a in range(len(shape)))
+        found[f"uniform {label}"] = gs.ising_grid(shape, coupling=weights, field=-0.2, periodic=periodic)
+        found[f"even {label}"] = gs.ising_grid(shape, coupling=0.4, field=0.1, periodic=periodic)
+    found["no pairs"] = gs.ising((np.zeros(0, int), np.zeros(0, int), np.zeros(0)), rng.normal(size=5))
+    found["hub"] = gs.ising((np.zeros(11, int), np.arange(1, 12), rng.normal(size=11)), rng.normal(size=12))
+    found["sparse"] = random_ising(10, 3, rng)
+    found["dense"] = random_ising(11, 10, rng)
+    found["fields of 50"] = gs.ising(
+        (np.arange(5), np.arange(1, 6), rng.normal(size=5)), [25.0, -25.0, 0.1, 25.0, -25.0, 0.0]
+    )
+    return found
+
+
+def forms(model: gs.FactorGraph, lanes: int = 3) -> list[Form]:
+    graph = gs.compile_graph(model)
+    layout = lay_out(model, graph, GIBBS, None)
+    found = [arrange(model, graph, layout), replicate(model, graph, layout, lanes)]
+    if graph.kind == "lattice":  # the way of general graphs, too
+        graph = gs.compile_graph(model, "ising")
+        found.append(arrange(model, graph, lay_out(model, graph, GIBBS, None)))
+    return [form for form in found if form is not None]
+
+
+class Runner:
+    """A bundle of chains in a form."""
+
+    def __init__(self, form: Form, starts: Any, entropy: int = 1, first: int = 0) -> None:
+        self.form, self.size = form, len(starts)
+        self.state = form.start(list(starts), [stream(entropy, first + c) for c in range(self.size)])
+        self.tape = form.tape(self.size)
+
+    def run(self, sweeps: int, keep: bool = False, steps: int | None = None) -> Any:
+        n = self.form.graph.n_sites
+        advance(
+            GIBBS.parameters(self.form.graph),
+            self.form.arrays(self.size),
+            self.form.schedule(),
+            self.state,
+            self.tape,
+            sweeps,
+            n if steps is None else steps,
+            keep,
+            alone(),
+        )
+        return self
+
+    def states(self) -> Any:
+        return np.stack([x for x, _ in self.form.release(self.state, self.tape, self.size)])
+
+    def sums(self) -> Any:
+        released = self.form.release(self.state, self.tape, self.size)
+        return np.stack([tape.total + tape.open_batch for _, tape in released])
+
+
+def label(form: Form) -> str:
+    return f"{type(form).__name__} {type(form.arrays(1)).__name__}"
+
+
+@pytest.mark.parametrize("name", sorted(models()))
+def test_conditionals_are_exact(name: str) -> None:
+    """After one sweep, a site's recorded probability is its conditional: colors before it have moved."""
+    model = models()[name]
+    exact = enumerate_states(model)
+    every = exact.states if len(exact.states) <= 64 else exact.draw(64, np.random.default_rng(1))
+    weight = exact.joint.ravel()
+    used = forms(model, len(every))
+    assert used
+    for form in used:
+        color = color_sites(form.graph)
+        width = form.width
+        for k in range(0, len(every), width):
+            starts = np.asarray(every[k : k + width], np.int8)
+            runner = Runner(form, starts).run(1, keep=True)
+            for x, y, p in zip(starts, runner.states(), runner.sums(), strict=True):
+                for i in range(model.n_sites):
+                    seen = np.where(color < color[i], y, x)
+                    pair = np.stack([seen, seen])
+                    pair[:, i] = (0, 1)
+                    w = weight[exact.number(pair)]
+                    assert abs(p[i] - w[1] / w.sum()) < 2e-6, (label(form), i)
+
+
+@pytest.mark.parametrize("name", sorted(models()))
+def test_the_law_is_kept(name: str) -> None:
+    model = models()[name]
+    exact = enumerate_states(model)
+    for form in forms(model, 6000):
+        size = 6000 if form.width > 1 else 1500  # one by one takes longer
+        starts = exact.draw(size, np.random.default_rng(2)).astype(np.int8)
+        if form.width > 1:
+            ends = Runner(form, starts).run(2).states()
+        else:
+            runner = Runner(form, starts[:1])
+            ends = np.empty_like(starts)
+            pack = form.there.pack if isinstance(form, ArrangedForm) else np.asarray
+            for k in range(size):
+                runner.state.x[:] = pack(starts[k])
+                ends[k] = runner.run(2).states()[0]
+        p, worst = law_p_value(exact, ends)
+        assert p > FALSE_ALARM, (label(form), worst)
+
+
+def large_models() -> dict[str, gs.FactorGraph]:
+    rng = np.random.default_rng(8)
+    return {
+        "sparse": random_ising(3000, 4, rng),
+        "hub": gs.ising(
+            (np.zeros(2999, int), np.arange(1, 3000), 0.004 * rng.normal(size=2999)),
+            0.1 * rng.normal(size=3000),
+        ),
+        "lattice": gs.ising_grid((41, 53), coupling=0.3 * rng.normal(size=(2, 41, 53)), field=0.1),
+        "uniform": gs.ising_grid((38, 51), coupling=0.3),
+        "solid": gs.ising_grid((9, 11, 23), coupling=0.2, field=rng.normal(size=(9, 11, 23))),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(large_models()))
+def test_replicas_equal_single_chains(name: str) -> None:
+    model = large_models()[name]
+    graph = gs.compile_graph(model, "ising")
+    layout = lay_out(model, graph, GIBBS, None)
+    starts = np.random.default_rng(1).integers(0, 2, (5, model.n_sites)).astype(np.int8)
+    side, one = replicate(model, graph, layout, 5), arrange(model, graph, layout)
+    assert side is not None and one is not None
+    together = Runner(side, starts).run(7, keep=True)
+    for c in range(5):
+        alone_ = Runner(one, starts[c : c + 1], first=c).run(7, keep=True)
+        assert (alone_.states()[0] == together.states()[c]).all()
+        assert np.allclose(alone_.sums()[0], together.sums()[c], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(large_models()))
+@pytest.mark.parametrize("members", [2, 3])
+def test_teams_equal_one_thread(name: str, members: int) -> None:
+    model = large_models()[name]
+    graph = gs.compile_graph(model)
+    form = arrange(model, graph, lay_out(model, graph, GIBBS, None))
+    assert form is not None
+    start = np.random.default_rng(1).integers(0, 2, (1, model.n_sites)).astype(np.int8)
+    single, shared = Runner(form, start).run(9, keep=True), Runner(form, start)
+    gate = np.zeros(1, np.int64)
+
+    def move(member: int) -> None:
+        advance(
+            GIBBS.parameters(graph),
+            form.arrays(1),
+            form.schedule(),
+            shared.state,
+            shared.tape,
+            9,
+            model.n_sites,
+            True,
+            Team(member, members, gate),
+        )
+
+    with Executor(members) as executor:
+        executor.map(move, range(members))
+    assert (single.states() == shared.states()).all()
+    assert (single.sums() == shared.sums()).all()
+    assert single.state.position.tolist() == shared.state.position.tolist()
+
+
+@pytest.mark.parametrize("name", sorted(large_models()))
+def test_parts_of_sweeps_add_up(name: str) -> None:
+    model = large_models()[name]
+    n = model.n_sites
+    start = np.random.default_rng(1).integers(0, 2, (1, n)).astype(np.int8)
+    for form in forms(model, 1):
+        whole, parts = Runner(form, start).run(3), Runner(form, start)
+        for steps in (1, BLOCK, n - 7, 3 * n - (1 + BLOCK + n - 7)):
+            parts.run(1, steps=steps)
+        assert (whole.states() == parts.states()).all(), label(form)
+        # a round that is no whole number of sweeps counts states instead of adding conditionals up
+        counted = Runner(form, start).run(1, keep=True, steps=n + 5)
+        assert (counted.sums() == counted.states()).all()
+
+
+@pytest.mark.parametrize("name", sorted(large_models()))
+def test_log_potentials_agree(name: str) -> None:
+    model = large_models()[name]
+    result = gs.sample(
+        model,
+        scan=gs.Chromatic(),
+        sweeps=3,
+        chains=1,
+        rng=1,
+        record=["energy", "best", "draws"],
+        progress=False,
+    )
+    assert result.plan.form in ("arranged", "checkered")
+    for k in range(3):
+        x = result.values[0, k]
+        assert abs(result.energy[0, k] - model.log_potential(x)) < 1e-5 * max(
+            1.0, abs(model.log_potential(x))
+        )
+    assert result.best == max(result.energy[0])
+
+
+@pytest.mark.parametrize("strength", [1e3, 1e20, 1e39, 1e300])
+def test_couplings_beyond_single_precision_take_the_plain_form(strength: float) -> None:
+    rng = np.random.default_rng(1)
+    model = gs.ising_grid((20, 20), coupling=strength * rng.normal(size=(2, 20, 20)))
+    graph = gs.compile_graph(model)
+    layout = lay_out(model, graph, GIBBS, None)
+    assert choose_form(model, graph, GIBBS, gs.Chromatic(), layout, 4).name == "plain"
+    assert choose_form(model, graph, GIBBS, gs.Chromatic(), layout, 64).name == "plain"
+    assert arrange(model, graph, layout) is None and strength > MOST_ODDS
+
+
+def test_forms_are_chosen_by_themselves() -> None:
+    model = gs.ising_grid((20, 20), coupling=0.1)
+    graph = gs.compile_graph(model)
+    layout = lay_out(model, graph, GIBBS, None)
+
+    def chosen(kernel: gs.Kernel, scan: gs.Scan, chains: int, lay: Any = layout) -> type[Form]:
+        return type(choose_form(model, graph, kernel, scan, lay, chains))
+
+    assert chosen(GIBBS, gs.Chromatic(), 4) is ArrangedForm
+    assert chosen(GIBBS, gs.Chromatic(), 64) is ReplicatedForm
+    assert chosen(GIBBS, gs.Chromatic(), 64, lay_out(model, graph, GIBBS, "energy")) is ArrangedForm
+    for kernel, scan in ((GIBBS, gs.Systematic()), (gs.Gibbs("metropolised"), gs.Chromatic())):
+        assert chosen(kernel, scan, 64).__name__ == "PlainForm"
