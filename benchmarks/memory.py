@@ -20,7 +20,7 @@ CASES = (
     ("ising", "ising"),
     ("pairwise", "ising"),
     ("table", "ising"),
-    ("pairwise", "uniform potts"),
+    ("potts", "uniform potts"),
 )
 BOUND = 60.0
 

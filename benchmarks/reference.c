@@ -1,7 +1,8 @@
 /* The units of the benchmark: single-site Gibbs sampling the way one writes it in an afternoon of C.
  *
- * One chain, one thread, sites in their own order, doubles, xoshiro256++ (Blackman and Vigna, 2021), and for
- * two-state sites one exp of libm per update. No tricks: no colors, no vectors, no tables of conditionals.
+ * One chain, one thread, sites in their own order, doubles, xoshiro256++ (Blackman and Vigna, 2021), one exp
+ * of libm per update of a spin and one per state of an agreeing site. No tricks: no colors, no vectors, no tables
+ * of conditionals, nothing kept from one visit to the next.
  * The generator lives in a local variable, as any compiler wants it, and goes back to `words` at the end.
  */
 #include <math.h>
@@ -69,6 +70,38 @@ void spin_sweeps(int64_t sites, const int64_t *start, const int32_t *neighbour, 
         if (ups != NULL)
             for (int64_t i = 0; i < sites; i++)
                 ups[i] += spin[i] > 0;
+    }
+    rest(&g, words);
+}
+
+/* Heat bath for p(x) ~ exp(sum_{i<j} J_ij [x_i == x_j]), x = 0 .. states - 1, rows as above.
+ *
+ * visits (or NULL): how often each state of each site was drawn, the states of site i from i * states on.
+ */
+void agreement_sweeps(int64_t sites, int32_t states, const int64_t *start, const int32_t *neighbour,
+                      const double *coupling, int32_t *x, int64_t sweeps, uint64_t *words, uint32_t *visits)
+{
+    double weight[MOST_STATES];
+    generator g = wake(words);
+    for (int64_t sweep = 0; sweep < sweeps; sweep++) {
+        for (int64_t i = 0; i < sites; i++) {
+            for (int32_t s = 0; s < states; s++)
+                weight[s] = 0.0;
+            for (int64_t k = start[i]; k < start[i + 1]; k++)
+                weight[x[neighbour[k]]] += coupling[k];
+            double top = weight[0], total = 0.0;
+            for (int32_t s = 1; s < states; s++)
+                top = weight[s] > top ? weight[s] : top;
+            for (int32_t s = 0; s < states; s++)
+                total += weight[s] = exp(weight[s] - top);
+            double level = unit(&g) * total;
+            int32_t chosen = 0;
+            while (chosen < states - 1 && (level -= weight[chosen]) >= 0.0)
+                chosen++;
+            x[i] = chosen;
+            if (visits != NULL)
+                visits[i * states + chosen]++;
+        }
     }
     rest(&g, words);
 }

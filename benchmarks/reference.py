@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.workloads import Spins, Tables
+from benchmarks.workloads import Agreements, Spins, Tables
 
 SOURCE = Path(__file__).with_name("reference.c")
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
@@ -122,6 +122,34 @@ class SpinReference:
     def place(self, x: NDArray[Any]) -> None:
         """Stand at a state given as codes."""
         self.spin[:] = 2 * x - 1
+
+
+class AgreementReference:
+    """Heat bath on compressed rows; ``codes`` is the state, ``visits`` the counts by ``cell``."""
+
+    def __init__(self, workload: Agreements, seed: int = 1) -> None:
+        self.states = workload.states
+        assert self.states <= 256, "see MOST_STATES in reference.c"
+        self.start, self.neighbour, self.coupling = workload.rows()
+        self.codes = np.zeros(workload.n_sites, np.int32)
+        self.words = _words(seed)
+        self.cell = self.states * np.arange(workload.n_sites + 1)
+        self.visits = np.zeros(int(self.cell[-1]), np.uint32)
+
+    def run(self, sweeps: int, count: bool = False) -> None:
+        """Make sweeps; with ``count``, count the states drawn."""
+        library().agreement_sweeps(
+            ctypes.c_int64(self.codes.size),
+            ctypes.c_int32(self.states),
+            *map(_pointer, (self.start, self.neighbour, self.coupling, self.codes)),
+            ctypes.c_int64(sweeps),
+            _pointer(self.words),
+            _pointer(self.visits if count else None),
+        )
+
+    def place(self, x: NDArray[Any]) -> None:
+        """Stand at a state given as codes."""
+        self.codes[:] = x
 
 
 class TableReference:

@@ -21,6 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("GIBBSITE_DATA", ROOT.parent / "shared" / "data"))
 
 
+Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
+
+
 @dataclass(frozen=True)
 class Spins:
     """Binary sites in pairs, ``p(s) ~ exp(sum J_ij s_i s_j + sum h_i s_i)``; ``shape`` if on a lattice."""
@@ -52,14 +55,9 @@ class Spins:
         i, j = self.pairs.T
         return gs.ising((i, j, self.weights), self.fields)
 
-    def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-        """Return start, neighbour and coupling of compressed rows, neighbours in ascending order."""
-        here = np.concatenate([self.pairs[:, 0], self.pairs[:, 1]]).astype(np.int64)
-        there = np.concatenate([self.pairs[:, 1], self.pairs[:, 0]])
-        order = np.argsort(here * self.n_sites + there)
-        start = np.zeros(self.n_sites + 1, np.int64)
-        np.cumsum(np.bincount(here, minlength=self.n_sites), out=start[1:])
-        return start, there[order], np.concatenate([self.weights, self.weights])[order]
+    def rows(self) -> Rows:
+        """Return start, neighbour and coupling of compressed rows."""
+        return _rows(self.pairs, self.weights, self.n_sites)
 
     def tables(self) -> Tables:
         """Return the same law as a product of tables."""
@@ -68,6 +66,33 @@ class Spins:
         single = np.exp(self.fields[:, None] * spins)
         sites = np.arange(self.n_sites, dtype=np.int32)[:, None]
         return Tables(self.name, np.full(self.n_sites, 2, np.int32), ((self.pairs, pairs), (sites, single)))
+
+
+@dataclass(frozen=True)
+class Agreements:
+    """Sites with equally many states, ``p(x) ~ exp(sum J_ij [x_i == x_j])``."""
+
+    name: str
+    states: int
+    n_sites: int
+    pairs: NDArray[np.int32]
+    weights: NDArray[np.float64]
+
+    def model(self, kind: str | None = None) -> gs.FactorGraph:
+        """Build the model; from tables where a kind for them is asked for."""
+        if kind in ("pairwise", "table"):
+            return self.tables().model()
+        pairs = gs.AgreementFactors(self.pairs, self.weights)
+        return gs.FactorGraph(self.n_sites, groups=[pairs], states=self.states)
+
+    def rows(self) -> Rows:
+        """Return start, neighbour and coupling of compressed rows."""
+        return _rows(self.pairs, self.weights, self.n_sites)
+
+    def tables(self) -> Tables:
+        """Return the same law as a product of tables."""
+        tables = np.exp(self.weights[:, None, None] * np.eye(self.states))
+        return Tables(self.name, np.full(self.n_sites, self.states, np.int32), ((self.pairs, tables),))
 
 
 @dataclass(frozen=True)
@@ -95,7 +120,17 @@ class Tables:
         return self
 
 
-Workload = Spins | Tables
+Workload = Spins | Agreements | Tables
+
+
+def _rows(pairs: NDArray[np.int32], weights: NDArray[np.float64], n: int) -> Rows:
+    """Return start, neighbour and coupling of compressed rows, neighbours in ascending order."""
+    here = np.concatenate([pairs[:, 0], pairs[:, 1]]).astype(np.int64)
+    there = np.concatenate([pairs[:, 1], pairs[:, 0]])
+    order = np.argsort(here * n + there)
+    start = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(here, minlength=n), out=start[1:])
+    return start, there[order], np.concatenate([weights, weights])[order]
 
 
 def grid(name: str, side: int, *, periodic: bool = False) -> Spins:
@@ -126,12 +161,19 @@ def regular3(name: str, n: int) -> Spins:
     return Spins(name, pairs, 0.5 * rng.normal(size=len(pairs)), np.zeros(n))
 
 
-def potts(name: str, side: int, states: int) -> Tables:
-    """Square lattice with random weights of equal neighbours, one table per pair."""
+def potts(name: str, side: int, states: int) -> Agreements:
+    """Square lattice with random weights of equal neighbours."""
     pairs = grid(name, side).pairs
     weights = np.random.default_rng(states).uniform(0.0, 1.0, len(pairs))
-    tables = np.exp(weights[:, None, None] * np.eye(states))
-    return Tables(name, np.full(side * side, states, np.int32), ((pairs, tables),))
+    return Agreements(name, states, side * side, pairs, weights)
+
+
+def potts_dense(name: str, side: int, states: int) -> Agreements:
+    """Sites on a square, all pairs coupled by 4.6 exp(-1.5 d^2), d being their distance."""
+    place = np.stack(np.divmod(np.arange(side * side), side), axis=1)
+    pairs = np.stack(np.triu_indices(side * side, 1), axis=1)
+    squares = ((place[pairs[:, 0]] - place[pairs[:, 1]]) ** 2).sum(axis=1)
+    return Agreements(name, states, side * side, pairs.astype(np.int32), 4.6 * np.exp(-1.5 * squares))
 
 
 def network(name: str, n: int) -> Tables:
@@ -189,6 +231,8 @@ WORKLOADS: dict[str, Callable[[str], Workload | None]] = {
     "regular3": lambda name: regular3(name, 10_000),
     "regular3-million": lambda name: regular3(name, 1_000_000),
     "potts100": lambda name: potts(name, 100, 3),
+    "potts-dense": lambda name: potts_dense(name, 20, 10),
+    "tiny-potts": lambda name: potts_dense(name, 3, 4),
     "network40": lambda name: network(name, 40),
     "network200": lambda name: network(name, 200),
     "network1000": lambda name: network(name, 1000),

@@ -9,7 +9,19 @@ import pytest
 from scipy import stats
 
 from gibbsite._jit import compiled
-from gibbsite._random import BLOCK, LANES, ROUNDS, chain_key, fill_keyed, philox, stream
+from gibbsite._random import (
+    BLOCK,
+    BYTES,
+    LANES,
+    ROUNDS,
+    SINGLE,
+    WORDS,
+    chain_key,
+    fill_keyed,
+    philox,
+    single_word,
+    stream,
+)
 from tests.campaigns.random_battery import fit, hand_probabilities, largest
 
 MASK = 0xFFFFFFFF
@@ -50,8 +62,14 @@ def draw(inputs, out):
 
 
 @compiled
-def fill(out, key_0, key_1, sweep, block, count):
-    fill_keyed(out, key_0, key_1, sweep, block, count)
+def fill(out, key_0, key_1, sweep, block, count, branch):
+    fill_keyed(out, key_0, key_1, sweep, block, count, branch)
+
+
+@compiled
+def fill_singles(out, key_0, key_1, sweep, first):
+    for p in range(out.size):
+        out[p] = single_word(key_0, key_1, sweep, first + p)
 
 
 def drawn(inputs, run=draw):
@@ -62,10 +80,10 @@ def drawn(inputs, run=draw):
     return out
 
 
-def filled(key, sweep, block, count=BLOCK, run=fill):
+def filled(key, sweep, block, count=BLOCK, run=fill, branch=WORDS):
     out = np.zeros(BLOCK, np.uint32)
     with np.errstate(over="ignore"):
-        run(out, key[0], key[1], sweep, block, count)
+        run(out, key[0], key[1], sweep, block, count, branch)
     return out
 
 
@@ -97,15 +115,27 @@ def test_compiled_plain_and_naive_agree_and_can_be_undone() -> None:
         assert undone(words, row[4:]) == tuple(row[:4])
 
 
+@pytest.mark.parametrize("branch", [WORDS, BYTES])
 @pytest.mark.parametrize(("sweep", "block"), PLACES)
-def test_numbers_of_a_block_stand_where_documented(sweep, block) -> None:
+def test_numbers_of_a_block_stand_where_documented(sweep, block, branch) -> None:
     key = chain_key(stream(1, 0))
-    out = filled(key, sweep, block)
-    assert (out == filled(key, sweep, block, run=fill.plain)).all()
+    out = filled(key, sweep, block, branch=branch)
+    assert (out == filled(key, sweep, block, run=fill.plain, branch=branch)).all()
     for lane in range(0, LANES, 9):
         at = LANES * block + lane
-        words = naive((at & MASK, at >> 32, sweep & MASK, sweep >> 32), key.tolist())
+        words = naive((at & MASK, (at >> 32) | int(branch), sweep & MASK, sweep >> 32), key.tolist())
         assert tuple(out[lane::LANES].tolist()) == words
+
+
+@pytest.mark.parametrize(("sweep", "position"), PLACES)
+def test_single_words_are_first_words_of_their_own_branch(sweep, position) -> None:
+    key, out = chain_key(stream(1, 0)), np.zeros(3, np.uint32)
+    fill_singles(out, key[0], key[1], sweep, position)
+    with np.errstate(over="ignore"):
+        assert out[0] == single_word(key[0], key[1], sweep, position)
+    for at, word in enumerate(out.tolist(), position):
+        counter = (at & MASK, (at >> 32) | int(SINGLE), sweep & MASK, sweep >> 32)
+        assert word == naive(counter, key.tolist())[0]
 
 
 @pytest.mark.parametrize("run", [fill, fill.plain], ids=["compiled", "plain"])
@@ -119,15 +149,19 @@ def test_numbers_do_not_depend_on_how_many_are_asked_for(run) -> None:
 def test_no_two_positions_of_a_chain_share_a_counter() -> None:
     # the counters are read back from the numbers: equal ones would give equal numbers
     key = chain_key(stream(3, 1))
+    sweeps, blocks, branches = (0, 1, MASK, MASK + 1), (0, 1, 2**25 - 1, 2**25, 2**33), (WORDS, BYTES)
     seen = set()
-    for sweep, block in product((0, 1, 2, MASK, MASK + 1), (0, 1, 2, 2**25 - 1, 2**25, 2**33)):
-        out = filled(key, sweep, block)
+    for sweep, block, branch in product(sweeps, blocks, branches):
+        out = filled(key, sweep, block, branch=branch)
         counters = [undone(out[lane::LANES].tolist(), key.tolist()) for lane in range(LANES)]
         expected = range(LANES * block, LANES * (block + 1))
-        assert [a + (b << 32) for a, b, _, _ in counters] == list(expected)
+        assert [a + (b << 32) for a, b, _, _ in counters] == [at + (int(branch) << 32) for at in expected]
         assert {c + (d << 32) for _, _, c, d in counters} == {sweep}
         seen.update(counters)
-    assert len(seen) == 5 * 6 * LANES
+    assert len(seen) == len(sweeps) * len(blocks) * len(branches) * LANES
+    # branches are told apart by two bits that no block of less than 2^55 reaches
+    assert len({int(branch) >> 30 for branch in (WORDS, BYTES, SINGLE)}) == 3
+    assert (LANES * 2**55 - 1) >> 32 < 2**30
 
 
 def test_chains_have_keys_of_their_own() -> None:

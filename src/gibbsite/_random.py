@@ -110,6 +110,8 @@ _WEYL_0, _WEYL_1 = _U32(0x9E3779B9), _U32(0xBB67AE85)
 # counters writes four runs without shuffling.
 BLOCK = 512
 LANES = BLOCK // 4
+# Three branches of the counters that never meet: whole words, words taken apart into bytes, single words.
+WORDS, BYTES, SINGLE = (np.uint32(branch << 30) for branch in range(3))
 
 Four = tuple[np.uint32, np.uint32, np.uint32, np.uint32]
 
@@ -149,18 +151,28 @@ def fill_keyed(
     sweep: Integer,
     block: Integer,
     count: Integer,
+    branch: np.uint32,
 ) -> None:
     """Write the first ``count`` numbers of a block of a sweep (and perhaps more of them) to ``out``.
 
-    Number k of block b in sweep t is word k // LANES of the counter (LANES * b + k % LANES, t).
+    Number k of block b in sweep t is word k // LANES of the counter (LANES * b + k % LANES, t), the branch
+    being the top bits of its first half.
     """
     low, high = _U32(_U(sweep) & _LOW), _U32(_U(sweep) >> _HIGH)
     first = _U(block) * _U(LANES)
     lanes = np.uintp(LANES)
     for i in range(min(np.uintp(count), lanes)):
         at = first + _U(i)
-        a, b, c, d = philox(_U32(at & _LOW), _U32(at >> _HIGH), low, high, key_0, key_1)
+        a, b, c, d = philox(_U32(at & _LOW), _U32(at >> _HIGH) | branch, low, high, key_0, key_1)
         out[i] = a
         out[i + lanes] = b
         out[i + np.uintp(2) * lanes] = c
         out[i + np.uintp(3) * lanes] = d
+
+
+@called
+def single_word(key_0: np.uint32, key_1: np.uint32, sweep: Integer, position: Integer) -> np.uint32:
+    """Return one more random word for a position of a sweep."""
+    low, high = _U32(_U(sweep) & _LOW), _U32(_U(sweep) >> _HIGH)
+    at = _U(position)
+    return philox(_U32(at & _LOW), _U32(at >> _HIGH) | SINGLE, low, high, key_0, key_1)[0]

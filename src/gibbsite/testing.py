@@ -48,7 +48,7 @@ from gibbsite.scan import (
 from gibbsite.scan import Sequence as SequenceScan
 
 if TYPE_CHECKING:
-    from gibbsite.model import FactorGraph
+    from gibbsite.model import FactorGraph, FactorGroup
 
 FALSE_ALARM = 1e-6
 _STAGES = (3_000, 12_000, 48_000)
@@ -83,14 +83,15 @@ def scans(n_sites: int) -> tuple[Scan, ...]:
 def tiny_models() -> dict[str, FactorGraph]:
     """Return small models that between them need every graph kind and hold the known traps.
 
-    Zeros, sites of one state, isolated sites, parallel factors, odd cycles, strong fields, periodic axes.
+    Zeros, sites of one state, isolated sites, parallel factors, odd cycles, strong fields and couplings,
+    periodic axes.
 
     Examples
     --------
     >>> sorted(tiny_models())[:2]
-    ['glass', 'grid']
+    ['agreements', 'glass']
     """
-    from gibbsite.model import FactorGraph, ising, ising_grid, potts
+    from gibbsite.model import AgreementFactors, FactorGraph, TableFactors, ising, ising_grid, potts
 
     rng = np.random.default_rng(20161)
     glass = np.triu(rng.normal(size=(4, 4)), 1)
@@ -114,12 +115,17 @@ def tiny_models() -> dict[str, FactorGraph]:
             (("p",), [1, 2]),
         ],
     )
+    agreements: list[FactorGroup] = [
+        AgreementFactors([[0, 1], [1, 0], [1, 2]], [0.4, 0.3, -400.0]),
+        TableFactors([[0], [2], [3]], [[0.0, 0.5, -np.inf], [0.1, 0.0, 0.3], [-np.inf, 0.0, 0.2]]),
+    ]
     return {
         "glass": ising(glass, rng.normal(size=4)),
         "grid": grid,
         "ring": ring,
         "steep": ising(np.array([[0, 6.0], [6.0, 0]]), [40.0, -38.0]),
         "potts": potts(np.array([[0, 0.7, 0], [0.7, 0, -0.5], [0, -0.5, 0]]), 3),
+        "agreements": FactorGraph(4, groups=agreements, states=3),
         "mixed": mixed,
         "tables": tables,
     }
@@ -204,6 +210,7 @@ def check_law(
         ends = np.empty_like(starts)
         for k in range(size):
             state.x[:] = starts[k]
+            kernel.forget(state.memory)
             move(sweeps)
             ends[k] = state.x
         p, worst = law_p_value(exact, ends)

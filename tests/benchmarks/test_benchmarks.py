@@ -34,7 +34,17 @@ def tiny_tables() -> workloads.Tables:
     return workloads.Tables("tiny", cards, groups)
 
 
-CASES = {"spins": (tiny_spins, reference.SpinReference), "tables": (tiny_tables, reference.TableReference)}
+def tiny_agreements() -> workloads.Agreements:
+    rng = np.random.default_rng(5)
+    pairs = np.array([[0, 1], [1, 2], [0, 2], [2, 3]], np.int32)
+    return workloads.Agreements("tiny", 3, 5, pairs, rng.normal(size=4))
+
+
+CASES = {
+    "spins": (tiny_spins, reference.SpinReference),
+    "agreements": (tiny_agreements, reference.AgreementReference),
+    "tables": (tiny_tables, reference.TableReference),
+}
 
 
 @needs_gcc
@@ -97,6 +107,18 @@ def test_a_grid_is_the_same_law_as_lattice_pairs_and_tables(periodic):
     assert np.allclose(laws[0], laws[2], atol=1e-14)
 
 
+def test_agreements_are_the_same_law_as_tables():
+    workload = workloads.load("tiny-potts")
+    assert isinstance(workload, workloads.Agreements)
+    small = workloads.potts_dense("small", 2, 3)
+    laws = [gs.exact.enumerate(small.model(kind)).joint for kind in ("potts", "pairwise")]
+    assert np.allclose(*laws, atol=1e-14)
+    matrix = np.zeros((9, 9))
+    matrix[tuple(workload.pairs.T)] = workload.weights
+    assert matrix[0, 1] == matrix[0, 3] == 4.6 * np.exp(-1.5)
+    assert matrix[0, 8] == 4.6 * np.exp(-1.5 * 8)
+
+
 def test_workloads_are_what_they_are_called():
     graph = workloads.regular3("r", 1000)
     assert (np.diff(graph.rows()[0]) == 3).all()
@@ -118,7 +140,8 @@ def test_alarm_is_read_where_it_is_at_hand():
 
 @needs_gcc
 @pytest.mark.parametrize(
-    ("workload", "kind"), [("tiny", "lattice"), ("tiny", "ising"), ("tiny-network", "table")]
+    ("workload", "kind"),
+    [("tiny", "lattice"), ("tiny", "ising"), ("tiny-potts", "potts"), ("tiny-network", "table")],
 )
 def test_a_tiny_case_runs_through_the_machinery(workload, kind):
     case = speed.Case(workload, kind)

@@ -1,6 +1,6 @@
 """Statistical tests of the keyed generator: ``python -m tests.campaigns.random_battery``.
 
-Five *sources* put the numbers of Philox4x32 into an order in which gibbsite, or the literature, reads them.
+Six *sources* put the numbers of Philox4x32 into an order in which gibbsite, or the literature, reads them.
 Every source goes through the same tests of equidistribution, independence, runs, gaps, poker hands and
 birthday spacings. Two more parts look at the function itself: pairs of neighbouring keys, and the avalanche
 of a single changed input bit. The names of all tests, and with them the threshold, are fixed before a number
@@ -33,7 +33,17 @@ from scipy import special, stats
 
 from gibbsite import _random
 from gibbsite._jit import compiled_loop, inlined
-from gibbsite._random import BLOCK, LANES, chain_key, fill_keyed, philox, stream
+from gibbsite._random import (
+    BLOCK,
+    BYTES,
+    LANES,
+    WORDS,
+    chain_key,
+    fill_keyed,
+    philox,
+    single_word,
+    stream,
+)
 
 FALSE_ALARM = 1e-6  # of the whole battery, shared equally among its tests
 SIZE = 1 << 16  # numbers handed to the tests at once; one sweep of the source "chain"
@@ -51,7 +61,16 @@ _U, _U32 = np.uint64, np.uint32
 @compiled_loop
 def _fill_sweep(out, key_0, key_1, sweep):
     for block in range(out.size // BLOCK):
-        fill_keyed(out[block * BLOCK : (block + 1) * BLOCK], key_0, key_1, sweep, block, BLOCK)
+        fill_keyed(out[block * BLOCK : (block + 1) * BLOCK], key_0, key_1, sweep, block, BLOCK, WORDS)
+
+
+@compiled_loop
+def _fill_bytes(out, words, quarters, key_0, key_1, sweep):
+    for p in range(out.size):
+        if p % quarters.size == 0:
+            fill_keyed(words, key_0, key_1, sweep, p // quarters.size, BLOCK, BYTES)
+        rest = single_word(key_0, key_1, sweep, p) >> _U32(8)
+        out[p] = (_U32(quarters[p % quarters.size]) << _U32(24)) | rest
 
 
 @compiled_loop
@@ -81,6 +100,12 @@ def chain() -> Fill:
     """Sweep after sweep of one chain, in the order of its positions."""
     key = keys_of_chains(1)[0]
     return lambda index, out: _fill_sweep(out, key[0], key[1], index)
+
+
+def bytes_first() -> Fill:
+    """Sweep after sweep in numbers made of one byte for each position, completed by a word of its own."""
+    key, words = keys_of_chains(1)[0], np.zeros(BLOCK, np.uint32)
+    return lambda index, out: _fill_bytes(out, words, words.view(np.uint8), key[0], key[1], index)
 
 
 def counter() -> Fill:
@@ -114,6 +139,7 @@ SOURCES: dict[str, Callable[[], Fill]] = {
     "position": position,
     "keys": counted_keys,
     "replicas": replicas,
+    "bytes": bytes_first,
 }
 
 

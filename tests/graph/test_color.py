@@ -53,6 +53,11 @@ def test_random_graphs(n: int, density: float, seed: int) -> None:
     assert assert_proper(gs.compile_graph(gs.ising(bipartite.astype(float)))) <= 2
 
 
+def test_agreements() -> None:
+    assert assert_proper(gs.compile_graph(gs.potts_grid((4, 5), 3, 0.1))) == 2
+    assert assert_proper(gs.compile_graph(gs.potts(np.triu(np.ones((5, 5)), 1), 3))) == 5
+
+
 def test_complete_graph_and_large_factors() -> None:
     assert assert_proper(gs.compile_graph(gs.ising(np.triu(np.ones((9, 9)), 1)))) == 9
     model = gs.FactorGraph(5, [((0, 1, 2), np.ones((2, 2, 2))), ((2, 3), np.ones((2, 2)))], states=2)

@@ -84,9 +84,54 @@ def test_the_most_special_kind_is_chosen() -> None:
     assert gs.compile_graph(gs.ising_grid((3, 3))).kind == "lattice"
     assert gs.compile_graph(gs.ising_grid((3, 3)).observe({"4": 1})).kind == "ising"
     assert gs.compile_graph(gs.ising_grid((2, 2, 2, 2))).kind == "ising"
-    assert gs.compile_graph(gs.potts_grid((3, 3), 3, 0.5)).kind == "pairwise"
+    assert gs.compile_graph(gs.potts_grid((3, 3), 3, 0.5)).kind == "potts"
+    assert gs.compile_graph(gs.potts_grid((3, 3), 3, 0.5).observe({"4": 1})).kind == "potts"
+    assert gs.compile_graph(gs.potts_grid((3, 3), 2, 0.5)).kind == "ising"
+    assert gs.compile_graph(gs.potts_grid((3, 3), 2, 0.5, field=[0.0, -np.inf])).kind == "potts"
+    assert gs.compile_graph(gs.FactorGraph(2, [((0, 1), np.ones((3, 3)))], states=3)).kind == "pairwise"
     with pytest.raises(gs.IncompatibleError):
         gs.compile_graph(gs.potts_grid((3, 3), 3, 0.5), "ising")
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.data())
+def test_random_agreements(data: st.DataObject) -> None:
+    n, states = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
+    weight = st.sampled_from([-1000.0, -2.5, 0.0, 0.25, 0.25, 3.0, 500.0])
+    pairs = [pair for pair in itertools.permutations(range(n), 2) if data.draw(st.booleans())]
+    tables = np.array([[data.draw(st.sampled_from([-np.inf, -800.0, 0.0, 1.5])) for _ in range(states)]])
+    tables[0, data.draw(st.integers(0, states - 1))] = 0.0
+    groups: list[gs.FactorGroup] = [gs.TableFactors([[data.draw(st.integers(0, n - 1))]], tables)]
+    if pairs:
+        groups.append(gs.AgreementFactors(pairs, [data.draw(weight) for _ in pairs]))
+    model = gs.FactorGraph(n, groups=groups, states=states)
+    potts, table = (gs.compile_graph(model, kind).arrays for kind in ("potts", "table"))
+    assert ((potts.dense.size > 0) == (len(pairs) > 0)) or 2 * len(pairs) < 0.25 * n * n
+    w, v = np.zeros(states), np.zeros(states)
+    for codes in itertools.product(range(states), repeat=n):
+        x = np.array(codes, np.int16)
+        value = whole(potts, x) + gs.compile_graph(model, "potts").log_offset
+        assert value == pytest.approx(model.log_potential(x), rel=1e-12, abs=1e-12)
+        for i in range(n):
+            size, total = local(potts, x, np.uintp(i), w)
+            _, other = local(table, x, np.uintp(i), v)
+            assert size == states
+            assert total > 0
+            assert w / total == pytest.approx(v / other, rel=1e-9, abs=1e-140)
+
+
+def test_agreements_take_the_memory_of_their_edges() -> None:
+    uniform = gs.compile_graph(gs.potts_grid((100, 100), 5, 0.5))
+    assert uniform.arrays.coupling.tolist() == [0.5]
+    random = gs.compile_graph(gs.potts_grid((100, 100), 5, np.random.default_rng(1).random((2, 100, 100))))
+    assert uniform.arrays.dense.size == random.arrays.dense.size == 0
+    cells = 2 * 8 * 5 + 8 + 4 + 4 + 1  # unary factors, offset, number of states, row start, steepness
+    assert uniform.nbytes < 10_001 * (cells + 4 * 4)
+    assert random.nbytes < 10_001 * (cells + 4 * (4 + 8 + 8))
+    matrix = np.triu(np.random.default_rng(2).normal(size=(50, 50)), 1)
+    full = gs.compile_graph(gs.potts(matrix, 30))
+    assert np.array_equal(full.arrays.dense.reshape(50, 50), matrix + matrix.T)
+    assert full.nbytes < 50 * 50 * (20 + 8) + 50 * (2 * 8 * 30 + 30)
 
 
 def test_reweighting_shares_the_structure() -> None:

@@ -108,6 +108,15 @@ def test_without_zeros_everything_is_alive() -> None:
         assert alive.all()
 
 
+def test_agreements_have_zeros_at_single_sites_only() -> None:
+    model = gs.potts_grid((2, 2), 3, -1e6, field=[0.0, -np.inf, -5.0])
+    graph = gs.compile_graph(model)
+    assert graph.kind == "potts"
+    assert has_zeros(graph)
+    assert alive_states(graph).tolist() == 4 * [True, False, True]
+    assert gs.sample(model, sweeps=10, rng=1, progress=False).marginals["0"][1] == 0.0
+
+
 def test_a_tiny_value_is_not_a_zero() -> None:
     model = gs.FactorGraph(2, log_factors=[((0, 1), [0.0, -2000.0, -1e300, 0.0])], states=2)
     for kind in ("pairwise", "table"):

@@ -73,6 +73,8 @@ def log_odds(graph: Any, x: list[int], i: int) -> float:
 
 def weights(graph: Any, x: list[int], i: int) -> list[float]:
     g = graph.arrays
+    if graph.kind == "potts":
+        return potts_weights(graph, x, i)
     states = range(int(g.card[i]))
     rows = []
     for k in range(int(g.start[i]), int(g.start[i + 1])):
@@ -100,9 +102,65 @@ def weights(graph: Any, x: list[int], i: int) -> list[float]:
         logs = [float(g.log_unary[cell + a]) for a in states]
         for row in rows:
             logs = [logs[a] + float(g.log_value[row[a]]) for a in states]
-        top = max(logs)
-        w = [math.exp(value - top) for value in logs]
+        w = from_logs(logs)
     return w
+
+
+def from_logs(logs: list[float]) -> list[float]:
+    top = max(logs)
+    return [math.exp(value - top) for value in logs]
+
+
+def potts_row(graph: Any, i: int) -> list[tuple[int, float]]:
+    """Neighbours of a site and their couplings."""
+    g = graph.arrays
+    row = range(int(g.start[i]), int(g.start[i + 1]))
+    return [(int(g.neighbour[k]), float(g.coupling[k if g.coupling.size > 1 else 0])) for k in row]
+
+
+def potts_weights(graph: Any, x: list[int], i: int) -> list[float]:
+    cells = range(int(graph.offset[i]), int(graph.offset[i + 1]))
+    row = potts_row(graph, i)
+    if sum_in_order([abs(coupling) for _, coupling in row]) > 300.0:
+        w = [float(graph.arrays.log_unary[c]) for c in cells]
+        for j, coupling in row:
+            w[x[j]] += coupling
+        return from_logs(w)
+    w = [float(graph.arrays.unary[c]) for c in cells]
+    for j, coupling in row:
+        w[x[j]] *= float(np.exp(coupling))
+    return w
+
+
+class Kept:
+    """Log-weights of all sites, changed with every change of a site, taken anew after 64 changes per site."""
+
+    def __init__(self, graph: Any) -> None:
+        self.graph, self.left = graph, 0
+        self.logs: list[list[float]] = []
+
+    def weights(self, x: list[int], i: int) -> list[float]:
+        if self.left == 0:
+            offset, log_unary = self.graph.offset, self.graph.arrays.log_unary
+            self.logs = [log_unary[offset[j] : offset[j + 1]].tolist() for j in range(len(x))]
+            for j in range(len(x)):
+                self.add(j, x[j], 1)
+            self.left = 64 * len(x)
+        return from_logs(self.logs[i])
+
+    def change(self, i: int, old: int, new: int) -> None:
+        self.add(i, old, -1)
+        self.add(i, new, 1)
+        self.left -= 1
+
+    def add(self, i: int, state: int, sign: int) -> None:
+        if self.graph.arrays.dense.size:  # there, parallel factors have been added up
+            matrix = self.graph.arrays.dense.reshape(len(self.logs), -1)
+            row = list(enumerate(matrix[i].tolist()))
+        else:
+            row = potts_row(self.graph, i)
+        for j, coupling in row:
+            self.logs[j][state] += sign * coupling
 
 
 def sum_in_order(values: list[float]) -> float:
@@ -122,7 +180,7 @@ def pick(w: list[float], level: float) -> int:
     return chosen
 
 
-def step(graph: Any, rule: str, x: list[int], i: int, rng: Xoshiro) -> list[float]:
+def step(graph: Any, rule: str, x: list[int], i: int, rng: Xoshiro, kept: Kept | None = None) -> list[float]:
     """Move site i; return what is recorded: the log-odds or the probabilities."""
     if graph.binary:
         u = rng.uniform()
@@ -134,7 +192,7 @@ def step(graph: Any, rule: str, x: list[int], i: int, rng: Xoshiro) -> list[floa
             if gain >= 0 or u < math.exp(gain):
                 x[i] = 1 - x[i]
         return [odds]
-    w = weights(graph, x, i)
+    w, old = weights(graph, x, i) if kept is None else kept.weights(x, i), x[i]
     u = rng.uniform()
     total = sum_in_order(w)
     probabilities = [weight * (1.0 / total) for weight in w]
@@ -152,6 +210,8 @@ def step(graph: Any, rule: str, x: list[int], i: int, rng: Xoshiro) -> list[floa
         x[i] = pick(row, u)
     else:
         x[i] = pick(suwa_todo(w, x[i]), u)
+    if kept is not None and x[i] != old:
+        kept.change(i, old, x[i])
     return probabilities
 
 
@@ -218,7 +278,7 @@ def sigmoid(odds: float) -> float:
     return 1.0 / (1.0 + e)
 
 
-def run(graph: Any, rule: str, scan: Any, x0: Any, words: Any, sweeps: int) -> Any:
+def run(graph: Any, rule: str, scan: Any, x0: Any, words: Any, sweeps: int, kept: Kept | None = None) -> Any:
     """Run ``sweeps`` sweeps from ``x0``; return the state, the generator words and the marginal sums."""
     x = [int(code) for code in x0]
     rng = Xoshiro(words)
@@ -234,7 +294,7 @@ def run(graph: Any, rule: str, scan: Any, x0: Any, words: Any, sweeps: int) -> A
     for _ in range(sweeps):
         for _ in range(graph.n_sites):
             i = site_of()
-            cells = step(graph, rule, x, i, rng)
+            cells = step(graph, rule, x, i, rng, kept)
             recorded[offset[i] : offset[i] + len(cells)] = cells
         for c, value in enumerate(recorded):
             sums[c] += sigmoid(value) if graph.binary else value

@@ -18,7 +18,9 @@ from tests.proofs import naive
 SWEEPS = 40
 
 
-def compiled_run(model: gs.FactorGraph, graph: gs.Graph, kernel: gs.Kernel, scan: gs.Scan, x0, words):
+def compiled_run(
+    model: gs.FactorGraph, graph: gs.Graph, kernel: gs.Kernel, scan: gs.Scan, x0, words, sweeps: int = SWEEPS
+):
     layout = lay_out(model, graph, kernel, None)
     tape = layout.empty_tape(graph)
     state = start_chain(graph, kernel, scan, x0, words, layout.conditional)
@@ -28,7 +30,7 @@ def compiled_run(model: gs.FactorGraph, graph: gs.Graph, kernel: gs.Kernel, scan
         scan.schedule(graph),
         state,
         tape,
-        SWEEPS,
+        sweeps,
         graph.n_sites,
         True,
         alone(),
@@ -56,6 +58,29 @@ def test_sweeps_equal_their_twin(kind: str, rule: str) -> None:
             assert sums.tolist() == twin_sums, where
             compared += 1
     assert compared >= 8
+
+
+@pytest.mark.parametrize("share", [0.0, 2.0], ids=["matrix", "rows"])
+@pytest.mark.parametrize("rule", RULES)
+def test_running_log_weights_equal_their_twin(rule: str, share: float, monkeypatch) -> None:
+    monkeypatch.setattr("gibbsite.kernel.gibbs.running_pays", lambda graph: True)
+    monkeypatch.setattr("gibbsite.graph.lower._DENSE", share)
+    sweeps = 300  # the sums are taken anew a few times
+    for name in ("potts", "agreements"):
+        model = tiny_models()[name]
+        graph = gs.compile_graph(model, "potts")
+        assert (graph.arrays.dense.size > 0) == (share == 0.0)
+        x0 = gs.exact.enumerate(model).draw(1, np.random.default_rng(2))[0]
+        for number, scan in enumerate((gs.Systematic(), gs.Shuffled())):
+            words = stream(12, number)
+            state, sums = compiled_run(model, graph, gs.Gibbs(rule), scan, x0, words, sweeps)
+            kept = naive.Kept(graph)
+            x, rng, twin_sums = naive.run(graph, rule, scan, x0, words, sweeps, kept)
+            assert state.x.tolist() == x
+            assert [int(word) for word in state.rng] == rng
+            assert sums.tolist() == twin_sums
+            assert state.memory.left[0] == kept.left
+            assert state.memory.logs.reshape(-1, graph.n_sites).T.tolist() == kept.logs
 
 
 def test_twins_agree_on_three_dimensions_and_long_runs() -> None:

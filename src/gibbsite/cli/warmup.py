@@ -13,19 +13,23 @@ def command(quiet: bool) -> None:
     """Compile all kernels into the cache (container images, cluster nodes)."""
     import warnings
 
+    import numpy as np
+
     import gibbsite as gs
     from gibbsite._jit import cache_directory, compile_always
     from gibbsite.testing import KERNELS, scans, tiny_models
 
     begun = time.monotonic()
     compile_always()
-    models = tiny_models().values()
+    # the last has too many neighbours for exact inference, which is why it is sampled in another way
+    crowd = gs.potts(np.full((40, 40), 0.01) - 0.01 * np.eye(40), 3)
+    models = [*tiny_models().values(), crowd]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number, model in enumerate(models):
             if not quiet:
                 click.echo(f"gibbsite: compiling, {number + 1} of {len(models)} models", err=True)
-            for task in ("MAR", "MAP"):
+            for task in ("MAR", "MAP") if model is not crowd else ():
                 gs.solve_exact(model, task=task)
             for kernel in KERNELS:
                 for scan in scans(model.n_sites):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._jit import compiled
-from gibbsite.graph.kinds import IsingGraph, LatticeGraph, PairwiseGraph
+from gibbsite.graph.kinds import IsingGraph, LatticeGraph, PairwiseGraph, PottsGraph
 from gibbsite.graph.lower import Graph
 from gibbsite.graph.rows import build_rows
 
@@ -55,7 +55,7 @@ def markov_graph(graph: Graph) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     ([0, 1, 3, 4], [1, 0, 2, 1])
     """
     arrays: Any = graph.arrays
-    if isinstance(arrays, IsingGraph | PairwiseGraph):
+    if isinstance(arrays, IsingGraph | PottsGraph | PairwiseGraph):
         return arrays.start, arrays.neighbour
     if isinstance(arrays, LatticeGraph):
         pairs: NDArray[Any] = _lattice_pairs(arrays)

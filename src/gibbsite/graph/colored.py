@@ -24,13 +24,10 @@ Longs = NDArray[np.int64]
 # Log-odds are summed up in 32-bit floats if no sum can be larger; the error is then below 1e-5 and far less
 # where it matters.
 MOST_ODDS = 64.0
-# Thresholds are 31-bit integers: 0 is never, CERTAIN always.
-CERTAIN = 1 << 31
-_ALWAYS_TABLED = 3
-_MOST_TABLED = 6
-_TABLE_ENTRIES = (
-    1 << 16
-)  # of a class of more than three neighbours; beyond, the cache is better used otherwise
+# Thresholds are probabilities in units of 2^-32. Their upper bytes stand apart: they decide 255 times out of
+# 256, and the cache holds four times as many.
+SCALE = 1 << 32
+MOST_TABLED = 4
 _WINDOW = 1 << 15
 
 
@@ -53,6 +50,7 @@ class ColoredGraph(NamedTuple):
     neighbour: NDArray[np.uint32]
     coupling: NDArray[np.float32]
     field: NDArray[np.float32]
+    upper: NDArray[np.uint8]
     threshold: NDArray[np.uint32]
 
 
@@ -96,10 +94,11 @@ def color_graph(graph: Graph) -> tuple[ColoredGraph, Permutation] | None:
         part = slice(edge[k], edge[k + 1])
         neighbour[part] = position[arrays.neighbour[rows]].T.ravel()
         coupling[part] = odds.T.ravel()
-        if _tabled(int(degree[k]), int(size[k])):
+        if degree[k] <= MOST_TABLED:
             table[k] = used
             thresholds.append(_thresholds(field[first[k] : first[k + 1]], odds))
             used += thresholds[-1].size
+    limits = np.concatenate(thresholds)
     colors = keys[0][first[:-1]] if order.size else np.zeros(0, np.int32)
     count = int(colors.max(initial=-1)) + 1
     arrays_out = ColoredGraph(
@@ -112,7 +111,8 @@ def color_graph(graph: Graph) -> tuple[ColoredGraph, Permutation] | None:
         neighbour=neighbour,
         coupling=coupling,
         field=field.astype(np.float32),
-        threshold=np.concatenate(thresholds),
+        upper=(limits >> 24).astype(np.uint8),
+        threshold=limits,
     )
     return arrays_out, Permutation(order.astype(np.int32))
 
@@ -156,15 +156,9 @@ def _walk_ranks(start: NDArray[np.uint32], neighbour: NDArray[np.uint32]) -> Lon
     return rank
 
 
-def _tabled(degree: int, size: int) -> bool:
-    if degree <= _ALWAYS_TABLED:
-        return True
-    return degree <= _MOST_TABLED and size << degree <= _TABLE_ENTRIES
-
-
 def _thresholds(field: NDArray[np.float64], coupling: NDArray[np.float64]) -> NDArray[np.uint32]:
     """Return the probabilities of state 1 for every configuration of the neighbours, as integers."""
     odds = field[:, None]
     for q in range(coupling.shape[1]):  # neighbour q is bit q
         odds = np.concatenate([odds, odds + coupling[:, q : q + 1]], axis=1)
-    return np.rint(CERTAIN / (1.0 + np.exp(-odds))).astype(np.uint32).ravel()
+    return np.minimum(np.rint(SCALE / (1.0 + np.exp(-odds))), SCALE - 1).astype(np.uint32).ravel()

@@ -51,6 +51,29 @@ class LatticeGraph(NamedTuple):
     field: Floats
 
 
+class PottsGraph(NamedTuple):
+    """Sites with equally many states whose pairs only ask whether their states agree, in compressed rows.
+
+    The log-weight of state a at site i is ``log_unary[offset[i] + a]`` plus the sum of ``coupling[step * k]``
+    over the neighbours k of its row that are in state a; ``factor`` is exp(coupling). Both have length one
+    (step 0) where all couplings are equal. Rows of ``steep`` sites have couplings so large that products of
+    factors could leave the range of floats. Where most pairs are coupled, ``dense`` is the matrix of
+    couplings, row after row; otherwise it is empty.
+    """
+
+    start: Index
+    neighbour: Index
+    step: int
+    coupling: Floats
+    factor: Floats
+    steep: NDArray[np.bool_]
+    dense: Floats
+    card: NDArray[np.int32]
+    offset: NDArray[np.int64]
+    unary: Floats
+    log_unary: Floats
+
+
 class PairwiseGraph(NamedTuple):
     """Sites of any cardinality with tables over pairs.
 
@@ -92,4 +115,4 @@ class TableGraph(NamedTuple):
     log_value: Floats
 
 
-Arrays = IsingGraph | LatticeGraph | PairwiseGraph | TableGraph
+Arrays = IsingGraph | LatticeGraph | PottsGraph | PairwiseGraph | TableGraph

@@ -1,8 +1,8 @@
 """Model to arrays: choose a graph kind and build it. The only place where names become integers.
 
 ``compile_graph`` tries the kinds from the most to the least special: a lattice without stored indices,
-binary pairwise rows, pairwise tables, general tables. Whatever does not depend on weights (row pointers,
-neighbours) is kept in ``model.structure``, which reweighted copies of a model share.
+binary pairwise rows, agreements of pairs, pairwise tables, general tables. Whatever does not depend on
+weights (row pointers, neighbours) is kept in ``model.structure``, which reweighted copies of a model share.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import IncompatibleError, ModelError, SupportError
-from gibbsite.graph.kinds import Arrays, IsingGraph, LatticeGraph, PairwiseGraph, TableGraph
+from gibbsite.graph.kinds import Arrays, IsingGraph, LatticeGraph, PairwiseGraph, PottsGraph, TableGraph
 from gibbsite.graph.rows import Rows, build_rows
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph, FactorGroup
 
-KINDS = ("lattice", "ising", "pairwise", "table")
+KINDS = ("lattice", "ising", "potts", "pairwise", "table")
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Graph:
     Attributes
     ----------
     kind : str
-        "lattice", "ising", "pairwise" or "table".
+        "lattice", "ising", "potts", "pairwise" or "table".
     arrays : NamedTuple
         What compiled code sees.
     cards : array of int
@@ -69,9 +69,9 @@ class Graph:
     @property
     def offset(self) -> NDArray[np.int64]:
         """Where the cells of each site start; empty for binary kinds, where cell i is site i."""
-        if isinstance(self.arrays, PairwiseGraph | TableGraph):
-            return self.arrays.offset
-        return np.zeros(0, np.int64)
+        if isinstance(self.arrays, IsingGraph | LatticeGraph):
+            return np.zeros(0, np.int64)
+        return self.arrays.offset
 
     @property
     def n_cells(self) -> int:
@@ -275,6 +275,54 @@ class _Cells:
         return cls(offset, logs, constant)
 
 
+# Products of factors stay between exp(-300) and exp(300) unless a site is steep.
+_STEEP = 300.0
+_DENSE = 0.25  # share of coupled pairs from which on the couplings are kept as a matrix, too
+
+
+def _build_potts(model: FactorGraph) -> tuple[PottsGraph, float] | None:
+    """Equal cardinalities, pairs that reward or punish agreement, any factors of single sites."""
+    from gibbsite.model import AgreementFactors, LatticeFactors
+
+    if model.n_sites and (model.cards != model.cards[0]).any():
+        return None
+    weights: list[NDArray[np.float64]] = []
+    constant = 0.0
+    for group in _groups(model):
+        if group.arity == 0:
+            constant += float(np.broadcast_to(group.log_tables(model.cards), group.size).sum())
+        elif isinstance(group, AgreementFactors):
+            weights.append(group.weights)
+        elif isinstance(group, LatticeFactors) and not group.spin:
+            weights.append(group.edge_weights())
+        elif group.arity != 1:
+            return None
+    cells, rows = _Cells.collect(model), _pair_rows(model)
+    joined = np.concatenate(weights) if weights else np.zeros(0)
+    uniform = bool((joined == joined[:1]).all())
+    coupling = joined[:1].copy() if uniform else joined[rows.source]
+    n, each = model.n_sites, np.broadcast_to(coupling, rows.neighbour.shape)
+    degree = rows.start[1:].astype(np.int64) - rows.start[:-1]
+    site = np.repeat(np.arange(n), degree)
+    dense = np.zeros(n * n if each.size and each.size >= _DENSE * n * n else 0)
+    if dense.size:
+        np.add.at(dense, site * n + rows.neighbour, each)
+    arrays = PottsGraph(
+        start=rows.start,
+        neighbour=rows.neighbour,
+        step=int(not uniform),
+        coupling=coupling,
+        factor=np.exp(np.clip(coupling, -_STEEP, _STEEP)),
+        steep=np.bincount(site, np.abs(each), n) > _STEEP,
+        dense=dense,
+        card=np.ascontiguousarray(model.cards),
+        offset=cells.offset,
+        unary=np.exp(cells.log_unary),
+        log_unary=cells.log_unary,
+    )
+    return arrays, cells.constant + constant
+
+
 @dataclass
 class _Tables:
     """Tables of all larger factors, shifted to maximum one, one after another."""
@@ -385,6 +433,7 @@ def _build_table(model: FactorGraph) -> tuple[TableGraph, float]:
 _BUILDERS: dict[str, Any] = {
     "lattice": _build_lattice,
     "ising": _build_ising,
+    "potts": _build_potts,
     "pairwise": _build_pairwise,
     "table": _build_table,
 }

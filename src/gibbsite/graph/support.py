@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gibbsite.errors import SupportError
 from gibbsite.graph._propagate import Board, Constraints, Flags, Longs, tighten
-from gibbsite.graph.kinds import PairwiseGraph, TableGraph
+from gibbsite.graph.kinds import IsingGraph, LatticeGraph, PairwiseGraph, PottsGraph, TableGraph
 from gibbsite.graph.lower import Graph
 
 if TYPE_CHECKING:
@@ -31,11 +31,10 @@ def has_zeros(graph: Graph) -> bool:
     True
     """
     arrays = graph.arrays
-    if not isinstance(arrays, PairwiseGraph | TableGraph):
+    if isinstance(arrays, IsingGraph | LatticeGraph):
         return False
-    return any(
-        bool(logs.size) and bool(np.isneginf(logs.min())) for logs in (arrays.log_unary, arrays.log_value)
-    )
+    logs = [arrays.log_unary] if isinstance(arrays, PottsGraph) else [arrays.log_unary, arrays.log_value]
+    return any(bool(part.size) and bool(np.isneginf(part.min())) for part in logs)
 
 
 def alive_states(graph: Graph, model: FactorGraph | None = None) -> Flags:
@@ -85,8 +84,10 @@ def propagated(graph: Graph, model: FactorGraph | None = None) -> tuple[Constrai
 
 
 def find_constraints(graph: Graph) -> Constraints:
-    """Collect the factors of a pairwise or table graph that have a zero entry."""
+    """Collect the factors of a graph of many-state sites that have a zero entry."""
     arrays = graph.arrays
+    if isinstance(arrays, IsingGraph | LatticeGraph):
+        raise TypeError(f"a {graph.kind} graph has no zeros")
     if isinstance(arrays, PairwiseGraph):
         # every pair is in the rows of both ends; the one seen from the smaller site is taken
         site = np.repeat(np.arange(graph.n_sites), _widths(arrays.start))
@@ -98,9 +99,10 @@ def find_constraints(graph: Graph) -> Constraints:
     elif isinstance(arrays, TableGraph):
         member, stride, table = arrays.member, arrays.stride, arrays.table
         width = _widths(arrays.member_start)
-    else:
-        raise TypeError(f"a {graph.kind} graph has no zeros")
-    allowed, card = arrays.log_value > -np.inf, arrays.card.astype(np.int64)
+    else:  # agreements have no zeros, only single sites do
+        member = stride = table = width = np.zeros(0, np.int64)
+    logs = np.zeros(0) if isinstance(arrays, PottsGraph) else arrays.log_value
+    allowed, card = logs > -np.inf, arrays.card.astype(np.int64)
     kept = _with_zeros(member, table, width, allowed, card)
     of_kept = np.repeat(kept, width)
     member, stride = member[of_kept].astype(np.int64), stride[of_kept].astype(np.int64)

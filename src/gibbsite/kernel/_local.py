@@ -8,6 +8,8 @@ Three generic functions are all a kernel needs to know of a model:
 
 Weights are products of table entries (each at most one). A product that becomes tiny is computed again
 in logarithms, so nothing underflows to a wrong answer; which way is taken depends on the neighbours only.
+Agreements multiply the weight of one state per neighbour, by a factor of any size; where products could
+leave the range of floats, which the graph knows, they are sums of logarithms from the start.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._jit import Integer, generic, implement, inlined
-from gibbsite.graph.kinds import IsingGraph, LatticeGraph, PairwiseGraph, TableGraph
+from gibbsite.graph.kinds import IsingGraph, LatticeGraph, PairwiseGraph, PottsGraph, TableGraph
 
 State = NDArray[np.signedinteger[Any]]
 Work = NDArray[np.float64]
@@ -116,7 +118,7 @@ def _weights_lattice(graph: LatticeGraph, x: State, i: Integer, w: Work) -> tupl
 
 
 @inlined
-def _from_logs(w: Work, size: Integer) -> float:
+def from_logs(w: Work, size: Integer) -> float:
     """Turn log-weights into weights with maximum one; return their sum (0 if all are impossible)."""
     top = -np.inf
     for a in range(size):
@@ -127,6 +129,28 @@ def _from_logs(w: Work, size: Integer) -> float:
             w[a] = math.exp(w[a] - top)
             total += w[a]
     return total
+
+
+@implement(weights, PottsGraph)
+def _weights_potts(graph: PottsGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+    size = np.uintp(graph.card[i])
+    cell, step = np.uintp(graph.offset[i]), np.uintp(graph.step)
+    first, last = np.uintp(graph.start[i]), np.uintp(graph.start[i + _ONE])
+    total = 0.0
+    if graph.steep[i]:
+        for a in range(size):
+            w[a] = graph.log_unary[cell + a]
+        for k in range(first, last):
+            w[np.uintp(x[np.uintp(graph.neighbour[k])])] += graph.coupling[step * k]
+        total = from_logs(w, size)
+    else:
+        for a in range(size):
+            w[a] = graph.unary[cell + a]
+        for k in range(first, last):
+            w[np.uintp(x[np.uintp(graph.neighbour[k])])] *= graph.factor[step * k]
+        for a in range(size):
+            total += w[a]
+    return np.int64(size), total
 
 
 @implement(weights, PairwiseGraph)
@@ -150,7 +174,7 @@ def _weights_pairwise(graph: PairwiseGraph, x: State, i: Integer, w: Work) -> tu
             row = np.uintp(graph.table[k]) + np.uintp(x[np.uintp(graph.neighbour[k])]) * size
             for a in range(size):
                 w[a] += graph.log_value[row + a]
-        total = _from_logs(w, size)
+        total = from_logs(w, size)
     return np.int64(size), total
 
 
@@ -187,7 +211,7 @@ def _weights_table(graph: TableGraph, x: State, i: Integer, w: Work) -> tuple[In
             entry = _entry(graph, x, np.uintp(graph.factor[k])) - own * now
             for a in range(size):
                 w[a] += graph.log_value[entry + own * a]
-        total = _from_logs(w, size)
+        total = from_logs(w, size)
     return np.int64(size), total
 
 
@@ -214,6 +238,20 @@ def _log_potential_lattice(graph: LatticeGraph, x: State) -> float:
         spin = 2 * x[i] - 1
         field = graph.field[np.uintp(graph.step_field) * i]
         total += 0.5 * spin * (0.5 * log_odds(graph, x, i) + field)
+    return total
+
+
+@implement(log_potential, PottsGraph)
+def _log_potential_potts(graph: PottsGraph, x: State) -> float:
+    total = 0.0
+    step = np.uintp(graph.step)
+    for site in range(x.size):
+        i = np.uintp(site)
+        total += graph.log_unary[np.uintp(graph.offset[i]) + np.uintp(x[i])]
+        for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + _ONE])):
+            j = np.uintp(graph.neighbour[k])
+            if j > i and x[j] == x[i]:
+                total += graph.coupling[step * k]
     return total
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from gibbsite._jit import Integer, generic, implement
 from gibbsite._random import Words
 from gibbsite.errors import IncompatibleError
-from gibbsite.graph.lower import Graph
+from gibbsite.graph.lower import KINDS, Graph
 from gibbsite.scan.base import site_at
 
 
@@ -55,7 +55,7 @@ class Kernel(ABC):
         The step writes conditional probabilities, so marginals can be Rao-Blackwellised.
     """
 
-    kinds: ClassVar[frozenset[str]] = frozenset({"ising", "lattice", "pairwise", "table"})
+    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
     deterministic: ClassVar[bool] = False
     exact: ClassVar[bool] = True
     conditional: ClassVar[bool] = True
@@ -81,6 +81,12 @@ class Kernel(ABC):
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""
         return 8 * int(graph.cards.max(initial=1))
+
+    def forget(self, memory: Any) -> None:  # noqa: B027
+        """Drop what a chain's memory says about its state, because the state was set from outside.
+
+        Whoever changes a state other than by steps calls this; by default a memory says nothing about it.
+        """
 
     def check(self, graph: Graph) -> None:
         """Refuse a graph this kernel cannot run on."""

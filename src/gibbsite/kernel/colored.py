@@ -13,32 +13,39 @@ from numpy.typing import NDArray
 
 from gibbsite._intrinsic import wait_for_all
 from gibbsite._jit import Integer, called, implement, inlined
-from gibbsite._random import BLOCK, Words, chain_key, fill_keyed
-from gibbsite.graph.colored import CERTAIN, ColoredGraph
+from gibbsite._random import BLOCK, BYTES, WORDS, Words, chain_key, fill_keyed, single_word
+from gibbsite.graph.colored import SCALE, ColoredGraph
 from gibbsite.kernel._local import log_potential
 from gibbsite.kernel.base import Team, sums_up, walk
 from gibbsite.kernel.gibbs import GibbsParameters
 from gibbsite.kernel.heatbath import settle
 
 _U = np.uintp
-_U8, _U32 = np.uint8, np.uint32
+_U32 = np.uint32
 F = np.float32
-_TO_UNIT = 1.0 / CERTAIN
+_TO_UNIT = 1.0 / SCALE
+
+
+# Positions that are worked on at a time: the bytes of a block of random words.
+UNIT = 4 * BLOCK
 
 
 class KeyedMemory(NamedTuple):
-    """What a chain with keyed numbers carries: its key, and room to work for each member of a team."""
+    """What a chain with keyed numbers carries: its key, and room to work for each member of a team.
+
+    ``quarters`` are the bytes of ``words``.
+    """
 
     key: NDArray[np.uint32]
     words: NDArray[np.uint32]
+    quarters: NDArray[np.uint8]
     odds: NDArray[np.float32]
 
 
 def keyed_memory(stream: NDArray[np.uint64], team: int) -> KeyedMemory:
     """Allocate the memory of a chain that is shared by a team."""
-    return KeyedMemory(
-        chain_key(stream), np.zeros((team, BLOCK), np.uint32), np.zeros((team, BLOCK), np.float32)
-    )
+    words = np.zeros((team, BLOCK), np.uint32)
+    return KeyedMemory(chain_key(stream), words, words.view(np.uint8), np.zeros((team, BLOCK), np.float32))
 
 
 @implement(sums_up, ColoredGraph)
@@ -48,8 +55,8 @@ def _adds(graph: ColoredGraph) -> bool:
 
 @inlined
 def share(low: Integer, high: Integer, team: Team) -> tuple[Integer, Integer]:
-    """Return the blocks of random numbers that a member of a team takes of positions low to high."""
-    begin, end = low // _U(BLOCK), (high + _U(BLOCK - 1)) // _U(BLOCK)
+    """Return the units that a member of a team takes of positions low to high."""
+    begin, end = low // _U(UNIT), (high + _U(UNIT - 1)) // _U(UNIT)
     size, member = _U(team.size), _U(team.member)
     return begin + (end - begin) * member // size, begin + (end - begin) * (member + _U(1)) // size
 
@@ -70,26 +77,74 @@ def _walk_colors(
     keep: bool,
     team: Team,
 ) -> Words:
-    words, odds = memory.words[team.member], memory.odds[team.member]
     for c in range(graph.color_start.size - 1):
         low, high = max(where, _U(graph.color_start[c])), min(stop, _U(graph.color_start[c + 1]))
         if low < high:
             begin, end = share(low, high, team)
-            for block in range(begin, end):
-                base = block * _U(BLOCK)
-                a, b = max(low, base), min(high, base + _U(BLOCK))
-                fill_keyed(words, memory.key[0], memory.key[1], turn, block, b - base)
+            for unit in range(begin, end):
+                base = unit * _U(UNIT)
+                a, b = max(low, base), min(high, base + _U(UNIT))
+                filled = False
                 for k in range(graph.color_class[c], graph.color_class[c + 1]):
                     u, v = max(a, _U(graph.first[k])), min(b, _U(graph.first[k + 1]))
-                    if u < v:
-                        if graph.table[k] >= 0:
-                            _look_up(graph, k, x, u, v, words, u - base, cond, keep)
-                        else:
-                            _add_up(graph, k, x, u, v, odds)
-                            settle(odds, words, u - base, x, u, v - u, cond, keep)
+                    if u < v and graph.table[k] >= 0:
+                        if not filled:
+                            _fill(memory, team, turn, unit, b - base)
+                            filled = True
+                        _look_up(graph, k, x, u, v, base, memory, team, turn, cond, keep)
+                for k in range(graph.color_class[c], graph.color_class[c + 1]):
+                    u, v = max(a, _U(graph.first[k])), min(b, _U(graph.first[k + 1]))
+                    if u < v and graph.table[k] < 0:
+                        _compute(graph, k, x, u, v, memory, team, turn, cond, keep)
             if team.size > 1:
                 wait_for_all(team.gate, team.size)
     return rng
+
+
+@called
+def _fill(memory: KeyedMemory, team: Team, turn: Integer, unit: Integer, count: Integer) -> None:
+    """Write the random bytes of the first ``count`` positions of a unit."""
+    words = (count + _U(3)) // _U(4)
+    fill_keyed(memory.words[team.member], memory.key[0], memory.key[1], turn, unit, words, BYTES)
+
+
+@called
+def _compute(
+    graph: ColoredGraph,
+    k: Integer,
+    x: NDArray[np.int8],
+    u: Integer,
+    v: Integer,
+    memory: KeyedMemory,
+    team: Team,
+    turn: Integer,
+    sums: NDArray[np.float64],
+    keep: bool,
+) -> None:
+    """Update positions u to v of a class without thresholds, a block of random words at a time."""
+    words, odds = memory.words[team.member], memory.odds[team.member]
+    for block in range(u // _U(BLOCK), (v + _U(BLOCK - 1)) // _U(BLOCK)):
+        base = block * _U(BLOCK)
+        a, b = max(u, base), min(v, base + _U(BLOCK))
+        fill_keyed(words, memory.key[0], memory.key[1], turn, block, b - base, WORDS)
+        _add_up(graph, k, x, a, b, odds)
+        settle(odds, words, a - base, x, a, b - a, sums, keep)
+
+
+@inlined
+def passes(
+    graph: ColoredGraph,
+    quarter: np.uint8,
+    place: Integer,
+    key_0: np.uint32,
+    key_1: np.uint32,
+    turn: Integer,
+    p: Integer,
+) -> bool:
+    """Return whether a random number, of which one byte is there already, is below a threshold."""
+    if quarter != graph.upper[place]:
+        return bool(quarter < graph.upper[place])
+    return bool((single_word(key_0, key_1, turn, p) >> _U32(8)) < (graph.threshold[place] & _U32(0xFFFFFF)))
 
 
 @called
@@ -99,8 +154,10 @@ def _look_up(
     x: NDArray[np.int8],
     u: Integer,
     v: Integer,
-    words: NDArray[np.uint32],
-    at: Integer,
+    base: Integer,
+    memory: KeyedMemory,
+    team: Team,
+    turn: Integer,
     sums: NDArray[np.float64],
     keep: bool,
 ) -> None:
@@ -108,41 +165,34 @@ def _look_up(
     size, inside = _U(graph.first[k + 1] - graph.first[k]), u - _U(graph.first[k])
     degree, edge = _U(graph.degree[k]), _U(graph.edge[k]) + inside
     table = _U(graph.table[k]) + (inside << degree)
-    neighbour, threshold = graph.neighbour, graph.threshold
-    if degree == _U(3):
+    neighbour, quarters = graph.neighbour, memory.quarters[team.member]
+    key_0, key_1 = memory.key[0], memory.key[1]
+    at = u - base
+    if degree == _U(4):
         for i in range(v - u):
             e = edge + i
-            code = (
-                _U8(x[neighbour[e]])
-                | (_U8(x[neighbour[e + size]]) << _U8(1))
-                | (_U8(x[neighbour[e + size + size]]) << _U8(2))
-            )
-            limit = threshold[table + (i << _U(3)) + _U(code)]
-            x[u + i] = (words[at + i] >> _U32(1)) < limit
+            place = table + (i << _U(4)) + _U(x[neighbour[e]]) + (_U(x[neighbour[e + size]]) << _U(1))
+            place += _U(x[neighbour[e + _U(2) * size]]) << _U(2)
+            place += _U(x[neighbour[e + _U(3) * size]]) << _U(3)
+            x[u + i] = passes(graph, quarters[at + i], place, key_0, key_1, turn, u + i)
             if keep:
-                sums[u + i] += limit * _TO_UNIT
-    elif degree == _U(4):
+                sums[u + i] += graph.threshold[place] * _TO_UNIT
+    elif degree == _U(3):
         for i in range(v - u):
             e = edge + i
-            code = (
-                _U8(x[neighbour[e]])
-                | (_U8(x[neighbour[e + size]]) << _U8(1))
-                | (_U8(x[neighbour[e + size + size]]) << _U8(2))
-                | (_U8(x[neighbour[e + size + size + size]]) << _U8(3))
-            )
-            limit = threshold[table + (i << _U(4)) + _U(code)]
-            x[u + i] = (words[at + i] >> _U32(1)) < limit
+            place = table + (i << _U(3)) + _U(x[neighbour[e]]) + (_U(x[neighbour[e + size]]) << _U(1))
+            place += _U(x[neighbour[e + _U(2) * size]]) << _U(2)
+            x[u + i] = passes(graph, quarters[at + i], place, key_0, key_1, turn, u + i)
             if keep:
-                sums[u + i] += limit * _TO_UNIT
+                sums[u + i] += graph.threshold[place] * _TO_UNIT
     else:
         for i in range(v - u):
             place = table + (i << degree)
             for q in range(degree):
                 place += _U(x[neighbour[edge + i + q * size]]) << q
-            limit = threshold[place]
-            x[u + i] = (words[at + i] >> _U32(1)) < limit
+            x[u + i] = passes(graph, quarters[at + i], place, key_0, key_1, turn, u + i)
             if keep:
-                sums[u + i] += limit * _TO_UNIT
+                sums[u + i] += graph.threshold[place] * _TO_UNIT
 
 
 @called

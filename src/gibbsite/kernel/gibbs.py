@@ -27,10 +27,11 @@ from numpy.typing import NDArray
 from gibbsite._jit import Integer, implement, inlined
 from gibbsite._random import Words, uniform
 from gibbsite.errors import ModelError
-from gibbsite.graph.kinds import IsingGraph, LatticeGraph
+from gibbsite.graph.kinds import IsingGraph, LatticeGraph, PottsGraph
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel._local import log_odds, weights
 from gibbsite.kernel.base import Buffer, Kernel, step, transition
+from gibbsite.kernel.running import Running, note_change, running_memory, running_pays, running_weights
 
 RULES = ("heat-bath", "metropolised", "suwa-todo")
 _HEAT_BATH, _METROPOLISED, _SUWA_TODO = range(3)
@@ -83,6 +84,20 @@ class Gibbs(Kernel):
         if self.rule not in RULES:
             raise ModelError(f"Gibbs rule {self.rule!r} is unknown; choose one of {', '.join(RULES)}.")
         return GibbsParameters(RULES.index(self.rule))
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
+        """Keep log-weights where that pays, otherwise a scratch array."""
+        return running_memory(graph) if running_pays(graph) else super().memory(graph, stream)
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes :meth:`memory` will allocate."""
+        scratch = super().memory_bytes(graph)
+        return scratch * (1 + graph.n_sites) + 8 if running_pays(graph) else scratch
+
+    def forget(self, memory: Any) -> None:
+        """Let the log-weights be summed up anew."""
+        if isinstance(memory, Running):
+            memory.left[0] = 0
 
 
 @inlined
@@ -153,8 +168,43 @@ def _step_categorical(
     cond: NDArray[np.float64],
     keep: bool,
 ) -> Words:
-    w = memory.work
-    size, total = weights(graph, x, i, w)
+    size, total = weights(graph, x, i, memory.work)
+    return _draw(kernel, graph, memory.work, size, total, x, i, rng, cond, keep)
+
+
+@implement(step, GibbsParameters, PottsGraph, Running)
+def _step_running(
+    kernel: GibbsParameters,
+    graph: PottsGraph,
+    memory: Running,
+    x: NDArray[np.int16],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    size, total = running_weights(graph, memory, x, i)
+    old = x[i]
+    rng = _draw(kernel, graph, memory.work, size, total, x, i, rng, cond, keep)
+    if x[i] != old:
+        note_change(graph, memory, i, old, x[i])
+    return rng
+
+
+@inlined
+def _draw(
+    kernel: GibbsParameters,
+    graph: Any,
+    w: NDArray[np.float64],
+    size: Integer,
+    total: float,
+    x: NDArray[np.int16],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    """Draw the value of a site from its weights by the rule of the kernel."""
     rng, u = uniform(rng)
     if total > 0.0:
         if keep:

@@ -69,14 +69,15 @@ def settle(
 ) -> None:
     """Draw the sites ``first``, ... from their log-odds and the random words from ``at`` on.
 
-    The log-odds are replaced by the probabilities of state 1, which are added to ``sums`` if ``keep`` is set.
+    The probabilities of state 1 are added to ``sums`` if ``keep`` is set; the log-odds are overwritten.
     """
     for k in range(np.uintp(count)):
         y = odds[k]
-        small = _ONE / (_ONE + exponential(min(abs(y), _MOST)))
+        inverse = _ONE + exponential(min(abs(y), _MOST))
         up = y > F(0.0)
-        x[first + k] = up != (unit(words[at + k]) < small)
-        odds[k] = _ONE - small if up else small
+        x[first + k] = up != (unit(words[at + k]) * inverse < _ONE)
+        odds[k] = inverse if up else -inverse
     if keep:
         for k in range(np.uintp(count)):
-            sums[first + k] += odds[k]
+            small = _ONE / odds[k]
+            sums[first + k] += _ONE - small if small > F(0.0) else -small
