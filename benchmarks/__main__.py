@@ -8,11 +8,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import exact, memory, speed, startup
+from benchmarks import exact, forms, memory, speed, startup
 from benchmarks.reference import NoCompilerError, library
 from benchmarks.report import Section, environment, format_table
 
-PARTS = ("speed", "memory", "startup", "exact")
+PARTS = ("speed", "forms", "memory", "startup", "exact")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -61,6 +61,9 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield startup.measure(quick=quick)
     if not only or "memory" in only:
         yield memory.measure(quick=quick)
+    if not only or "forms" in only:
+        library()
+        yield forms.measure(quick=quick)
     if not only or "exact" in only:
         yield exact.measure(quick=quick)
     if not only or "speed" in only or workloads:

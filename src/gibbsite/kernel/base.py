@@ -24,7 +24,6 @@ from gibbsite._jit import Integer, generic, implement
 from gibbsite._random import Words
 from gibbsite.errors import IncompatibleError
 from gibbsite.graph.lower import KINDS, Graph
-from gibbsite.scan.base import site_at
 
 
 class Nothing(NamedTuple):
@@ -147,31 +146,10 @@ def walk(
 ) -> Words:
     """Visit the positions from ``where`` to ``stop`` of period number ``turn`` of a schedule.
 
-    Site by site unless there is an implementation for kernel and graph that moves many sites at once.
+    Site by site (:mod:`gibbsite.run.chain`) unless there is an implementation for kernel and graph that moves
+    many sites at once.
     """
     raise NotImplementedError
-
-
-@implement(walk)
-def _site_by_site(
-    kernel: Any,
-    graph: Any,
-    schedule: Any,
-    memory: Any,
-    x: NDArray[Any],
-    order: NDArray[np.int32],
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    rng: Words,
-    cond: NDArray[np.float64],
-    keep: bool,
-    team: Team,
-) -> Words:
-    for k in range(where, stop):
-        i = np.uintp(site_at(schedule, order, k))
-        rng = step(kernel, graph, memory, x, i, rng, cond, keep)
-    return rng
 
 
 @generic

@@ -51,7 +51,7 @@ class Row(NamedTuple):
 NOWHERE = np.uintp(2**64 - 1)
 
 
-@called
+@inlined
 def find_row(board: Board, color: Integer, row: Integer) -> Row:
     """Return where a row of a color and its neighbours are."""
     other = 1 - color
@@ -213,7 +213,7 @@ def _walk_planes(
     return rng
 
 
-@called
+@inlined
 def _before(row: Row, wrap: int, j: Integer) -> Integer:
     """Return the neighbour of site j of a row on the left."""
     if j + row.shift > _ZERO:
@@ -221,7 +221,7 @@ def _before(row: Row, wrap: int, j: Integer) -> Integer:
     return row.beside + row.size_beside - _ONE if wrap else NOWHERE
 
 
-@called
+@inlined
 def _after(row: Row, wrap: int, j: Integer) -> Integer:
     """Return the neighbour of site j of a row on the right."""
     if j + row.shift < row.size_beside:
@@ -229,7 +229,7 @@ def _after(row: Row, wrap: int, j: Integer) -> Integer:
     return row.beside if wrap else NOWHERE
 
 
-@called
+@inlined
 def inner_part(row: Row, low: Integer, high: Integer) -> tuple[Integer, Integer]:
     """Return which of the sites low to high have neighbours on both sides that are next to each other."""
     if row.shift == _ZERO:
@@ -280,7 +280,7 @@ def _sum_planes(
             odds[at + i] += coupling[4, p + i] * F(x[front + i]) + coupling[5, p + i] * F(x[back + i])
 
 
-@called
+@inlined
 def _add_planes(
     odds: Odds,
     at: Integer,
@@ -354,7 +354,7 @@ def _sum_uniform(
             odds[at + i] += ahead * F(x[front + i]) + behind * F(x[back + i]) - rest
 
 
-@called
+@inlined
 def _count_four(
     odds: Odds,
     at: Integer,

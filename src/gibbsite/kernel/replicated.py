@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, called, implement
+from gibbsite._jit import Integer, called, implement, inlined
 from gibbsite._random import BLOCK, BYTES, LANES, WORDS, Words, chain_key, philox
 from gibbsite.graph.colored import SCALE, ColoredGraph
 from gibbsite.kernel._local import log_potential
@@ -36,7 +36,11 @@ class ReplicatedGraph(NamedTuple):
 
 
 class ReplicaMemory(NamedTuple):
-    """The keys of the chains, and room for four random words, log-odds, a draw and its limit of each."""
+    """The keys of the chains, and room for each of them.
+
+    Four random words; log-odds; a random byte, its limit and the limit's place in the table; whether both are
+    equal, and that for eight chains at a time.
+    """
 
     key_0: NDArray[np.uint32]
     key_1: NDArray[np.uint32]
@@ -44,19 +48,26 @@ class ReplicaMemory(NamedTuple):
     odds: NDArray[np.float32]
     draw: NDArray[np.uint8]
     limit: NDArray[np.uint8]
+    place: NDArray[np.uint8]
+    tie: NDArray[np.uint8]
+    ties: NDArray[np.uint64]
 
 
 def replica_memory(streams: list[NDArray[np.uint64]]) -> ReplicaMemory:
     """Allocate the memory of chains with the given generator words."""
     keys = np.stack([chain_key(words) for words in streams], axis=1)
     r = len(streams)
+    ties = np.zeros(-(-r // 8), np.uint64)
     return ReplicaMemory(
-        keys[0].copy(),
-        keys[1].copy(),
-        np.zeros((4, r), np.uint32),
-        np.zeros(r, np.float32),
-        np.zeros(r, np.uint8),
-        np.zeros(r, np.uint8),
+        key_0=keys[0].copy(),
+        key_1=keys[1].copy(),
+        words=np.zeros((4, r), np.uint32),
+        odds=np.zeros(r, np.float32),
+        draw=np.zeros(r, np.uint8),
+        limit=np.zeros(r, np.uint8),
+        place=np.zeros(r, np.uint8),
+        tie=ties.view(np.uint8),
+        ties=ties,
     )
 
 
@@ -123,7 +134,7 @@ def _first_without_table(colored: ColoredGraph, c: Integer) -> Integer:
     return _U(colored.first[k])
 
 
-@called
+@inlined
 def _draw_words(memory: ReplicaMemory, turn: Integer, counter: Integer, branch: np.uint32) -> None:
     """Write the four words of a counter for every chain."""
     at, sweep = _U64(counter), _U64(turn)
@@ -134,7 +145,7 @@ def _draw_words(memory: ReplicaMemory, turn: Integer, counter: Integer, branch: 
         one[r], two[r], three[r], four[r] = philox(a, b, c, d, key_0[r], key_1[r])
 
 
-@called
+@inlined
 def _class_of(colored: ColoredGraph, c: Integer, p: Integer) -> Integer:
     """Return the class of a position of a color."""
     k = colored.color_class[c]
@@ -143,7 +154,7 @@ def _class_of(colored: ColoredGraph, c: Integer, p: Integer) -> Integer:
     return k
 
 
-@called
+@inlined
 def _look_up(
     graph: ColoredGraph,
     chains: Integer,
@@ -173,30 +184,72 @@ def _look_up(
         n2 = _U(graph.neighbour[edge + _U(2) * size]) * chains
     if degree > _U(3):
         n3 = _U(graph.neighbour[edge + _U(3) * size]) * chains
+    _take_bytes(words, shift, chains, draw)
+    _select(graph.upper, table, (_U(1) << degree) - _U(1), chains, x, n0, n1, n2, n3, limit)
+    _compare(draw, limit, chains, x, here, memory.tie)
+    few = (_U(1) << degree) - _U(1)
+    if keep:
+        _add_chances(graph.threshold, table, few, chains, x, n0, n1, n2, n3, memory.place, sums, here)
+    for w in range(_U(memory.ties.size)):
+        if memory.ties[w]:
+            for r in range(_U(8) * w, min(_U(8) * (w + _U(1)), chains)):
+                if memory.tie[r]:
+                    code = x[n0 + r] + 2 * x[n1 + r] + 4 * x[n2 + r] + 8 * x[n3 + r]
+                    place = table + (_U(code) & few)
+                    x[here + r] = passes(graph, draw[r], place, memory.key_0[r], memory.key_1[r], turn, p)
+
+
+@inlined
+def _take_bytes(
+    words: NDArray[np.uint32], shift: np.uint32, chains: Integer, draw: NDArray[np.uint8]
+) -> None:
+    """Take one byte of each chain's word."""
     for r in range(chains):
         draw[r] = _U8((words[r] >> shift) & _U32(255))
-    _select(graph.upper, table, (_U(1) << degree) - _U(1), chains, x, n0, n1, n2, n3, limit)
-    ties = _U8(0)
+
+
+@inlined
+def _compare(
+    draw: NDArray[np.uint8],
+    limit: NDArray[np.uint8],
+    chains: Integer,
+    x: NDArray[np.int8],
+    here: Integer,
+    tie: NDArray[np.uint8],
+) -> None:
+    """Decide where a byte suffices, and mark where it does not."""
     for r in range(chains):
         x[here + r] = draw[r] < limit[r]
-        ties |= _U8(draw[r] == limit[r])
-    if ties or keep:
-        for r in range(chains):
-            if keep or draw[r] == limit[r]:
-                place = (
-                    _U(x[n0 + r])
-                    + (_U(x[n1 + r]) << _U(1))
-                    + (_U(x[n2 + r]) << _U(2))
-                    + (_U(x[n3 + r]) << _U(3))
-                )
-                place = table + (place & ((_U(1) << degree) - _U(1)))
-                if draw[r] == limit[r]:
-                    x[here + r] = passes(graph, draw[r], place, memory.key_0[r], memory.key_1[r], turn, p)
-                if keep:
-                    sums[here + r] += graph.threshold[place] * _TO_UNIT
+    for r in range(chains):
+        tie[r] = draw[r] == limit[r]
 
 
-@called
+@inlined
+def _add_chances(
+    threshold: NDArray[np.uint32],
+    table: Integer,
+    few: Integer,
+    chains: Integer,
+    x: NDArray[np.int8],
+    n0: Integer,
+    n1: Integer,
+    n2: Integer,
+    n3: Integer,
+    place: NDArray[np.uint8],
+    sums: NDArray[np.float64],
+    here: Integer,
+) -> None:
+    """Add the probabilities of state 1 to the sums."""
+    mask = _U8(few)
+    for r in range(chains):
+        low = _U8(x[n0 + r]) | _U8(_U8(x[n1 + r]) << _U8(1))
+        high = _U8(_U8(x[n2 + r]) << _U8(2)) | _U8(_U8(x[n3 + r]) << _U8(3))
+        place[r] = _U8((low | high) & mask)
+    for r in range(chains):
+        sums[here + r] += threshold[table + _U(place[r])] * _TO_UNIT
+
+
+@inlined
 def _select(
     upper: NDArray[np.uint8],
     table: Integer,
@@ -210,25 +263,35 @@ def _select(
     limit: NDArray[np.uint8],
 ) -> None:
     """Write the threshold that four neighbours select, for all chains: a tree of choices between bytes."""
-    t0, t1, t2, t3 = (
-        upper[table],
-        upper[table + (_U(1) & mask)],
-        upper[table + (_U(2) & mask)],
-        upper[table + (_U(3) & mask)],
-    )
-    t4, t5 = upper[table + (_U(4) & mask)], upper[table + (_U(5) & mask)]
-    t6, t7 = upper[table + (_U(6) & mask)], upper[table + (_U(7) & mask)]
-    t8, t9 = upper[table + (_U(8) & mask)], upper[table + (_U(9) & mask)]
-    ta, tb = upper[table + (_U(10) & mask)], upper[table + (_U(11) & mask)]
-    tc, td = upper[table + (_U(12) & mask)], upper[table + (_U(13) & mask)]
-    te, tf = upper[table + (_U(14) & mask)], upper[table + (_U(15) & mask)]
+    t0, d0 = _pair(upper, table, mask, _U(0))
+    t2, d2 = _pair(upper, table, mask, _U(2))
+    t4, d4 = _pair(upper, table, mask, _U(4))
+    t6, d6 = _pair(upper, table, mask, _U(6))
+    t8, d8 = _pair(upper, table, mask, _U(8))
+    ta, da = _pair(upper, table, mask, _U(10))
+    tc, dc = _pair(upper, table, mask, _U(12))
+    te, de = _pair(upper, table, mask, _U(14))
     for r in range(chains):
-        a, b, c, d = x[n0 + r] != 0, x[n1 + r] != 0, x[n2 + r] != 0, x[n3 + r] != 0
-        low = (t3 if a else t2) if b else (t1 if a else t0)
-        next_ = (t7 if a else t6) if b else (t5 if a else t4)
-        high = (tb if a else ta) if b else (t9 if a else t8)
-        top = (tf if a else te) if b else (td if a else tc)
-        limit[r] = (top if c else high) if d else (next_ if c else low)
+        a, b = _U8(-x[n0 + r]), _U8(-x[n1 + r])  # all bits, or none
+        c, d = _U8(-x[n2 + r]), _U8(-x[n3 + r])
+        one = _choose(_U8(t0 ^ (d0 & a)), _U8(t2 ^ (d2 & a)), b)
+        two = _choose(_U8(t4 ^ (d4 & a)), _U8(t6 ^ (d6 & a)), b)
+        three = _choose(_U8(t8 ^ (d8 & a)), _U8(ta ^ (da & a)), b)
+        four = _choose(_U8(tc ^ (dc & a)), _U8(te ^ (de & a)), b)
+        limit[r] = _choose(_choose(one, two, c), _choose(three, four, c), d)
+
+
+@inlined
+def _pair(upper: NDArray[np.uint8], table: Integer, mask: Integer, at: Integer) -> tuple[np.uint8, np.uint8]:
+    """Return a threshold, and what turns it into the next."""
+    first = upper[table + (at & mask)]
+    return first, _U8(first ^ upper[table + ((at + _U(1)) & mask)])
+
+
+@inlined
+def _choose(no: np.uint8, yes: np.uint8, bits: np.uint8) -> np.uint8:
+    """Return one of two bytes by a mask of all bits or none."""
+    return _U8(no ^ ((no ^ yes) & bits))
 
 
 @called

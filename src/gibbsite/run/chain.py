@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._intrinsic import wait_for_all
-from gibbsite._jit import compiled_loop
-from gibbsite._random import load, store
+from gibbsite._jit import Integer, compiled_loop, implement
+from gibbsite._random import Words, load, store
 from gibbsite.graph.lower import Graph
-from gibbsite.kernel.base import Kernel, Team, sums_up, walk
+from gibbsite.kernel.base import Kernel, Team, step, sums_up, walk
 from gibbsite.run.tape import DRAWS, Tape, record, write_indicators
-from gibbsite.scan.base import Scan, period, refresh
+from gibbsite.scan.base import Scan, period, refresh, site_at
 
 
 class State(NamedTuple):
@@ -66,6 +66,28 @@ def start_chain(
         order=scan.buffer(graph),
         memory=kernel.memory(graph, words),
     )
+
+
+@implement(walk)
+def _site_by_site(
+    kernel: Any,
+    graph: Any,
+    schedule: Any,
+    memory: Any,
+    x: NDArray[Any],
+    order: NDArray[np.int32],
+    where: Integer,
+    stop: Integer,
+    turn: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+    team: Team,
+) -> Words:
+    for k in range(where, stop):
+        i = np.uintp(site_at(schedule, order, k))
+        rng = step(kernel, graph, memory, x, i, rng, cond, keep)
+    return rng
 
 
 @compiled_loop

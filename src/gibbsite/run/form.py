@@ -35,7 +35,7 @@ Streams = list[NDArray[np.uint64]]
 
 # Chains side by side: at least so many, in bundles of about so many.
 LEAST_CHAINS = 16
-BUNDLE = 32
+BUNDLE = 64
 # Sites of a color that make it worth while to move them at once.
 LEAST_SITES = 64
 # A model of so many sites is visited by color unless another order is asked for.
