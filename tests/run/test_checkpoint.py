@@ -105,15 +105,23 @@ KILL_SCRIPT = """
         gs.sample(model, checkpoint=place, checkpoint_every=every, resume=True, threads=2,
                   **{**settings, "progress": lambda status: time.sleep(0.001)})
 
+    def stamp(path):
+        return path.stat().st_mtime_ns if path.exists() else 0
+
     # loads the compiled loop, so that the forked children are at work at once
     gs.sample(model, **{**settings, "sweeps": 2, "threads": 1})
     moments = random.Random(4)
     for number in range(20):
+        before = stamp(place)
         pid = os.fork()
         if pid == 0:
             child(every=0.05 if number % 2 else 0.0)
             os._exit(0)
-        time.sleep(moments.uniform(0.01, 0.25))
+        if number % 3:  # until it has got on; every third is killed at any moment
+            patience = time.monotonic() + 20.0
+            while stamp(place) == before and time.monotonic() < patience:
+                time.sleep(0.002)
+        time.sleep(moments.uniform(0.01, 0.1))
         done, _ = os.waitpid(pid, os.WNOHANG)
         assert done == 0, "the run ended before it could be killed"
         os.kill(pid, signal.SIGKILL)

@@ -48,14 +48,20 @@ def flatten(prefix: str, value: Any) -> Iterator[tuple[str, NDArray[Any]]]:
 
 
 def restore(prefix: str, template: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return the template with its arrays replaced by the stored ones."""
+    """Return the template with the stored arrays.
+
+    They are copied in place where they fit: arrays of a kernel's memory may share their bytes.
+    """
     if isinstance(template, np.ndarray):
         stored = arrays.get(prefix)
         if stored is None:
             raise CheckpointError(f"The checkpoint is incomplete: it has no array {prefix}.")
         if stored.dtype != template.dtype or stored.ndim != template.ndim:
             raise CheckpointError(f"The checkpoint holds another kind of array at {prefix}.")
-        return stored
+        if stored.shape != template.shape or not template.flags.writeable:
+            return stored
+        template[...] = stored
+        return template
     if hasattr(template, "_fields"):
         return template._replace(
             **{f: restore(f"{prefix}/{f}", getattr(template, f), arrays) for f in template._fields}

@@ -1,0 +1,106 @@
+"""Runs in every form: resumed, on any number of threads, with every recorder, they give the same numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gibbsite as gs
+from gibbsite.run import form as forms
+
+
+def model(kind: str) -> gs.FactorGraph:
+    rng = np.random.default_rng(3)
+    if kind == "lattice":
+        return gs.ising_grid((30, 41), coupling=0.3 * rng.normal(size=(2, 30, 41)), field=0.1)
+    i = rng.permutation(1200)
+    pairs = np.stack([np.concatenate([i, i]), np.concatenate([np.roll(i, 1), rng.permutation(i)])], axis=1)
+    pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
+    return gs.ising(
+        (pairs[:, 0], pairs[:, 1], 0.3 * rng.normal(size=len(pairs))), 0.1 * rng.normal(size=1200)
+    )
+
+
+def run(kind: str, chains: int, **settings: Any) -> gs.Result:
+    options = {"sweeps": 60, "warmup": 10, "rng": 5, **settings}
+    return gs.sample(model(kind), scan=gs.Chromatic(), chains=chains, progress=False, **options)
+
+
+def numbers(result: gs.Result) -> list[bytes]:
+    return [np.ascontiguousarray(part).tobytes() for part in (result.totals, result.trace)]
+
+
+@pytest.fixture(autouse=True)
+def teams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let small models be shared by threads, too."""
+    monkeypatch.setattr(forms, "LEAST_SHARE", 100)
+
+
+@pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
+@pytest.mark.parametrize("kind", ["lattice", "pairs"])
+@pytest.mark.parametrize("chains", [1, 2, 40, 130])
+def test_threads_do_not_matter(kind: str, chains: int) -> None:
+    results = [run(kind, chains, threads=threads) for threads in (1, 2, 4)]
+    assert results[0].plan.form == ("checkered" if kind == "lattice" and chains < 16 else "arranged")
+    assert numbers(results[0]) == numbers(results[1]) == numbers(results[2])
+
+
+@pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
+@pytest.mark.parametrize("kind", ["lattice", "pairs"])
+@pytest.mark.parametrize("chains", [2, 70])
+def test_resumed_runs_are_the_same(kind: str, chains: int, tmp_path: Path) -> None:
+    file = tmp_path / "run.ckpt"
+    run(kind, chains, sweeps=25, checkpoint=file, threads=2)
+    resumed = run(kind, chains, checkpoint=file, resume=True, threads=1)
+    assert numbers(resumed) == numbers(run(kind, chains))
+
+
+@pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
+def test_chains_side_by_side_are_the_chains_one_by_one() -> None:
+    many, few = run("pairs", 20), run("pairs", 4)
+    # adding up in another order may differ in the last digits
+    assert np.allclose(many.totals[:4], few.totals, atol=1e-9)
+    assert np.allclose(many.trace[:4], few.trace, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
+@pytest.mark.parametrize("kind", ["lattice", "pairs"])
+def test_every_recorder_speaks_of_the_right_sites(kind: str) -> None:
+    sites = [3, 1199, 700, 0, 41]
+    pairs = [(3, 44), (0, 1199)]
+    record = [
+        gs.Marginals(rao_blackwell=False),
+        gs.Draws(),
+        gs.Joint(pairs),
+        gs.Energy(),
+        gs.BestState(),
+    ]
+    result = run(kind, 2, record=record)
+    assert result.plan.form != "plain"
+    here = model(kind)
+    draws = result.values.reshape(-1, here.n_sites)
+    for site in sites:
+        name = here.sites[site]
+        assert abs(result.marginals[name][1] - draws[:, site].mean()) < 1e-9
+    for a, b in pairs:
+        joint = result.joint(here.sites[a], here.sites[b])
+        assert abs(float(np.asarray(joint)[1, 1]) - (draws[:, a] * draws[:, b]).mean()) < 1e-9
+    energies = [here.log_potential(x) for x in draws]
+    assert np.allclose(result.energy.ravel(), energies, rtol=1e-6, atol=1e-3)
+    assert abs(here.log_potential(result.best_x) - max(energies)) < 1e-3
+
+
+@pytest.mark.parametrize("chains", [4, 24])
+def test_strong_pairs_are_not_called_converged(chains: int) -> None:
+    with pytest.warns(gs.ConvergenceWarning):
+        gs.sample(gs.ising_grid((70, 70), coupling=1.5), sweeps=200, chains=chains, rng=1, progress=False)
+
+
+def test_the_scan_is_chosen_by_size() -> None:
+    small, large = gs.ising_grid((5, 5)), gs.ising_grid((70, 70))
+    for here, chains, name in ((small, 4, "Systematic"), (large, 4, "Chromatic"), (small, 16, "Chromatic")):
+        result = gs.sample(here, sweeps=64, chains=chains, rng=1, progress=False)
+        assert result.plan.scan["name"] == name
