@@ -109,13 +109,13 @@ def bytes_first() -> Fill:
 
 
 def counter() -> Fill:
-    """One sweep without end, the four words of a counter together: the order of the published tests."""
+    """One sweep without end, the four words of a counter together: the plain order of the generator."""
     keys = keys_of_chains(1)
     return lambda index, out: _fill_words(out, keys, index * STEPS, 0, 1, 0, 0, 1, 4)
 
 
 def position() -> Fill:
-    """One position in sweep after sweep of one chain."""
+    """The four numbers of one counter, in sweep after sweep of one chain."""
     keys = keys_of_chains(1)
     return lambda index, out: _fill_words(out, keys, 0, index * STEPS, 0, 1, 0, 1, 4)
 

@@ -24,8 +24,8 @@ Longs = NDArray[np.int64]
 # Log-odds are summed up in 32-bit floats if no sum can be larger; the error is then below 1e-5 and far less
 # where it matters.
 MOST_ODDS = 64.0
-# Thresholds are probabilities in units of 2^-32. Their upper bytes stand apart: they decide 255 times out of
-# 256, and the cache holds four times as many.
+# Thresholds are probabilities in units of 2^-32, at most one unit below certainty. Their upper bytes stand
+# apart: they decide 255 times out of 256, and the cache holds four times as many.
 SCALE = 1 << 32
 MOST_TABLED = 4
 _WINDOW = 1 << 15

@@ -33,7 +33,7 @@ UNIT = 4 * BLOCK
 class KeyedMemory(NamedTuple):
     """What a chain with keyed numbers carries: its key, and room to work for each member of a team.
 
-    ``quarters`` are the bytes of ``words``.
+    ``quarters`` are the bytes of ``words``, lowest first: little-endian machines only, as all we know of are.
     """
 
     key: NDArray[np.uint32]

@@ -1,8 +1,8 @@
 """Heat bath of many binary sites at once, in 32-bit floats that compile to vector instructions.
 
 From log-odds y and a random word v in (0, 1) a site takes its less probable state if v < 1 / (1 + exp|y|),
-which keeps the small probability exact in both tails: down to 2^-32, the resolution of v. The conditionals
-are those of the model up to a relative error of about 1e-6 (the exponential, and y itself).
+which resolves the small probability alike in both tails. What is drawn is the conditional of the model to
+about 1e-6 relative (the exponential, and y itself), rounded to multiples of 2^-31, the resolution of v.
 """
 
 from __future__ import annotations

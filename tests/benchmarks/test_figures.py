@@ -1,0 +1,167 @@
+"""What is made of figures: files, the page, the gate; no clock is involved."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks import gate, growth, peers, workloads
+from benchmarks.figures import Figures, FiguresError, Table
+from benchmarks.page import page
+from benchmarks.report import Section, Target
+
+RATIO = Target("lattice", 10.0, 8.0, True, "C", "9.00 .. 11.00")
+AGRUM = Target("alarm", 2.0, 5.0, False, "pyAgrum")
+SECONDS = Target("import", 0.2, 0.15, False, "s")
+
+
+def figures(*targets: Target, quick: bool = False, tables: tuple[Table, ...] = ()) -> Figures:
+    return Figures({"processor": "some", "numpy": "9.9"}, quick, list(targets), list(tables), {"forms": [1]})
+
+
+TABLES = (
+    Table("grid / lattice", ["rate", "cpu"], [["grid / lattice: C", "1"]]),
+    Table("startup", ["what", "seconds"], [["import", "0.2"]]),
+    Table("grid / ising", ["rate", "cpu"], [["grid / ising: C", "2"]]),
+)
+
+
+def test_figures_survive_a_file(tmp_path: Path) -> None:
+    made = figures(RATIO, SECONDS, quick=True, tables=TABLES)
+    made.write(tmp_path / "f.json")
+    assert Figures.read(tmp_path / "f.json") == made
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"targets": [{"name": "x"}], "tables": []}', None])
+def test_a_file_without_figures_is_one_clear_line(
+    text: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "f.json"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(FiguresError, match=r"f\.json"):
+        Figures.read(file)
+    assert command.main(["--from", str(file)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_the_page_has_machine_targets_and_the_tables_of_each_part() -> None:
+    text = page(figures(RATIO, SECONDS, tables=TABLES))
+    heads = [line for line in text.splitlines() if line.startswith("## ")]
+    assert heads == ["## Machine and versions", "## Targets", "## Startup", "## One site after another"]
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+    assert ["numpy", "9.9"] in lines
+    assert ["lattice", ">= 8 C", "10.00", "9.00 .. 11.00", "ok"] in lines
+    assert ["import", "<= 0.15 s", "0.20", "", "MISSED"] in lines
+    assert "1 met, 1 missed." in text
+    cases = [line for line in lines if line and line[0].startswith("grid")]
+    assert cases == [["grid / lattice: C", "1"], ["grid / ising: C", "2"]]
+    assert lines.count(["rate", "cpu"]) == 1, "cases of a part share a table"
+
+
+def test_the_page_depends_on_the_figures_alone_and_says_if_they_are_rough() -> None:
+    assert page(figures(RATIO)) == page(figures(RATIO))
+    assert "quick run" not in page(figures(RATIO))
+    assert "quick run" in page(figures(RATIO, quick=True))
+
+
+# name: figures now, figures committed, whether the gate opens, what is said
+GATE: dict[str, tuple[list[Target], list[Target], bool, str]] = {
+    "the same": ([RATIO, AGRUM], [RATIO, AGRUM], True, "2 ratios compared, 0 fell, 0 not"),
+    "just above": ([replace(RATIO, seen=7.01)], [RATIO], True, "0 fell"),
+    "just below": ([replace(RATIO, seen=6.99)], [RATIO], False, "fell: lattice: 6.99 C, committed 10.00"),
+    "below its promise, as before": ([replace(RATIO, seen=5)], [replace(RATIO, seen=5)], True, "0 fell"),
+    "smaller is better": ([replace(AGRUM, seen=1.0)], [AGRUM], True, "0 fell"),
+    "larger is worse": ([replace(AGRUM, seen=3.0)], [AGRUM], False, "fell: alarm: 3.00 pyAgrum"),
+    "seconds are of a machine": ([RATIO, replace(SECONDS, seen=9.0)], [RATIO, SECONDS], True, "1 ratios"),
+    "new": ([RATIO, replace(AGRUM, name="new")], [RATIO], True, "1 ratios compared"),
+    "not measured": ([RATIO], [RATIO, AGRUM], True, "1 not measured"),
+    "nothing in common": ([SECONDS], [RATIO], False, "0 ratios compared"),
+    "another unit": ([replace(RATIO, unit="bare")], [RATIO], False, "0 ratios compared"),
+}
+
+
+@pytest.mark.parametrize("name", GATE)
+def test_the_gate(name: str) -> None:
+    now, committed, passes, said = GATE[name]
+    passed, lines = gate.judge(figures(*now), figures(*committed))
+    assert passed is passes
+    assert said in "\n".join(lines)
+
+
+def test_the_gate_mentions_another_processor() -> None:
+    other = replace(figures(RATIO), environment={"processor": "other"})
+    assert "another processor" in gate.judge(figures(RATIO), other)[1][-1]
+
+
+@pytest.mark.parametrize(("seen", "code"), [(10.0, 0), (1.0, 1)])
+def test_page_and_gate_from_saved_figures(
+    seen: float, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now, committed, target = tmp_path / "now.json", tmp_path / "committed.json", tmp_path / "page.md"
+    figures(replace(RATIO, seen=seen)).write(now)
+    figures(RATIO).write(committed)
+    assert command.main(["--from", str(now), "--page", str(target), "--gate", str(committed)]) == code
+    assert target.read_text(encoding="utf-8") == page(Figures.read(now))
+    assert ("fell: lattice" in capsys.readouterr().out) is bool(code)
+
+
+def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    for part in ("startup", "memory", "growth", "forms", "exact", "peers"):
+        section = Section(part, [], ["a"], [], None)
+        monkeypatch.setattr(getattr(command, part), "measure", lambda quick, section=section: section)
+    monkeypatch.setattr(command.speed, "measure", lambda quick, only: [])
+    monkeypatch.setattr(command, "library", lambda: None)
+    names = [section.name for section in command.measure(True, [])]
+    assert names == ["startup", "memory", "growth", "forms", "exact"]
+    assert [section.name for section in command.measure(True, ["peers"])] == ["peers"]
+
+
+class Idle:
+    """A player that makes sweeps of nothing."""
+
+    sweeps = 3
+
+    def __init__(self, model: workloads.Spins, chains: int, sweeps: int) -> None:
+        self.n = model.n_sites
+
+    def run(self, calls: int) -> None:
+        pass
+
+    def spins(self) -> Any:
+        return np.ones((1, self.n), int)
+
+
+def test_a_peer_that_is_not_installed_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(peers.PEERS, "numpy", Idle)
+    contest = peers.Contest(
+        "tiny", lambda: workloads.grid("tiny", 16), 1, {"no-such-peer": 1, "numpy": 3}, 8.0
+    )
+    section = peers.compete(contest, quick=True)
+    assert [row[1] for row in section.rows if "no-such-peer" in row[0]] == ["not installed"]
+    assert section.targets == [], "nothing is promised without thrml"
+    assert all(len(row) == len(section.head) for row in section.rows)
+    (seen,) = (figure for name, figure in section.data.items() if "numpy" in name)
+    assert seen["neighbours"] == 1.0
+    json.dumps(section.data)
+
+
+def test_bundles_of_one_contest_are_different_chains() -> None:
+    ours = peers.Ours(workloads.grid("tiny", 8), 100, "ising")
+    ours.run(2)
+    assert len(np.unique(ours.spins(), axis=0)) == 100
+
+
+@pytest.mark.parametrize("name", growth.FAMILIES)
+def test_growth_weighs_and_times_every_family(name: str) -> None:
+    seen = growth.grow(name, 1000, 1, 0.0)
+    assert seen["sites"] == pytest.approx(1000, rel=0.03)
+    assert seen["marginals"]["bytes"] > seen["bare"]["bytes"] > 0
+    assert all(seen[manner]["seconds"] > 0 for manner in growth.MANNERS)
+    assert len(growth._row(name, seen)) == 7
