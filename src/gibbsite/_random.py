@@ -102,8 +102,8 @@ def below(rng: Words, n: Integer) -> tuple[Words, Integer]:
 
 _U32 = np.uint32
 _HIGH, _LOW = _U(32), _U(0xFFFFFFFF)
-# Seven rounds are the fewest that pass every test of BigCrush (Salmon et al., table 2); what else was tried, and
-# what its authors say about a seventh and an eighth, is in docs/random.md.
+# Seven rounds are the fewest that pass every test of BigCrush (Salmon et al., table 2); what else was tried,
+# and what its authors say of seven and eight, is in docs/random.md.
 ROUNDS = 7
 _MULTIPLY_0, _MULTIPLY_1 = _U(0xD2511F53), _U(0xCD9E8D57)
 _WEYL_0, _WEYL_1 = _U32(0x9E3779B9), _U32(0xBB67AE85)

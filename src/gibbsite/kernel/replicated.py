@@ -190,13 +190,37 @@ def _look_up(
     few = (_U(1) << degree) - _U(1)
     if keep:
         _add_chances(graph.threshold, table, few, chains, x, n0, n1, n2, n3, memory.place, sums, here)
+    some = _U64(0)
+    for w in range(_U(memory.ties.size)):
+        some |= memory.ties[w]
+    if some:
+        _break_ties(graph, table, few, chains, p, x, n0, n1, n2, n3, memory, turn)
+
+
+@called
+def _break_ties(
+    graph: ColoredGraph,
+    table: Integer,
+    few: Integer,
+    chains: Integer,
+    p: Integer,
+    x: NDArray[np.int8],
+    n0: Integer,
+    n1: Integer,
+    n2: Integer,
+    n3: Integer,
+    memory: ReplicaMemory,
+    turn: Integer,
+) -> None:
+    """Decide where one byte did not."""
     for w in range(_U(memory.ties.size)):
         if memory.ties[w]:
             for r in range(_U(8) * w, min(_U(8) * (w + _U(1)), chains)):
                 if memory.tie[r]:
                     code = x[n0 + r] + 2 * x[n1 + r] + 4 * x[n2 + r] + 8 * x[n3 + r]
                     place = table + (_U(code) & few)
-                    x[here + r] = passes(graph, draw[r], place, memory.key_0[r], memory.key_1[r], turn, p)
+                    key_0, key_1 = memory.key_0[r], memory.key_1[r]
+                    x[p * chains + r] = passes(graph, memory.draw[r], place, key_0, key_1, turn, p)
 
 
 @inlined
