@@ -1,71 +1,97 @@
-"""Run the benchmark: ``python -m benchmarks [--quick] [--only NAME] [--json FILE]``."""
+"""Run the benchmark: ``python -m benchmarks``; ``--help`` lists what can be left out, saved and compared."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import exact, forms, memory, speed, startup
+from benchmarks import exact, forms, gate, growth, memory, peers, speed, startup
+from benchmarks.figures import Figures, FiguresError
+from benchmarks.page import TARGET_HEAD, page
 from benchmarks.reference import NoCompilerError, library
 from benchmarks.report import Section, environment, format_table
 
-PARTS = ("speed", "forms", "memory", "startup", "exact")
+PARTS = ("speed", "forms", "memory", "growth", "startup", "exact", "peers")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure what is asked for and print it; return the exit status."""
+    """Measure, or take saved figures; print, write and judge them; return the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        committed = Figures.read(options.gate) if options.gate else None  # before minutes of measuring
+        figures = Figures.read(options.saved) if options.saved else _run(options.quick, options.only)
+    except (NoCompilerError, FiguresError) as reason:
+        print(reason, file=sys.stderr)
+        return 2
+    print("\n" + format_table(TARGET_HEAD, [target.row() for target in figures.targets]))
+    missed = sum(not target.met for target in figures.targets)
+    print(f"\n{len(figures.targets) - missed} targets met, {missed} missed.")
+    if options.json is not None:
+        figures.write(options.json)
+    if options.page is not None:
+        options.page.write_text(page(figures), encoding="utf-8")
+    if committed is None:
+        return 0
+    passed, lines = gate.judge(figures, committed)
+    print("\n" + "\n".join(lines))
+    return 0 if passed else 1
+
+
+def _parser() -> argparse.ArgumentParser:
     workloads = sorted({case.workload for case in speed.CASES})
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small models, few repetitions (about a minute)")
+    parser.add_argument("--quick", action="store_true", help="small models, few repetitions (a few minutes)")
     parser.add_argument(
         "--only",
         action="append",
         default=[],
         metavar="NAME",
         choices=[*PARTS, *workloads],
-        help=f"a part ({', '.join(PARTS)}) or a workload ({', '.join(workloads)}); may be repeated",
+        help=f"a part ({', '.join(PARTS)}; peers runs only if named) or a workload ({', '.join(workloads)}); "
+        "may be repeated",
+    )
+    parser.add_argument(
+        "--from", dest="saved", type=Path, metavar="FILE", help="saved figures, nothing measured"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
-    options = parser.parse_args(arguments)
-    about = environment()
-    print(", ".join(f"{key} {value}" for key, value in about.items()))
+    parser.add_argument("--page", type=Path, metavar="FILE", help="write a page in Markdown there")
+    parser.add_argument(
+        "--gate",
+        type=Path,
+        metavar="FILE",
+        help="compare ratios with figures saved there; exit 1 if one fell",
+    )
+    return parser
+
+
+def _run(quick: bool, only: list[str]) -> Figures:
+    """Measure, printing each section as it comes."""
+    print(", ".join(f"{key} {value}" for key, value in environment().items()))
     sections = []
-    try:
-        for section in measure(options.quick, options.only):
-            print("\n" + format_table(section.head, section.rows), flush=True)
-            sections.append(section)
-    except NoCompilerError as reason:
-        print(reason, file=sys.stderr)
-        return 2
-    targets = [target for section in sections for target in section.targets]
-    print("\n" + format_table(["target", "promised", "seen", "range", ""], [t.row() for t in targets]))
-    missed = sum(not target.met for target in targets)
-    print(f"\n{len(targets) - missed} targets met, {missed} missed.")
-    if options.json is not None:
-        record = {
-            "environment": about,
-            "targets": [target.to_dict() for target in targets],
-            "sections": {section.name: section.data for section in sections},
-        }
-        options.json.write_text(json.dumps(record, indent=1) + "\n")
-    return 0
+    for section in measure(quick, only):
+        print("\n" + format_table(section.head, section.rows), flush=True)
+        sections.append(section)
+    return Figures.of(sections, quick=quick)
 
 
 def measure(quick: bool, only: list[str]) -> Iterator[Section]:
-    """Yield the parts asked for, one after another."""
+    """Yield the parts asked for, one after another; peers only if named."""
     workloads = [name for name in only if name not in PARTS]
     if not only or "startup" in only:
         yield startup.measure(quick=quick)
     if not only or "memory" in only:
         yield memory.measure(quick=quick)
+    if not only or "growth" in only:
+        yield growth.measure(quick=quick)
     if not only or "forms" in only:
         library()
         yield forms.measure(quick=quick)
     if not only or "exact" in only:
         yield exact.measure(quick=quick)
+    if "peers" in only:
+        yield peers.measure(quick=quick)
     if not only or "speed" in only or workloads:
         library()  # says at once if there is no compiler
         yield from speed.measure(quick=quick, only=workloads)

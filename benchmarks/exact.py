@@ -91,7 +91,7 @@ def _against_pyagrum(file: Path, keep: Callable[..., None], targets: list[Target
     ratio = times["pyagrum"].against(times["ours"])  # how many times their time ours is
     keep(name, 1.0 / times["ours"].rate.median, f"pyagrum {1.0 / times['pyagrum'].rate.median:.4f}")
     spread = f"{ratio.low:.2f} to {ratio.high:.2f}"
-    targets.append(Target(f"{name}, in pyAgrum's time", ratio.median, 5.0, False, "", spread))
+    targets.append(Target(f"{name}, in pyAgrum's time", ratio.median, 5.0, False, "pyAgrum", spread))
 
 
 def _uai_cases(keep: Callable[..., None], targets: list[Target]) -> None:

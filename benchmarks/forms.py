@@ -60,14 +60,14 @@ CASES = (
 
 
 class Bundle:
-    """Chains in a form, moved by a team of threads."""
+    """Chains in a form, moved by a team of threads; ``first`` numbers them, for streams of their own."""
 
-    def __init__(self, form: Form, chains: int, keep: bool, team: int = 1) -> None:
+    def __init__(self, form: Form, chains: int, keep: bool, team: int = 1, first: int = 0) -> None:
         self.form, self.chains, self.keep, self.team = form, chains, keep, team
         n = form.graph.n_sites
-        rng = np.random.default_rng(1)
+        rng = np.random.default_rng(1 + first)
         starts = [rng.integers(0, 2, n).astype(np.int8) for _ in range(chains)]
-        self.state = form.start(starts, [stream(1, c) for c in range(chains)])
+        self.state = form.start(starts, [stream(1, first + c) for c in range(chains)])
         self.tape = form.tape(chains)
         self.tape.counters[LENGTH] = 1 << 20  # as in a long run: batches are closed now and then
         self.arrays, self.schedule = form.arrays(chains), form.schedule()
@@ -86,15 +86,15 @@ class Bundle:
         self.executor.map(move, range(self.team))
 
 
-def make_form(case: Case, workload: Spins) -> Form:
-    """Return the form of a case."""
+def make_form(case: Case, workload: Spins, record: list[Any] | None = None) -> Form:
+    """Return the form of a case; it records marginals unless told what."""
     if case.uniform:
         assert workload.shape is not None
         model = gs.ising_grid(workload.shape, coupling=0.2)
     else:
         model = workload.model(case.kind)
     graph = gs.compile_graph(model, case.kind)
-    layout = lay_out(model, graph, GIBBS, None)
+    layout = lay_out(model, graph, GIBBS, record)
     form = replicate(model, graph, layout, case.chains) if case.chains > 1 else arrange(model, graph, layout)
     assert form is not None
     return form

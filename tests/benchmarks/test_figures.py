@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks import gate, growth, peers, workloads
 from benchmarks.figures import Figures, FiguresError, Table
+from benchmarks.measure import Contestant, Times
 from benchmarks.page import page
 from benchmarks.report import Section, Target
 
@@ -124,31 +126,47 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
 
 
 class Idle:
-    """A player that makes sweeps of nothing."""
+    """A player that stands still."""
 
     sweeps = 3
 
-    def __init__(self, model: workloads.Spins, chains: int, sweeps: int) -> None:
-        self.n = model.n_sites
+    def __init__(self, model: workloads.Spins, chains: int, how: object) -> None:
+        self.state = np.ones((chains, model.n_sites), int)
 
     def run(self, calls: int) -> None:
         pass
 
     def spins(self) -> Any:
-        return np.ones((1, self.n), int)
+        return self.state
 
 
-def test_a_peer_that_is_not_installed_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(peers.PEERS, "numpy", Idle)
-    contest = peers.Contest(
-        "tiny", lambda: workloads.grid("tiny", 16), 1, {"no-such-peer": 1, "numpy": 3}, 8.0
-    )
+def pretend(contestants: list[Contestant], **how: Any) -> dict[str, Times]:
+    """A race in which the k-th takes k seconds."""
+    return {c.name: Times([k], [k]) for k, c in enumerate(contestants, start=1)}
+
+
+@pytest.mark.parametrize("promised", [True, False])
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_contest_without_a_peer_is_a_line_and_no_promise(
+    promised: bool, installed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def version(name: str) -> str:
+        if installed:
+            return "1.0"
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(peers, "Ours", Idle)
+    monkeypatch.setattr(peers, "race", pretend)
+    monkeypatch.setattr(peers, "version", version)
+    monkeypatch.setitem(peers.PEERS, "thrml", Idle)
+    contest = peers.Contest("tiny", lambda: workloads.grid("tiny", 4), 1, {"thrml": 3}, 8.0, promised)
     section = peers.compete(contest, quick=True)
-    assert [row[1] for row in section.rows if "no-such-peer" in row[0]] == ["not installed"]
-    assert section.targets == [], "nothing is promised without thrml"
+    cells = ["3.00", "3.00 .. 3.00", "1.0000"] if installed else ["", "", ""]
+    assert section.rows[-1][0] == ("tiny: thrml 1.0" if installed else "tiny: thrml")
+    assert section.rows[-1][3:] == cells
+    assert (section.rows[-1][1] == "not installed") is not installed
+    assert [target.seen for target in section.targets] == ([3.0] if installed and promised else [])
     assert all(len(row) == len(section.head) for row in section.rows)
-    (seen,) = (figure for name, figure in section.data.items() if "numpy" in name)
-    assert seen["neighbours"] == 1.0
     json.dumps(section.data)
 
 

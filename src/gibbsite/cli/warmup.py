@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
 
 
 @click.command("warmup")
@@ -17,6 +21,7 @@ def command(quiet: bool) -> None:
 
     import gibbsite as gs
     from gibbsite._jit import cache_directory, compile_always
+    from gibbsite.run.form import LEAST_CHAINS
     from gibbsite.testing import KERNELS, scans, tiny_models
 
     begun = time.monotonic()
@@ -34,7 +39,25 @@ def command(quiet: bool) -> None:
             for kernel in KERNELS:
                 for scan in scans(model.n_sites):
                     gs.sample(model, kernel, scan=scan, sweeps=8, rng=1, progress=False, threads=1)
+        for model in _large_models():
+            for chains in (1, LEAST_CHAINS):
+                gs.sample(model, scan=gs.Chromatic(), chains=chains, sweeps=8, rng=1, progress=False)
     if not quiet:
         place = cache_directory()
         kept = f"kept in {place}" if place else "not kept: no cache directory can be written"
         click.echo(f"gibbsite: all kernels compiled in {time.monotonic() - begun:.0f} s, {kept}", err=True)
+
+
+def _large_models() -> list[FactorGraph]:
+    """Return one model for each way to move many sites at once."""
+    import numpy as np
+
+    import gibbsite as gs
+
+    side = 16
+    pairs = np.arange(side**2)
+    return [
+        gs.ising_grid((side, side), coupling=0.1),
+        gs.ising_grid((side, side), coupling=np.full((2, side, side), 0.1)),
+        gs.ising((pairs, (pairs + 1) % side**2, np.full(side**2, 0.1))),
+    ]

@@ -36,6 +36,7 @@ Streams = list[NDArray[np.uint64]]
 # Chains side by side: at least so many, in bundles of about so many.
 LEAST_CHAINS = 16
 BUNDLE = 64
+VECTOR = 32
 # Sites of a color that make it worth while to move them at once.
 LEAST_SITES = 64
 # A model of so many sites is visited by color unless another order is asked for.
@@ -177,7 +178,7 @@ class ReplicatedForm(Form):
 
     def arrays(self, chains: int) -> Any:
         """Return the graph for so many chains."""
-        return ReplicatedGraph(self.colored, chains)
+        return ReplicatedGraph(self.colored, _lanes(chains))
 
     @property
     def width(self) -> int:
@@ -189,29 +190,36 @@ class ReplicatedForm(Form):
         return Raster(self.graph.n_sites)
 
     def start(self, starts: States, streams: Streams) -> State:
-        """Make the state of a bundle."""
-        x = np.stack([self.there.pack(np.asarray(x0, self.graph.state_dtype)) for x0 in starts], axis=1)
-        return _keyed_state(x.ravel(), self.layout, streams[0], replica_memory(streams))
+        """Make the state of a bundle; the first chain fills what vectors leave over."""
+        spare = _lanes(len(starts)) - len(starts)
+        packed = [self.there.pack(np.asarray(x0, self.graph.state_dtype)) for x0 in starts]
+        x = np.stack(packed + spare * packed[:1], axis=1)
+        return _keyed_state(x.ravel(), self.layout, streams[0], replica_memory(streams + spare * streams[:1]))
 
     def tape(self, chains: int) -> Tape:
         """Make the empty tape of a bundle: as many cells as its chains have together."""
-        cells = chains * self.layout.n_cells
-        return replace(self.layout, n_marginal=chains * self.layout.n_marginal, n_cells=cells).empty_tape(
-            self.graph
-        )
+        lanes, layout = _lanes(chains), self.layout
+        many = replace(layout, n_marginal=lanes * layout.n_marginal, n_cells=lanes * layout.n_cells)
+        return many.empty_tape(self.graph)
 
     def release(self, state: State, tape: Tape, chains: int) -> list[tuple[NDArray[Any], Tape]]:
         """Return state and tape of each chain."""
         found = []
+        lanes = _lanes(chains)
         for c in range(chains):
             own = tape._replace(
                 n_marginal=self.layout.n_marginal,
-                open_batch=np.ascontiguousarray(tape.open_batch[c::chains]),
-                total=np.ascontiguousarray(tape.total[c::chains]),
-                trace=np.ascontiguousarray(tape.trace[:, c::chains]),
+                open_batch=np.ascontiguousarray(tape.open_batch[c::lanes]),
+                total=np.ascontiguousarray(tape.total[c::lanes]),
+                trace=np.ascontiguousarray(tape.trace[:, c::lanes]),
             )
-            found.append((self.there.unpack(state.x[c::chains]), _unpacked(own, self.there)))
+            found.append((self.there.unpack(state.x[c::lanes]), _unpacked(own, self.there)))
         return found
+
+
+def _lanes(chains: int) -> int:
+    """Return how many chains fill whole vectors of bytes."""
+    return -(-chains // VECTOR) * VECTOR
 
 
 def _keyed_state(x: NDArray[Any], layout: Layout, words: NDArray[np.uint64], memory: NamedTuple) -> State:
