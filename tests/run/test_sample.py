@@ -485,6 +485,6 @@ def test_a_site_of_one_state_may_be_left_out() -> None:
     # leaving out a site that cannot move anyway is no reason for doubt
     model = MODELS["mixed"]
     setup = SimpleNamespace(model=model, graph=gs.compile_graph(model), scan=gs.Sequence(["a", "b", "c"]))
-    states = [SimpleNamespace(x=np.array([0, 0, 0, 2, 0]))]
+    states = [np.array([0, 0, 0, 2, 0])]
     doubts = _left_out(SimpleNamespace(setup=setup, states=states))  # type: ignore[arg-type]
     assert [(doubt.site, doubt.state) for doubt in doubts] == [("lonely", 0)]
