@@ -354,7 +354,7 @@ def _sum_uniform(
             odds[at + i] += ahead * F(x[front + i]) + behind * F(x[back + i]) - rest
 
 
-@inlined
+@called
 def _count_four(
     odds: Odds,
     at: Integer,
