@@ -29,8 +29,10 @@ Floats = NDArray[np.float64]
 TASKS = ("MAR", "MAP", "PR")
 # What may be lost in plain arithmetic before logarithms are used; far below rounding.
 _NEGLIGIBLE = 1e-20
-# Steps of plain Python per entry of the cliques, for two passes.
+# Steps of plain Python per entry of the cliques, for two passes. At least so many are charged: whoever solves
+# a third model in a process is likely to go on, and better served by compiled code.
 _STEPS_PER_ENTRY = 80.0
+_LEAST_STEPS = 1e6
 # Own states of a clique for draws, which go through all of them.
 _FEW_OWN = 16.0
 
@@ -143,7 +145,7 @@ class Elimination(ExactResult):
 
     def _interpreted(self) -> AbstractContextManager[None]:
         """Let passes over small trees run without the compiler."""
-        return interpreted(_STEPS_PER_ENTRY * self.outline.order.total)
+        return interpreted(max(_LEAST_STEPS, _STEPS_PER_ENTRY * self.outline.order.total))
 
     def _carry_out(self, plan: Plan, *where: Any) -> tuple[Ring, Loaded, float]:
         """Propagate sums, in plain numbers if they lose nothing, else in logarithms."""
