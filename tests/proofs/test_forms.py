@@ -277,3 +277,15 @@ def test_forms_are_chosen_by_themselves() -> None:
     assert chosen(GIBBS, gs.Chromatic(), 64, lay_out(model, graph, GIBBS, "energy")) is ArrangedForm
     for kernel, scan in ((GIBBS, gs.Systematic()), (gs.Gibbs("metropolised"), gs.Chromatic())):
         assert chosen(kernel, scan, 64).__name__ == "PlainForm"
+
+
+def test_fields_of_fifty_take_the_plain_form_and_are_right() -> None:
+    """Their log-odds, 100, are beyond what is summed up in single precision."""
+    field = np.where(np.arange(400).reshape(20, 20) % 3, 50.0, -50.0)
+    model = gs.ising_grid((20, 20), coupling=0.5, field=field)
+    for chains in (2, 16):
+        result = gs.sample(model, scan=gs.Chromatic(), sweeps=50, chains=chains, rng=1, progress=False)
+        assert result.plan.form == "plain"
+        seen = np.array([result.marginals[site][1] for site in model.sites])
+        assert np.array_equal(seen > 0.5, field.ravel() > 0)
+        assert np.abs(seen - (field.ravel() > 0)).max() < 1e-12

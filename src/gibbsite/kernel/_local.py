@@ -93,10 +93,11 @@ def _log_odds_lattice(graph: LatticeGraph, x: State, i: Integer) -> float:
     return 2.0 * total
 
 
-@inlined
-def _binary_weights(odds: float, w: Work) -> tuple[Integer, float]:
-    """Weights (P(0), P(1)) from log-odds; their sum is one, both are exact in the tails."""
-    if odds >= 0.0:
+@implement(weights, IsingGraph)
+@implement(weights, LatticeGraph)
+def _weights_binary(graph: Any, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+    odds = log_odds(graph, x, i)
+    if odds >= 0.0:  # both are exact in the tails, and their sum is one
         tail = math.exp(-odds)
         w[0] = tail / (1.0 + tail)
         w[1] = 1.0 / (1.0 + tail)
@@ -105,16 +106,6 @@ def _binary_weights(odds: float, w: Work) -> tuple[Integer, float]:
         w[0] = 1.0 / (1.0 + tail)
         w[1] = tail / (1.0 + tail)
     return 2, w[0] + w[1]
-
-
-@implement(weights, IsingGraph)
-def _weights_ising(graph: IsingGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
-    return _binary_weights(log_odds(graph, x, i), w)
-
-
-@implement(weights, LatticeGraph)
-def _weights_lattice(graph: LatticeGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
-    return _binary_weights(log_odds(graph, x, i), w)
 
 
 @inlined

@@ -103,12 +103,8 @@ def sum_inside(graph: Any, row: Row, j: Integer, count: Integer, x: State, odds:
 
 
 @implement(sums_up, UniformBoard)
-def _adds_uniform(graph: UniformBoard) -> bool:
-    return True
-
-
 @implement(sums_up, PlaneBoard)
-def _adds_plane(graph: PlaneBoard) -> bool:
+def _adds(graph: Any) -> bool:
     return True
 
 
@@ -125,19 +121,23 @@ def _first_row(start: NDArray[np.int64], position: Integer) -> Integer:
     return low
 
 
-@called
-def walk_board(
+@implement(walk, GibbsParameters, UniformBoard)
+@implement(walk, GibbsParameters, PlaneBoard)
+def _walk_board(
+    kernel: GibbsParameters,
     graph: Any,
+    schedule: Any,
     memory: KeyedMemory,
     x: State,
+    order: NDArray[np.int32],
     where: Integer,
     stop: Integer,
     turn: Integer,
-    sums: NDArray[np.float64],
+    rng: Words,
+    cond: NDArray[np.float64],
     keep: bool,
     team: Team,
-) -> None:
-    """Visit the positions from ``where`` to ``stop``, a block of random numbers at a time."""
+) -> Words:
     words, odds = memory.words[team.member], memory.odds[team.member]
     board = graph.board
     rows = board.start.shape[1] - 1
@@ -168,48 +168,9 @@ def walk_board(
                     if at == place.own + place.size:
                         row += 1
                 fill_keyed(words, memory.key[0], memory.key[1], turn, block, b - base, WORDS)
-                settle(odds, words, a - base, x, a, b - a, sums, keep)
+                settle(odds, words, a - base, x, a, b - a, cond, keep)
             if team.size > 1:
                 wait_for_all(team.gate, team.size)
-
-
-@implement(walk, GibbsParameters, UniformBoard)
-def _walk_uniform(
-    kernel: GibbsParameters,
-    graph: UniformBoard,
-    schedule: Any,
-    memory: KeyedMemory,
-    x: State,
-    order: NDArray[np.int32],
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    rng: Words,
-    cond: NDArray[np.float64],
-    keep: bool,
-    team: Team,
-) -> Words:
-    walk_board(graph, memory, x, where, stop, turn, cond, keep, team)
-    return rng
-
-
-@implement(walk, GibbsParameters, PlaneBoard)
-def _walk_planes(
-    kernel: GibbsParameters,
-    graph: PlaneBoard,
-    schedule: Any,
-    memory: KeyedMemory,
-    x: State,
-    order: NDArray[np.int32],
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    rng: Words,
-    cond: NDArray[np.float64],
-    keep: bool,
-    team: Team,
-) -> Words:
-    walk_board(graph, memory, x, where, stop, turn, cond, keep, team)
     return rng
 
 
@@ -391,9 +352,10 @@ def _field_plane(graph: PlaneBoard, p: Integer) -> float:
     return total
 
 
-@called
-def sum_pairs(graph: Any, x: State) -> float:
-    """Return the log-potential in spins: every pair has one even site, the fields of odd ones are left."""
+@implement(log_potential, UniformBoard)
+@implement(log_potential, PlaneBoard)
+def _log_potential(graph: Any, x: State) -> float:
+    # in spins: every pair has one even site, the fields of odd ones are left
     board = graph.board
     total = 0.0
     for row in range(board.start.shape[1] - 1):
@@ -403,13 +365,3 @@ def sum_pairs(graph: Any, x: State) -> float:
         for j in range(odd.size):
             total += (x[odd.own + j] - 0.5) * field_at(graph, odd.own + j)
     return total
-
-
-@implement(log_potential, PlaneBoard)
-def _log_potential_planes(graph: PlaneBoard, x: State) -> float:
-    return sum_pairs(graph, x)
-
-
-@implement(log_potential, UniformBoard)
-def _log_potential_uniform(graph: UniformBoard, x: State) -> float:
-    return sum_pairs(graph, x)

@@ -168,6 +168,7 @@ def _look_up(
     neighbour, quarters = graph.neighbour, memory.quarters[team.member]
     key_0, key_1 = memory.key[0], memory.key[1]
     at = u - base
+    # written out for the common degrees: a fifth faster than what the compiler makes of the last loop
     if degree == _U(4):
         for i in range(v - u):
             e = edge + i

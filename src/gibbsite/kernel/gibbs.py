@@ -100,11 +100,13 @@ class Gibbs(Kernel):
             memory.left[0] = 0
 
 
-@inlined
+@implement(step, GibbsParameters, IsingGraph)
+@implement(step, GibbsParameters, LatticeGraph)
 def _step_binary(
     kernel: GibbsParameters,
-    graph: Any,
-    x: NDArray[Any],
+    graph: IsingGraph | LatticeGraph,
+    memory: Buffer,
+    x: NDArray[np.int8],
     i: Integer,
     rng: Words,
     cond: NDArray[np.float64],
@@ -127,34 +129,6 @@ def _step_binary(
         if gain >= 0.0 or u < math.exp(gain):
             x[i] = 1 - x[i]
     return rng
-
-
-@implement(step, GibbsParameters, IsingGraph)
-def _step_ising(
-    kernel: GibbsParameters,
-    graph: IsingGraph,
-    memory: Buffer,
-    x: NDArray[np.int8],
-    i: Integer,
-    rng: Words,
-    cond: NDArray[np.float64],
-    keep: bool,
-) -> Words:
-    return _step_binary(kernel, graph, x, i, rng, cond, keep)
-
-
-@implement(step, GibbsParameters, LatticeGraph)
-def _step_lattice(
-    kernel: GibbsParameters,
-    graph: LatticeGraph,
-    memory: Buffer,
-    x: NDArray[np.int8],
-    i: Integer,
-    rng: Words,
-    cond: NDArray[np.float64],
-    keep: bool,
-) -> Words:
-    return _step_binary(kernel, graph, x, i, rng, cond, keep)
 
 
 @implement(step, GibbsParameters)

@@ -17,7 +17,6 @@ from gibbsite.graph.arrangement import Arrangement, Permutation
 from gibbsite.graph.checkered import checker_graph
 from gibbsite.graph.colored import ColoredGraph, color_graph
 from gibbsite.graph.lower import Graph, compile_graph
-from gibbsite.kernel.checkered import walk_board as _registered  # noqa: F401
 from gibbsite.kernel.colored import keyed_memory
 from gibbsite.kernel.replicated import ReplicatedGraph, replica_memory
 from gibbsite.run.chain import State, start_chain
