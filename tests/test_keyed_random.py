@@ -22,6 +22,7 @@ from gibbsite._random import (
     single_word,
     stream,
 )
+from gibbsite.kernel.colored import UNIT, counters
 from tests.campaigns.random_battery import fit, hand_probabilities, largest
 
 MASK = 0xFFFFFFFF
@@ -62,8 +63,8 @@ def draw(inputs, out):
 
 
 @compiled
-def fill(out, key_0, key_1, sweep, block, count, branch):
-    fill_keyed(out, key_0, key_1, sweep, block, count, branch)
+def fill(out, key_0, key_1, sweep, first, lanes, branch):
+    fill_keyed(out, key_0, key_1, sweep, first, lanes, branch)
 
 
 @compiled
@@ -80,10 +81,10 @@ def drawn(inputs, run=draw):
     return out
 
 
-def filled(key, sweep, block, count=BLOCK, run=fill, branch=WORDS):
-    out = np.zeros(BLOCK, np.uint32)
+def filled(key, sweep, first, lanes=LANES, run=fill, branch=WORDS):
+    out = np.zeros(4 * lanes, np.uint32)
     with np.errstate(over="ignore"):
-        run(out, key[0], key[1], sweep, block, count, branch)
+        run(out, key[0], key[1], sweep, first, lanes, branch)
     return out
 
 
@@ -116,15 +117,16 @@ def test_compiled_plain_and_naive_agree_and_can_be_undone() -> None:
 
 
 @pytest.mark.parametrize("branch", [WORDS, BYTES])
-@pytest.mark.parametrize(("sweep", "block"), PLACES)
-def test_numbers_of_a_block_stand_where_documented(sweep, block, branch) -> None:
+@pytest.mark.parametrize("lanes", [1, 7, LANES])
+@pytest.mark.parametrize(("sweep", "first"), PLACES)
+def test_numbers_stand_where_documented(sweep, first, lanes, branch) -> None:
     key = chain_key(stream(1, 0))
-    out = filled(key, sweep, block, branch=branch)
-    assert (out == filled(key, sweep, block, run=fill.plain, branch=branch)).all()
-    for lane in range(0, LANES, 9):
-        at = LANES * block + lane
+    out = filled(key, sweep, first, lanes, branch=branch)
+    assert (out == filled(key, sweep, first, lanes, fill.plain, branch)).all()
+    for lane in range(0, lanes, 9):
+        at = first + lane
         words = naive((at & MASK, (at >> 32) | int(branch), sweep & MASK, sweep >> 32), key.tolist())
-        assert tuple(out[lane::LANES].tolist()) == words
+        assert tuple(out[lane::lanes].tolist()) == words
 
 
 @pytest.mark.parametrize(("sweep", "position"), PLACES)
@@ -138,30 +140,47 @@ def test_single_words_are_first_words_of_their_own_branch(sweep, position) -> No
         assert word == naive(counter, key.tolist())[0]
 
 
-@pytest.mark.parametrize("run", [fill, fill.plain], ids=["compiled", "plain"])
-def test_numbers_do_not_depend_on_how_many_are_asked_for(run) -> None:
-    key = chain_key(stream(1, 0))
-    whole = filled(key, 5, 7)
-    for count in (0, 1, 2, LANES - 1, LANES, LANES + 1, 3 * LANES, BLOCK - 1, BLOCK):
-        assert (filled(key, 5, 7, count, run)[:count] == whole[:count]).all()
+def pieces(start, end, most, each):
+    """Cut a part of a color as the kernels do: first position, counters, positions of each piece."""
+    for base in range(start, end, most):
+        yield base, int(counters(np.uintp(base), np.uintp(end), most, each)), min(most, end - base)
 
 
-def test_no_two_positions_of_a_chain_share_a_counter() -> None:
+@pytest.mark.parametrize(("most", "each"), [(BLOCK, 4), (UNIT, 16)])
+def test_no_two_positions_of_a_sweep_share_a_number(most, each) -> None:
+    # parts of colors one behind the other, some of them shorter than what one counter holds
+    sizes = [1, 2, 3, 15, 16, 17, 1, 511, 512, 513, 2047, 2048, 2049, 5000, 4]
+    ends = np.cumsum(sizes).tolist()
+    used = set()
+    for start, end in zip([0, *ends], ends, strict=False):
+        for base, lanes, count in pieces(start, end, most, each):
+            assert lanes * each >= count
+            assert 4 * lanes <= BLOCK
+            found = {
+                (base + (k // (each // 4)) % lanes, k // (each // 4) // lanes, k % (each // 4))
+                for k in range(count)
+            }
+            assert len(found) == count
+            assert not found & used
+            used |= found
+    assert len(used) == sum(sizes)
+
+
+def test_counters_sweeps_and_branches_do_not_run_into_each_other() -> None:
     # the counters are read back from the numbers: equal ones would give equal numbers
     key = chain_key(stream(3, 1))
-    sweeps, blocks, branches = (0, 1, MASK, MASK + 1), (0, 1, 2**25 - 1, 2**25, 2**33), (WORDS, BYTES)
+    sweeps, firsts, branches = (0, 1, MASK, MASK + 1), (0, LANES, 2**32 - LANES, 2**32, 2**40), (WORDS, BYTES)
     seen = set()
-    for sweep, block, branch in product(sweeps, blocks, branches):
-        out = filled(key, sweep, block, branch=branch)
-        counters = [undone(out[lane::LANES].tolist(), key.tolist()) for lane in range(LANES)]
-        expected = range(LANES * block, LANES * (block + 1))
-        assert [a + (b << 32) for a, b, _, _ in counters] == [at + (int(branch) << 32) for at in expected]
-        assert {c + (d << 32) for _, _, c, d in counters} == {sweep}
-        seen.update(counters)
-    assert len(seen) == len(sweeps) * len(blocks) * len(branches) * LANES
-    # branches are told apart by two bits that no block of less than 2^55 reaches
+    for sweep, first, branch in product(sweeps, firsts, branches):
+        out = filled(key, sweep, first, branch=branch)
+        found = [undone(out[lane::LANES].tolist(), key.tolist()) for lane in range(LANES)]
+        expected = range(first, first + LANES)
+        assert [a + (b << 32) for a, b, _, _ in found] == [at + (int(branch) << 32) for at in expected]
+        assert {c + (d << 32) for _, _, c, d in found} == {sweep}
+        seen.update(found)
+    assert len(seen) == len(sweeps) * len(firsts) * len(branches) * LANES
+    # branches are told apart by two bits that no position below 2^62 reaches
     assert len({int(branch) >> 30 for branch in (WORDS, BYTES, SINGLE)}) == 3
-    assert (LANES * 2**55 - 1) >> 32 < 2**30
 
 
 def test_chains_have_keys_of_their_own() -> None:

@@ -107,8 +107,7 @@ _HIGH, _LOW = _U(32), _U(0xFFFFFFFF)
 ROUNDS = 7
 _MULTIPLY_0, _MULTIPLY_1 = _U(0xD2511F53), _U(0xCD9E8D57)
 _WEYL_0, _WEYL_1 = _U32(0x9E3779B9), _U32(0xBB67AE85)
-# Numbers come in blocks; word w of counter c is number w * LANES + c of its block, so that a loop over
-# counters writes four runs without shuffling.
+# Most numbers that are made in one go, and the counters that takes.
 BLOCK = 512
 LANES = BLOCK // 4
 # Three branches of the counters that never meet: whole words, words taken apart into bytes, single words.
@@ -150,20 +149,19 @@ def fill_keyed(
     key_0: np.uint32,
     key_1: np.uint32,
     sweep: Integer,
-    block: Integer,
-    count: Integer,
+    first: Integer,
+    lanes: Integer,
     branch: np.uint32,
 ) -> None:
-    """Write the first ``count`` numbers of a block of a sweep (and perhaps more of them) to ``out``.
+    """Write the words of the counters ``first``, ``first + 1``, ... of a sweep to ``out``.
 
-    Number k of block b in sweep t is word k // LANES of the counter (LANES * b + k % LANES, t), the branch
-    being the top bits of its first half.
+    Word w of counter ``first + i`` is number ``w * lanes + i``, so that a loop over counters writes four runs
+    without shuffling. The branch stands in the top bits of a counter's first half.
     """
     low, high = _U32(_U(sweep) & _LOW), _U32(_U(sweep) >> _HIGH)
-    first = _U(block) * _U(LANES)
-    lanes = np.uintp(LANES)
-    for i in range(min(np.uintp(count), lanes)):
-        at = first + _U(i)
+    lanes = np.uintp(lanes)
+    for i in range(lanes):
+        at = _U(first) + _U(i)
         a, b, c, d = philox(_U32(at & _LOW), _U32(at >> _HIGH) | branch, low, high, key_0, key_1)
         out[i] = a
         out[i + lanes] = b

@@ -61,14 +61,15 @@ _U, _U32 = np.uint64, np.uint32
 @compiled_loop
 def _fill_sweep(out, key_0, key_1, sweep):
     for block in range(out.size // BLOCK):
-        fill_keyed(out[block * BLOCK : (block + 1) * BLOCK], key_0, key_1, sweep, block, BLOCK, WORDS)
+        first = block * BLOCK
+        fill_keyed(out[first : first + BLOCK], key_0, key_1, sweep, first, LANES, WORDS)
 
 
 @compiled_loop
 def _fill_bytes(out, words, quarters, key_0, key_1, sweep):
     for p in range(out.size):
         if p % quarters.size == 0:
-            fill_keyed(words, key_0, key_1, sweep, p // quarters.size, BLOCK, BYTES)
+            fill_keyed(words, key_0, key_1, sweep, p, LANES, BYTES)
         rest = single_word(key_0, key_1, sweep, p) >> _U32(8)
         out[p] = (_U32(quarters[p % quarters.size]) << _U32(24)) | rest
 

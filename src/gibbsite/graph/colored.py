@@ -98,7 +98,8 @@ def color_graph(graph: Graph) -> tuple[ColoredGraph, Permutation] | None:
             table[k] = used
             thresholds.append(_thresholds(field[first[k] : first[k + 1]], odds))
             used += thresholds[-1].size
-    limits = np.concatenate(thresholds)
+    # the last table can be read like one of full size
+    limits = np.concatenate([*thresholds, np.zeros(1 << MOST_TABLED, np.uint32)])
     colors = keys[0][first[:-1]] if order.size else np.zeros(0, np.int32)
     count = int(colors.max(initial=-1)) + 1
     arrays_out = ColoredGraph(

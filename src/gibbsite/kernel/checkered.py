@@ -18,7 +18,7 @@ from gibbsite._random import BLOCK, WORDS, Words, fill_keyed
 from gibbsite.graph.checkered import Board, PlaneBoard, UniformBoard
 from gibbsite.kernel._local import log_potential
 from gibbsite.kernel.base import Team, sums_up, walk
-from gibbsite.kernel.colored import UNIT, KeyedMemory, share
+from gibbsite.kernel.colored import KeyedMemory, counters, share
 from gibbsite.kernel.gibbs import GibbsParameters
 from gibbsite.kernel.heatbath import settle
 
@@ -146,12 +146,11 @@ def _walk_board(
         off = even * _U(color)
         low, high = max(where, off), min(stop, off + _U(board.start[color, rows]))
         if low < high:
-            begin, end = share(low, high, team)
-            first, last = max(low, begin * _U(UNIT)), min(high, end * _U(UNIT))
-            row = _first_row(board.start[color], first - off)
-            for block in range(first // _U(BLOCK), (last + _U(BLOCK - 1)) // _U(BLOCK)):
-                base = block * _U(BLOCK)
-                a, b = max(first, base), min(last, base + _U(BLOCK))
+            begin, end = share(low - off, high - off, BLOCK, team)
+            row = _first_row(board.start[color], max(low, off + begin * _U(BLOCK)) - off)
+            for block in range(begin, end):
+                base = off + block * _U(BLOCK)
+                a, b = max(low, base), min(high, base + _U(BLOCK))
                 at = a
                 while at < b:
                     place = find_row(board, color, row)
@@ -167,7 +166,8 @@ def _walk_board(
                     at = until
                     if at == place.own + place.size:
                         row += 1
-                fill_keyed(words, memory.key[0], memory.key[1], turn, block, b - base, WORDS)
+                lanes = counters(base, off + _U(board.start[color, rows]), BLOCK, 4)
+                fill_keyed(words, memory.key[0], memory.key[1], turn, base, lanes, WORDS)
                 settle(odds, words, a - base, x, a, b - a, cond, keep)
             if team.size > 1:
                 wait_for_all(team.gate, team.size)

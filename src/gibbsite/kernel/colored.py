@@ -54,11 +54,29 @@ def _adds(graph: ColoredGraph) -> bool:
 
 
 @inlined
-def share(low: Integer, high: Integer, team: Team) -> tuple[Integer, Integer]:
-    """Return the units that a member of a team takes of positions low to high."""
-    begin, end = low // _U(UNIT), (high + _U(UNIT - 1)) // _U(UNIT)
-    size, member = _U(team.size), _U(team.member)
-    return begin + (end - begin) * member // size, begin + (end - begin) * (member + _U(1)) // size
+def share(low: Integer, high: Integer, size: int, team: Team) -> tuple[Integer, Integer]:
+    """Return which pieces of some size, counted from zero, a member of a team takes of low to high."""
+    begin, end = low // _U(size), (high + _U(size - 1)) // _U(size)
+    members, member = _U(team.size), _U(team.member)
+    return begin + (end - begin) * member // members, begin + (end - begin) * (member + _U(1)) // members
+
+
+@inlined
+def counters(base: Integer, end: Integer, most: int, each: int) -> Integer:
+    """Return how many counters hold the numbers of at most ``most`` positions, ``each`` of them in one.
+
+    They are the numbers of the first so many of these positions, so no two pieces have any in common.
+    """
+    return (min(_U(most), end - base) + _U(each - 1)) // _U(each)
+
+
+@called
+def first_without_table(graph: ColoredGraph, c: Integer) -> Integer:
+    """Return the first position of a color that has no thresholds: small degrees come first."""
+    k = graph.color_class[c]
+    while k < graph.color_class[c + 1] and graph.table[k] >= 0:
+        k += 1
+    return _U(graph.first[k])
 
 
 @implement(walk, GibbsParameters, ColoredGraph)
@@ -77,58 +95,37 @@ def _walk_colors(
     keep: bool,
     team: Team,
 ) -> Words:
+    words, odds, key = memory.words[team.member], memory.odds[team.member], memory.key
     for c in range(graph.color_start.size - 1):
-        low, high = max(where, _U(graph.color_start[c])), min(stop, _U(graph.color_start[c + 1]))
-        if low < high:
-            begin, end = share(low, high, team)
-            for unit in range(begin, end):
-                base = unit * _U(UNIT)
-                a, b = max(low, base), min(high, base + _U(UNIT))
-                filled = False
-                for k in range(graph.color_class[c], graph.color_class[c + 1]):
-                    u, v = max(a, _U(graph.first[k])), min(b, _U(graph.first[k + 1]))
-                    if u < v and graph.table[k] >= 0:
-                        if not filled:
-                            _fill(memory, team, turn, unit, b - base)
-                            filled = True
-                        _look_up(graph, k, x, u, v, base, memory, team, turn, cond, keep)
-                for k in range(graph.color_class[c], graph.color_class[c + 1]):
-                    u, v = max(a, _U(graph.first[k])), min(b, _U(graph.first[k + 1]))
-                    if u < v and graph.table[k] < 0:
-                        _compute(graph, k, x, u, v, memory, team, turn, cond, keep)
+        start, end = _U(graph.color_start[c]), _U(graph.color_start[c + 1])
+        if max(where, start) < min(stop, end):
+            split = first_without_table(graph, c)
+            low, high = max(where, start), min(stop, split)
+            if low < high:
+                begin, done = share(low - start, high - start, UNIT, team)
+                for unit in range(begin, done):
+                    base = start + unit * _U(UNIT)
+                    a, b = max(low, base), min(high, base + _U(UNIT))
+                    fill_keyed(words, key[0], key[1], turn, base, counters(base, split, UNIT, 16), BYTES)
+                    for k in range(graph.color_class[c], graph.color_class[c + 1]):
+                        u, v = max(a, _U(graph.first[k])), min(b, _U(graph.first[k + 1]))
+                        if u < v:
+                            _look_up(graph, k, x, u, v, base, memory, team, turn, cond, keep)
+            low, high = max(where, split), min(stop, end)
+            if low < high:
+                begin, done = share(low - split, high - split, BLOCK, team)
+                for block in range(begin, done):
+                    base = split + block * _U(BLOCK)
+                    a, b = max(low, base), min(high, base + _U(BLOCK))
+                    fill_keyed(words, key[0], key[1], turn, base, counters(base, end, BLOCK, 4), WORDS)
+                    for k in range(graph.color_class[c], graph.color_class[c + 1]):
+                        u, v = max(a, _U(graph.first[k])), min(b, _U(graph.first[k + 1]))
+                        if u < v:
+                            _add_up(graph, k, x, u, v, odds)
+                            settle(odds, words, u - base, x, u, v - u, cond, keep)
             if team.size > 1:
                 wait_for_all(team.gate, team.size)
     return rng
-
-
-@called
-def _fill(memory: KeyedMemory, team: Team, turn: Integer, unit: Integer, count: Integer) -> None:
-    """Write the random bytes of the first ``count`` positions of a unit."""
-    words = (count + _U(3)) // _U(4)
-    fill_keyed(memory.words[team.member], memory.key[0], memory.key[1], turn, unit, words, BYTES)
-
-
-@called
-def _compute(
-    graph: ColoredGraph,
-    k: Integer,
-    x: NDArray[np.int8],
-    u: Integer,
-    v: Integer,
-    memory: KeyedMemory,
-    team: Team,
-    turn: Integer,
-    sums: NDArray[np.float64],
-    keep: bool,
-) -> None:
-    """Update positions u to v of a class without thresholds, a block of random words at a time."""
-    words, odds = memory.words[team.member], memory.odds[team.member]
-    for block in range(u // _U(BLOCK), (v + _U(BLOCK - 1)) // _U(BLOCK)):
-        base = block * _U(BLOCK)
-        a, b = max(u, base), min(v, base + _U(BLOCK))
-        fill_keyed(words, memory.key[0], memory.key[1], turn, block, b - base, WORDS)
-        _add_up(graph, k, x, a, b, odds)
-        settle(odds, words, a - base, x, a, b - a, sums, keep)
 
 
 @inlined
@@ -144,6 +141,14 @@ def passes(
     """Return whether a random number, of which one byte is there already, is below a threshold."""
     if quarter != graph.upper[place]:
         return bool(quarter < graph.upper[place])
+    return rest_passes(graph, place, key_0, key_1, turn, p)
+
+
+@inlined
+def rest_passes(
+    graph: ColoredGraph, place: Integer, key_0: np.uint32, key_1: np.uint32, turn: Integer, p: Integer
+) -> bool:
+    """Return whether a random number whose first byte equals that of a threshold is below it."""
     return bool((single_word(key_0, key_1, turn, p) >> _U32(8)) < (graph.threshold[place] & _U32(0xFFFFFF)))
 
 
