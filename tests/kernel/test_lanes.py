@@ -53,9 +53,9 @@ def test_sums_agree_with_going_through_the_chains() -> None:
     threshold = rng.integers(0, 2**32, 30, np.uint32)
     threshold[8:12] = 0, 1, 2**31, 2**32 - 1
     place = rng.integers(0, 16, 2 * WIDTH).astype(np.uint8)
-    sums = rng.random(4 * WIDTH)
+    sums = rng.random(4 * WIDTH).astype(np.float32)
     expected = sums.copy()
-    expected[5 : 5 + WIDTH] += threshold[7 + place[3 : 3 + WIDTH]] / 2**32
+    expected[5 : 5 + WIDTH] += threshold[7 + place[3 : 3 + WIDTH]].astype(np.float32) / np.float32(2**32)
     for run in (add, add.plain):
         own = sums.copy()
         run(own, 5, threshold, 7, place, 3)

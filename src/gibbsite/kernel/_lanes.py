@@ -17,7 +17,7 @@ from gibbsite._jit import DISABLED, Integer, inlined, intrinsic_for
 from gibbsite.graph.colored import SCALE
 
 _U, _U8, _U32 = np.uintp, np.uint8, np.uint32
-_TO_UNIT = 1.0 / SCALE
+_TO_UNIT = np.float32(1.0 / SCALE)
 WIDTH = 32
 
 
@@ -62,7 +62,7 @@ def settle_lanes(
 
 
 def add_lanes(
-    sums: NDArray[np.float64],
+    sums: NDArray[np.float32],
     here: Any,
     threshold: NDArray[np.uint32],
     table: Any,
@@ -71,7 +71,7 @@ def add_lanes(
 ) -> None:
     """Add to 32 sums the probabilities that ``place`` selects from sixteen thresholds."""
     for r in range(_U(WIDTH)):
-        sums[here + r] += threshold[table + place[k + r]] * _TO_UNIT
+        sums[here + r] += np.float32(threshold[table + place[k + r]]) * _TO_UNIT
 
 
 if not DISABLED:
@@ -176,13 +176,14 @@ if not DISABLED:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             code = _Code(context, builder, signature, arguments)
             _, here, _, table, _, k = arguments
-            reals, eight = ir.VectorType(ir.DoubleType(), 8), ir.Constant(_words(8), [8] * 8)
-            low, high = code.load(2, table, _words(8)), code.load(2, table, _words(8), 8)
+            reals, eight = ir.VectorType(ir.FloatType(), 8), ir.Constant(_words(8), [8] * 8)
+            scale = ir.Constant(reals, [float(_TO_UNIT)] * 8)
+            rows = (code.load(2, table, _words(8), offset) for offset in (0, 8))
+            low, high = (builder.fmul(builder.uitofp(row, reals), scale) for row in rows)
             for g in range(0, WIDTH, 8):
                 select = builder.zext(code.load(4, k, _bytes(8), g), _words(8))
-                first, second = (code.call("llvm.x86.avx2.permd", half, select) for half in (low, high))
-                found = builder.select(builder.icmp_unsigned("<", select, eight), first, second)
-                chance = builder.fmul(builder.uitofp(found, reals), ir.Constant(reals, [_TO_UNIT] * 8))
+                first, second = (code.call("llvm.x86.avx2.permps", half, select) for half in (low, high))
+                chance = builder.select(builder.icmp_unsigned("<", select, eight), first, second)
                 code.store(builder.fadd(code.load(0, here, reals, g), chance), 0, here, g)
             return context.get_dummy_value()
 

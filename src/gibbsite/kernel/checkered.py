@@ -134,7 +134,7 @@ def _walk_board(
     stop: Integer,
     turn: Integer,
     rng: Words,
-    cond: NDArray[np.float64],
+    cond: NDArray[np.float32],
     keep: bool,
     team: Team,
 ) -> Words:

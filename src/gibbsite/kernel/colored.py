@@ -23,7 +23,7 @@ from gibbsite.kernel.heatbath import settle
 _U = np.uintp
 _U32 = np.uint32
 F = np.float32
-_TO_UNIT = 1.0 / SCALE
+_TO_UNIT = F(1.0 / SCALE)
 
 
 # Positions that are worked on at a time: the bytes of a block of random words.
@@ -91,7 +91,7 @@ def _walk_colors(
     stop: Integer,
     turn: Integer,
     rng: Words,
-    cond: NDArray[np.float64],
+    cond: NDArray[np.float32],
     keep: bool,
     team: Team,
 ) -> Words:
@@ -163,7 +163,7 @@ def _look_up(
     memory: KeyedMemory,
     team: Team,
     turn: Integer,
-    sums: NDArray[np.float64],
+    sums: NDArray[np.float32],
     keep: bool,
 ) -> None:
     """Update positions u to v of a class with thresholds, which the neighbours' states select."""
@@ -182,7 +182,7 @@ def _look_up(
             place += _U(x[neighbour[e + _U(3) * size]]) << _U(3)
             x[u + i] = passes(graph, quarters[at + i], place, key_0, key_1, turn, u + i)
             if keep:
-                sums[u + i] += graph.threshold[place] * _TO_UNIT
+                sums[u + i] += F(graph.threshold[place]) * _TO_UNIT
     elif degree == _U(3):
         for i in range(v - u):
             e = edge + i
@@ -190,7 +190,7 @@ def _look_up(
             place += _U(x[neighbour[e + _U(2) * size]]) << _U(2)
             x[u + i] = passes(graph, quarters[at + i], place, key_0, key_1, turn, u + i)
             if keep:
-                sums[u + i] += graph.threshold[place] * _TO_UNIT
+                sums[u + i] += F(graph.threshold[place]) * _TO_UNIT
     else:
         for i in range(v - u):
             place = table + (i << degree)
@@ -198,7 +198,7 @@ def _look_up(
                 place += _U(x[neighbour[edge + i + q * size]]) << q
             x[u + i] = passes(graph, quarters[at + i], place, key_0, key_1, turn, u + i)
             if keep:
-                sums[u + i] += graph.threshold[place] * _TO_UNIT
+                sums[u + i] += F(graph.threshold[place]) * _TO_UNIT
 
 
 @called

@@ -64,7 +64,7 @@ def settle(
     x: NDArray[np.int8],
     first: Integer,
     count: Integer,
-    sums: NDArray[np.float64],
+    sums: NDArray[np.float32],
     keep: bool,
 ) -> None:
     """Draw the sites ``first``, ... from their log-odds and the random words from ``at`` on.

@@ -81,7 +81,7 @@ def _walk_replicas(
     stop: Integer,
     turn: Integer,
     rng: Words,
-    cond: NDArray[np.float64],
+    cond: NDArray[np.float32],
     keep: bool,
     team: Team,
 ) -> Words:
@@ -145,7 +145,7 @@ def _look_up(
     memory: ReplicaMemory,
     quarter: Integer,
     turn: Integer,
-    sums: NDArray[np.float64],
+    sums: NDArray[np.float32],
     keep: bool,
 ) -> None:
     """Update one position with thresholds in all chains, with one byte of their words."""

@@ -27,7 +27,7 @@ class State(NamedTuple):
     ----------
     x : int (n,)
         State codes.
-    cond : float64 (cells,) or empty
+    cond : float (cells,) or empty
         The latest conditional probabilities of each site, where they are recorded; a single entry where the
         walk adds them to the tape itself.
     rng : uint64 (4,)
@@ -41,7 +41,7 @@ class State(NamedTuple):
     """
 
     x: NDArray[Any]
-    cond: NDArray[np.float64]
+    cond: NDArray[Any]
     rng: NDArray[np.uint64]
     position: NDArray[np.int64]
     order: NDArray[np.int32]
@@ -112,7 +112,7 @@ def advance(
     where, turn = np.uintp(state.position[0]), state.position[1]
     cycle = np.uintp(period(schedule))
     adding = sums_up(graph)
-    cond = tape.open_batch if adding else state.cond
+    cond = tape.recent if adding else state.cond
     write = keep and not adding and cond.size > 0
     first = team.member == 0
     if first and write and tape.counters[DRAWS] == 0:

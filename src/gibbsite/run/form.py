@@ -151,7 +151,7 @@ class ArrangedForm(Form):
 
     def tape(self, chains: int) -> Tape:
         """Make an empty tape; recorded sites are named by position."""
-        tape = self.layout.empty_tape(self.graph)
+        tape = self.layout.empty_tape(self.graph, adding=True)
         return tape._replace(
             set_member=self.there.locate(tape.set_member).astype(np.int32)
             if tape.set_member.size
@@ -199,7 +199,7 @@ class ReplicatedForm(Form):
         """Make the empty tape of a bundle: as many cells as its chains have together."""
         lanes, layout = _lanes(chains), self.layout
         many = replace(layout, n_marginal=lanes * layout.n_marginal, n_cells=lanes * layout.n_cells)
-        return many.empty_tape(self.graph)
+        return many.empty_tape(self.graph, adding=True)
 
     def release(self, state: State, tape: Tape, chains: int) -> list[tuple[NDArray[Any], Tape]]:
         """Return state and tape of each chain."""
@@ -209,6 +209,7 @@ class ReplicatedForm(Form):
             own = tape._replace(
                 n_marginal=self.layout.n_marginal,
                 open_batch=np.ascontiguousarray(tape.open_batch[c::lanes]),
+                recent=np.ascontiguousarray(tape.recent[c::lanes]),
                 total=np.ascontiguousarray(tape.total[c::lanes]),
                 trace=np.ascontiguousarray(tape.trace[:, c::lanes]),
             )
@@ -224,7 +225,7 @@ def _lanes(chains: int) -> int:
 def _keyed_state(x: NDArray[Any], layout: Layout, words: NDArray[np.uint64], memory: NamedTuple) -> State:
     return State(
         x=np.ascontiguousarray(x),
-        cond=np.zeros(int(layout.conditional)),
+        cond=np.zeros(int(layout.conditional), np.float32),
         rng=np.array(words, np.uint64),
         position=np.zeros(2, np.int64),
         order=np.zeros(0, np.int32),
@@ -241,8 +242,11 @@ def _unpacked(tape: Tape, there: Arrangement) -> Tape:
         head, rest = values[..., : tape.n_marginal], values[..., tape.n_marginal :]
         return np.concatenate([there.unpack(head), rest], axis=-1)
 
+    batch = tape.open_batch.copy()
+    batch[: tape.recent.size] += tape.recent
     return tape._replace(
-        open_batch=back(tape.open_batch),
+        open_batch=back(batch),
+        recent=tape.recent[:0].copy(),
         total=back(tape.total),
         trace=back(tape.trace),
         best_x=there.unpack(tape.best_x) if tape.best_x.size else tape.best_x,

@@ -137,8 +137,11 @@ class Layout:
         """Return names and parameters of the recorders."""
         return [{"name": type(r).__name__, **vars(r)} for r in self.recorders]
 
-    def empty_tape(self, graph: Graph) -> Tape:
-        """Make the tape of one chain, with room for no traced draw yet (see :func:`grow`)."""
+    def empty_tape(self, graph: Graph, *, adding: bool = False) -> Tape:
+        """Make the tape of one chain, with room for no traced draw yet (see :func:`grow`).
+
+        ``adding`` tells that walks add up conditionals themselves.
+        """
         fewest = 32 if self.n_cells <= _LIMIT_CELLS // 2 else 16
         batches = int(np.clip(_LIMIT_CELLS // max(self.n_cells, 1), fewest, 512))
         return Tape(
@@ -150,6 +153,8 @@ class Layout:
             set_stride=self.set_stride,
             set_cell=self.set_cell,
             open_batch=np.zeros(self.n_cells),
+            # otherwise an empty array of the type of the chain's conditionals, which stand in its state
+            recent=np.zeros(self.n_marginal * self.conditional, np.float32) if adding else np.zeros(0),
             total=np.zeros(self.n_cells),
             trace=np.zeros((batches // 2 * 2, self.n_cells), np.float32),
             sites=self.draw_sites,

@@ -24,6 +24,9 @@ from gibbsite.kernel.base import sums_up
 # 1/11!, 1/10!, ..., 1/0!
 _FACTORIALS = tuple(1.0 / math.factorial(k) for k in range(11, -1, -1))
 
+# Draws whose sum is taken in 32-bit floats: the rounding errors of their mean are below 1e-6.
+SPELL = 64
+
 # positions in ``counters``
 DRAWS, FILL, BATCHES, LENGTH = range(4)
 
@@ -43,6 +46,9 @@ class Tape(NamedTuple):
         Small sets of sites in compressed rows; configuration c of set s is cell ``set_cell[s] + c``.
     open_batch, total : float64 (cells,)
         Sums over the open batch, and over everything before it.
+    recent : float32 (marginal cells,) or empty
+        Sums over the latest draws of the open batch, not yet in ``open_batch``, where walks add conditionals
+        up themselves: memory read and written at every visit, so it is short, and moved on in time.
     trace : float32 (batches, cells)
         Means of the closed batches.
     sites, values
@@ -61,6 +67,7 @@ class Tape(NamedTuple):
     set_stride: NDArray[np.int64]
     set_cell: NDArray[np.int64]
     open_batch: NDArray[np.float64]
+    recent: NDArray[Any]
     total: NDArray[np.float64]
     trace: NDArray[np.float32]
     sites: NDArray[np.int32]
@@ -141,6 +148,16 @@ def record(tape: Tape, graph: Any, x: NDArray[Any], cond: NDArray[np.float64], a
     counters[FILL] += 1
     if counters[FILL] == counters[LENGTH]:
         close_batch(tape)
+    elif counters[FILL] % SPELL == 0:
+        move_recent(tape)
+
+
+@inlined
+def move_recent(tape: Tape) -> None:
+    """Add the latest sums to the open batch."""
+    for c in range(tape.recent.size):
+        tape.open_batch[c] += tape.recent[c]
+        tape.recent[c] = np.float32(0.0)
 
 
 @called
@@ -148,6 +165,7 @@ def close_batch(tape: Tape) -> None:
     """Move the open batch into total and trace; halve the trace when it is full."""
     counters = tape.counters
     row = counters[BATCHES]
+    move_recent(tape)
     scale = 1.0 / counters[FILL]
     for c in range(tape.open_batch.size):
         tape.trace[row, c] = np.float32(tape.open_batch[c] * scale)
