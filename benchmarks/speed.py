@@ -163,16 +163,22 @@ def contestants(workload: Workload, case: Case, variants: bool) -> list[Contesta
     if case.chosen:
         sweeps = max(20, 2_000_000 // n)
         call = f"sample() of {sweeps} sweeps"
-        found.append(Contestant(call, lambda calls: whole_calls(model, sweeps, calls), sweeps * n, least=1))
+
+        def whole_calls(calls: int) -> None:
+            for _ in range(calls):
+                whole_call(model, sweeps)
+
+        found.append(Contestant(call, whole_calls, sweeps * n, least=1))
     return found
 
 
-def whole_calls(model: gs.FactorGraph, sweeps: int, calls: int) -> None:
+def whole_call(model: gs.FactorGraph, sweeps: int, rng: int = 1, record: Any = None) -> gs.Result:
     """Call ``sample`` from model to result: compiling the graph, recording, diagnostics and all."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gs.ConvergenceWarning)
-        for _ in range(calls):
-            gs.sample(model, sweeps=sweeps, warmup=0, chains=1, threads=1, rng=1, progress=False)
+        return gs.sample(
+            model, sweeps=sweeps, warmup=0, chains=1, threads=1, rng=rng, record=record, progress=False
+        )
 
 
 def targets(case: Case, n_sites: int, times: dict[str, Times]) -> list[Target]:
