@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._intrinsic import wait_for_all
-from gibbsite._jit import Integer, called, implement, inlined
+from gibbsite._jit import Integer, called, generic, implement, inlined
 from gibbsite._random import BLOCK, BYTES, WORDS, Words, chain_key, fill_keyed, single_word
 from gibbsite.graph.colored import SCALE, ColoredGraph
 from gibbsite.kernel._local import log_potential
@@ -31,7 +31,7 @@ UNIT = 4 * BLOCK
 
 
 class KeyedMemory(NamedTuple):
-    """What a chain with keyed numbers carries: its key, and room to work for each member of a team.
+    """What a chain with keyed numbers carries: its key; for each member of a team, words and room for odds.
 
     ``quarters`` are the bytes of ``words``, lowest first: little-endian machines only, as all we know of are.
     """
@@ -39,11 +39,17 @@ class KeyedMemory(NamedTuple):
     key: NDArray[np.uint32]
     words: NDArray[np.uint32]
     quarters: NDArray[np.uint8]
-    odds: NDArray[np.float32]
+    room: NDArray[np.float32]
 
 
-def keyed_memory(stream: NDArray[np.uint64], team: int) -> KeyedMemory:
-    """Allocate the memory of a chain that is shared by a team."""
+@generic
+def keyed_memory(graph: Any, stream: NDArray[np.uint64], team: int) -> Any:
+    """Allocate the memory of a chain with keyed numbers that is shared by a team."""
+    raise NotImplementedError
+
+
+@implement(keyed_memory)
+def _binary_memory(graph: Any, stream: NDArray[np.uint64], team: int) -> KeyedMemory:
     words = np.zeros((team, BLOCK), np.uint32)
     return KeyedMemory(chain_key(stream), words, words.view(np.uint8), np.zeros((team, BLOCK), np.float32))
 
@@ -122,7 +128,7 @@ def _compute(
     keep: bool,
 ) -> None:
     """Update positions u to v of a class without thresholds, a block of random words at a time."""
-    words, odds = memory.words[team.member], memory.odds[team.member]
+    words, odds = memory.words[team.member], memory.room[team.member]
     for block in range(u // _U(BLOCK), (v + _U(BLOCK - 1)) // _U(BLOCK)):
         base = block * _U(BLOCK)
         a, b = max(u, base), min(v, base + _U(BLOCK))
