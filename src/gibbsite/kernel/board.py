@@ -1,12 +1,12 @@
 """The walk over a lattice in checkerboard order, a row of one color at a time.
 
 A site of one color has its neighbours in the other: those before and after it stand side by side in the
-other color's part of the same row, the rest at the same place of the neighbouring rows. So the conditionals
-of a stretch of a row are sums or products of stretches, and compile to vector instructions.
+other color's part of the same row, the rest at the same place of the neighbouring rows. So all that a stretch
+of a row depends on are stretches, and loops over it compile to vector instructions.
 
-What differs between boards is what a conditional is: :func:`sum_inside` and :func:`sum_single` write those
-of some sites to a room of BLOCK entries, :func:`settle_block` draws the sites from them. The memory of a
-chain has, for each member of a team, such a room and as many random words.
+What differs between boards is what is made of the neighbours: :func:`look_inside` and :func:`look_single`
+write it to a room for BLOCK sites, :func:`settle_block` draws the sites from there. The memory of a chain
+has, for each member of a team, such a room and as many random words.
 """
 
 from __future__ import annotations
@@ -123,14 +123,14 @@ def or_own(place: Integer, row: Row) -> Integer:
 
 
 @generic
-def sum_inside(graph: Any, row: Row, j: Integer, count: Integer, x: State, room: Any, at: Integer) -> None:
-    """Write the conditionals of ``count`` sites of a row from j on, none at an end, to a room from ``at``."""
+def look_inside(graph: Any, row: Row, j: Integer, count: Integer, x: State, room: Any, at: Integer) -> None:
+    """Look at the neighbours of ``count`` sites of a row from j on, none at an end; write from ``at`` on."""
     raise NotImplementedError
 
 
 @generic
-def sum_single(graph: Any, row: Row, j: Integer, x: State, room: Any, at: Integer) -> None:
-    """Write the conditional of site j of a row, wherever it stands, to entry ``at`` of a room."""
+def look_single(graph: Any, row: Row, j: Integer, x: State, room: Any, at: Integer) -> None:
+    """Look at the neighbours of site j of a row, wherever it stands, for entry ``at`` of the room."""
     raise NotImplementedError
 
 
@@ -146,7 +146,7 @@ def settle_block(
     sums: NDArray[np.float64],
     keep: bool,
 ) -> None:
-    """Draw the sites ``first``, ... from their conditionals in a member's room and its words from ``at`` on.
+    """Draw the sites ``first``, ... from what is in a member's room and its random words from ``at`` on.
 
     The probabilities of their states are added to ``sums``, planes of a state each, if ``keep`` is set.
     """
@@ -214,11 +214,11 @@ def _walk_board(
                     low_j, high_j = at - place.own, until - place.own
                     inner, outer = inner_part(place, low_j, high_j)
                     if inner < outer:
-                        sum_inside(graph, place, inner, outer - inner, x, room, place.own + inner - a)
+                        look_inside(graph, place, inner, outer - inner, x, room, place.own + inner - a)
                     for j in range(low_j, min(inner, high_j)):
-                        sum_single(graph, place, j, x, room, place.own + j - a)
+                        look_single(graph, place, j, x, room, place.own + j - a)
                     for j in range(max(inner, outer), high_j):
-                        sum_single(graph, place, j, x, room, place.own + j - a)
+                        look_single(graph, place, j, x, room, place.own + j - a)
                     at = until
                     if at == place.own + place.size:
                         row += 1

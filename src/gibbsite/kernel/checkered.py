@@ -15,11 +15,11 @@ from gibbsite.kernel.board import (
     Row,
     find_row,
     left_of,
+    look_inside,
+    look_single,
     or_own,
     right_of,
     settle_block,
-    sum_inside,
-    sum_single,
 )
 from gibbsite.kernel.colored import KeyedMemory
 from gibbsite.kernel.heatbath import settle
@@ -37,9 +37,9 @@ def odds_at(graph: Any, row: Row, j: Integer, x: State) -> Any:
     raise NotImplementedError
 
 
-@implement(sum_single, UniformBoard)
-@implement(sum_single, PlaneBoard)
-def _sum_single(graph: Any, row: Row, j: Integer, x: State, odds: Odds, at: Integer) -> None:
+@implement(look_single, UniformBoard)
+@implement(look_single, PlaneBoard)
+def _odds_single(graph: Any, row: Row, j: Integer, x: State, odds: Odds, at: Integer) -> None:
     odds[at] = odds_at(graph, row, j, x)
 
 
@@ -79,7 +79,7 @@ def _odds_plane(graph: PlaneBoard, row: Row, j: Integer, x: State) -> Any:
     return total
 
 
-@implement(sum_inside, PlaneBoard)
+@implement(look_inside, PlaneBoard)
 def _sum_planes(
     graph: PlaneBoard, row: Row, j: Integer, count: Integer, x: State, odds: Odds, at: Integer
 ) -> None:
@@ -141,7 +141,7 @@ def _odds_uniform(graph: UniformBoard, row: Row, j: Integer, x: State) -> Any:
     return total
 
 
-@implement(sum_inside, UniformBoard)
+@implement(look_inside, UniformBoard)
 def _sum_uniform(
     graph: UniformBoard, row: Row, j: Integer, count: Integer, x: State, odds: Odds, at: Integer
 ) -> None:

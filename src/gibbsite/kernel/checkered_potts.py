@@ -1,6 +1,8 @@
-"""Potts lattices in checkerboard order: the weights of a stretch of a row are products of stretches.
+"""Potts lattices in checkerboard order: states of neighbours are copied by stretches, then become weights.
 
-For each state in turn: where a neighbour is in that state, its factor counts, elsewhere one.
+Copied, the neighbours of a block of sites stand side by side whatever the rows are like, and missing ones are
+in a state that is none. The weight of each state in turn is a product over directions: of a factor where the
+neighbour is in that state, of one elsewhere.
 """
 
 from __future__ import annotations
@@ -20,11 +22,10 @@ from gibbsite.kernel.board import (
     Row,
     find_row,
     left_of,
-    or_own,
+    look_inside,
+    look_single,
     right_of,
     settle_block,
-    sum_inside,
-    sum_single,
 )
 from gibbsite.kernel.colored import keyed_memory
 from gibbsite.kernel.heatbath import settle_states
@@ -32,15 +33,24 @@ from gibbsite.kernel.heatbath import settle_states
 _ONE = np.uintp(1)
 F = np.float32
 State = NDArray[np.int16]
-Weights = NDArray[np.float32]
+
+
+# Directions, as in ``PlaneBoard.coupling``.
+_LEFT, _RIGHT, _ABOVE, _BELOW, _FRONT, _BACK = range(6)
+NOBODY = np.int16(-1)  # stands for the state of a missing neighbour
 
 
 class PottsMemory(NamedTuple):
-    """The key of a chain; for each member of a team random words, and room for weights and their sums."""
+    """The key of a chain; for each member of a team random words, and room for a block of sites.
+
+    ``room`` has the states of their neighbours by direction, ``weight`` their weights by state; ``total`` and
+    ``left`` are the sums of :func:`gibbsite.kernel.heatbath.settle_states`.
+    """
 
     key: NDArray[np.uint32]
     words: NDArray[np.uint32]
-    room: NDArray[np.float32]
+    room: NDArray[np.int16]
+    weight: NDArray[np.float32]
     total: NDArray[np.float64]
     left: NDArray[np.float64]
 
@@ -51,100 +61,47 @@ def _potts_memory(graph: Any, stream: NDArray[np.uint64], team: int) -> PottsMem
     return PottsMemory(
         key=chain_key(stream),
         words=np.zeros((team, BLOCK), np.uint32),
-        room=np.zeros((team, graph.weight.all.size, BLOCK), np.float32),
+        room=np.zeros((team, 6, BLOCK), np.int16),
+        weight=np.zeros((team, graph.weight.all.size, BLOCK), np.float32),
         total=np.zeros((team, BLOCK)),
         left=np.zeros((team, BLOCK)),
     )
 
 
-@implement(settle_block, UniformPotts)
-@implement(settle_block, PlanePotts)
-def _settle_block(
-    graph: Any,
-    memory: PottsMemory,
-    member: Integer,
-    at: Integer,
-    x: State,
-    first: Integer,
-    count: Integer,
-    sums: NDArray[np.float64],
-    keep: bool,
+@implement(look_inside, UniformPotts)
+@implement(look_inside, PlanePotts)
+def _look_inside(
+    graph: Any, row: Row, j: Integer, count: Integer, x: State, near: State, at: Integer
 ) -> None:
-    room, words = memory.room[member], memory.words[member]
-    total, left = memory.total[member], memory.left[member]
-    settle_states(room, total, left, words, at, x, first, count, sums, keep)
-
-
-# Directions, as in ``PlaneBoard.coupling``.
-_LEFT, _RIGHT, _ABOVE, _BELOW, _FRONT, _BACK = range(6)
-
-
-@generic
-def factor_of(graph: Any, row: Row, direction: int, p: Integer) -> Any:
-    """Return the factor of a neighbour in the same state, seen from position p of a row; 1 if it is missing.
-
-    The first and the last site of a row may have no neighbour on one side: the caller knows.
-    """
-    raise NotImplementedError
-
-
-@implement(factor_of, PlanePotts)
-def _factor_plane(graph: PlanePotts, row: Row, direction: int, p: Integer) -> Any:
-    return graph.factor[direction, p]
-
-
-@implement(factor_of, UniformPotts)
-def _factor_uniform(graph: UniformPotts, row: Row, direction: int, p: Integer) -> float:
-    if direction < _ABOVE:
-        return graph.factor_2
-    if direction == _ABOVE:
-        return _unless_missing(row.above, graph.factor_1)
-    if direction == _BELOW:
-        return _unless_missing(row.below, graph.factor_1)
-    return _unless_missing(row.front if direction == _FRONT else row.back, graph.factor_0)
+    left, right = near[_LEFT], near[_RIGHT]
+    side = row.beside + j + row.shift - _ONE
+    for i in range(count):
+        left[at + i] = x[side + i]
+        right[at + i] = x[side + _ONE + i]
+    _look_along(row.above, j, count, x, near[_ABOVE], at)
+    _look_along(row.below, j, count, x, near[_BELOW], at)
+    if graph.board.size_0 > 1:
+        _look_along(row.front, j, count, x, near[_FRONT], at)
+        _look_along(row.back, j, count, x, near[_BACK], at)
 
 
 @inlined
-def _unless_missing(place: Integer, factor: float) -> float:
-    return 1.0 if place == NOWHERE else factor
-
-
-@inlined
-def _where(agree: bool, factor: Any) -> Any:
-    """Return what a neighbour contributes."""
-    return F(factor) if agree else F(1.0)
-
-
-@implement(sum_inside, UniformPotts)
-@implement(sum_inside, PlanePotts)
-def _weigh_inside(
-    graph: Any, row: Row, j: Integer, count: Integer, x: State, weight: Weights, at: Integer
-) -> None:
-    p = row.own + j
-    left = row.beside + j + row.shift - _ONE
-    right, above, below = left + _ONE, or_own(row.above, row) + j, or_own(row.below, row) + j
-    front, back = or_own(row.front, row) + j, or_own(row.back, row) + j
-    single = graph.weight
-    for q in range(np.uintp(single.all.size)):
-        plane, state, every = weight[q], np.int16(q), F(single.all[q])
+def _look_along(place: Integer, j: Integer, count: Integer, x: State, states: State, at: Integer) -> None:
+    """Copy the states of a neighbouring row."""
+    if place == NOWHERE:
         for i in range(count):
-            sides = _where(x[left + i] == state, factor_of(graph, row, _LEFT, p + i)) * _where(
-                x[right + i] == state, factor_of(graph, row, _RIGHT, p + i)
-            )
-            lines = _where(x[above + i] == state, factor_of(graph, row, _ABOVE, p + i)) * _where(
-                x[below + i] == state, factor_of(graph, row, _BELOW, p + i)
-            )
-            plane[at + i] = every * sides * lines
-        if graph.board.size_0 > 1:
-            for i in range(count):
-                planes = _where(x[front + i] == state, factor_of(graph, row, _FRONT, p + i)) * _where(
-                    x[back + i] == state, factor_of(graph, row, _BACK, p + i)
-                )
-                plane[at + i] *= planes
-        if single.own.shape[1] > 0:
-            own = single.own[q]
-            for i in range(count):
-                plane[at + i] *= own[p + i]
+            states[at + i] = NOBODY
+    else:
+        for i in range(count):
+            states[at + i] = x[place + j + i]
+
+
+@implement(look_single, UniformPotts)
+@implement(look_single, PlanePotts)
+def _look_single(graph: Any, row: Row, j: Integer, x: State, near: State, at: Integer) -> None:
+    for direction in range(6):
+        place = _neighbour(graph, row, direction, j)
+        near[direction, at] = NOBODY if place == NOWHERE else x[place]
 
 
 @inlined
@@ -164,16 +121,72 @@ def _neighbour(graph: Any, row: Row, direction: int, j: Integer) -> Integer:
     return NOWHERE if place == NOWHERE else place + j
 
 
-@implement(sum_single, UniformPotts)
-@implement(sum_single, PlanePotts)
-def _weigh_single(graph: Any, row: Row, j: Integer, x: State, weight: Weights, at: Integer) -> None:
-    p = row.own + j
+@generic
+def factor_of(graph: Any, direction: int, p: Integer) -> Any:
+    """Return what counts if the neighbour of position p in a direction is in the same state."""
+    raise NotImplementedError
+
+
+@implement(factor_of, PlanePotts)
+def _factor_plane(graph: PlanePotts, direction: int, p: Integer) -> Any:
+    return graph.factor[direction, p]
+
+
+@implement(factor_of, UniformPotts)
+def _factor_uniform(graph: UniformPotts, direction: int, p: Integer) -> float:
+    if direction < _ABOVE:
+        return graph.factor_2
+    return graph.factor_1 if direction < _FRONT else graph.factor_0
+
+
+@inlined
+def _times(graph: Any, direction: int, p: Integer, agree: bool) -> Any:
+    """Return what a neighbour contributes to the weight of a state."""
+    return F(factor_of(graph, direction, p)) if agree else F(1.0)
+
+
+@implement(settle_block, UniformPotts)
+@implement(settle_block, PlanePotts)
+def _settle_block(
+    graph: Any,
+    memory: PottsMemory,
+    member: Integer,
+    at: Integer,
+    x: State,
+    first: Integer,
+    count: Integer,
+    sums: NDArray[np.float64],
+    keep: bool,
+) -> None:
+    weight, words = memory.weight[member], memory.words[member]
+    _weigh(graph, memory.room[member], first, count, weight)
+    settle_states(weight, memory.total[member], memory.left[member], words, at, x, first, count, sums, keep)
+
+
+@inlined
+def _weigh(graph: Any, near: State, p: Integer, count: Integer, weight: NDArray[np.float32]) -> None:
+    """Write the weights of the sites from position p on, given the states of their neighbours."""
+    left, right, above, below = near[_LEFT], near[_RIGHT], near[_ABOVE], near[_BELOW]
+    front, back = near[_FRONT], near[_BACK]
     for q in range(np.uintp(graph.weight.all.size)):
-        weight[q, at] = F(single_weight(graph, p, q))
-    for direction in range(6):
-        place = _neighbour(graph, row, direction, j)
-        if place != NOWHERE:
-            weight[np.uintp(x[place]), at] *= F(factor_of(graph, row, direction, p))
+        own, state, every = weight[q], np.int16(q), F(graph.weight.all[q])
+        for k in range(count):
+            sides = _times(graph, _LEFT, p + k, left[k] == state) * _times(
+                graph, _RIGHT, p + k, right[k] == state
+            )
+            lines = _times(graph, _ABOVE, p + k, above[k] == state) * _times(
+                graph, _BELOW, p + k, below[k] == state
+            )
+            own[k] = every * sides * lines
+        if graph.board.size_0 > 1:
+            for k in range(count):
+                own[k] *= _times(graph, _FRONT, p + k, front[k] == state) * _times(
+                    graph, _BACK, p + k, back[k] == state
+                )
+        if graph.weight.own.shape[1] > 0:
+            single = graph.weight.own[q]
+            for k in range(count):
+                own[k] *= single[p + k]
 
 
 @inlined
@@ -196,18 +209,19 @@ def _log_potential(graph: Any, x: State) -> float:
             here = find_row(board, color, row)
             for j in range(here.size):
                 p = here.own + j
-                total += math.log(single_weight(graph, p, np.uintp(x[p])))
+                weight = single_weight(graph, p, np.uintp(x[p]))
                 if color == 0:
-                    total += _log_pairs(graph, here, j, x)
+                    weight *= _pairs_at(graph, here, j, x)
+                total += math.log(weight)
     return total
 
 
 @called
-def _log_pairs(graph: Any, row: Row, j: Integer, x: State) -> float:
-    """Return the log-potential of site j of a row with its neighbours."""
+def _pairs_at(graph: Any, row: Row, j: Integer, x: State) -> float:
+    """Return the product of the factors of site j of a row with its neighbours."""
     product = 1.0
     for direction in range(6):
         place = _neighbour(graph, row, direction, j)
         if place != NOWHERE and x[place] == x[row.own + j]:
-            product *= factor_of(graph, row, direction, row.own + j)
-    return math.log(product)
+            product *= factor_of(graph, direction, row.own + j)
+    return product

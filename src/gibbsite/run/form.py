@@ -154,7 +154,7 @@ class ArrangedForm(Form):
         """Make an empty tape; recorded sites are named by position, marginals come state by state."""
         tape, n = self.layout.empty_tape(self.graph), self.graph.n_sites
         return tape._replace(
-            offset=np.arange(n) if tape.offset.size else tape.offset,
+            offset=np.arange(n, dtype=np.int64) if tape.offset.size else tape.offset,
             stride=n,
             set_member=self.there.locate(tape.set_member).astype(np.int32)
             if tape.set_member.size
@@ -244,7 +244,7 @@ def _unpacked(tape: Tape, there: Arrangement, n_sites: int) -> Tape:
         if not tape.n_marginal:
             return values
         head, rest = values[..., : tape.n_marginal], values[..., tape.n_marginal :]
-        planes = there.unpack(head.reshape(*head.shape[:-1], -1, n_sites))
+        planes = there.unpack(head.reshape(*head.shape[:-1], tape.n_marginal // n_sites, n_sites))
         return np.concatenate([np.swapaxes(planes, -1, -2).reshape(head.shape), rest], axis=-1)
 
     return tape._replace(
