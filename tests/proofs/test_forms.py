@@ -275,7 +275,8 @@ def test_conditionals_of_boards_are_those_of_the_plain_kind(name: str) -> None:
     for i in range(0, model.n_sites, 1 if work.size < 10 else 17):
         _, total = weights(form.graph.arrays, x if color[i] == 0 else seen, i, work)
         assert np.abs(sums[i] - work / total).max() < 1e-6
-    assert np.abs(sums.sum(axis=1) - 1.0).max() < 1e-12
+    # each is rounded to a 32-bit float
+    assert np.abs(sums.sum(axis=1) - 1.0).max() <= sums.shape[1] * 2.0**-25
 
 
 @pytest.mark.parametrize("name", sorted(EVERY))
