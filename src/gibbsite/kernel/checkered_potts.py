@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._jit import Integer, called, generic, implement, inlined
-from gibbsite._random import BLOCK, chain_key
+from gibbsite._random import chain_key
 from gibbsite.graph.checkered_potts import PlanePotts, UniformPotts
 from gibbsite.kernel._local import log_potential
 from gibbsite.kernel.board import (
@@ -27,7 +27,7 @@ from gibbsite.kernel.board import (
     right_of,
     settle_block,
 )
-from gibbsite.kernel.colored import keyed_memory
+from gibbsite.kernel.colored import ROOM, keyed_memory
 from gibbsite.kernel.heatbath import settle_states
 
 _ONE = np.uintp(1)
@@ -60,11 +60,11 @@ class PottsMemory(NamedTuple):
 def _potts_memory(graph: Any, stream: NDArray[np.uint64], team: int) -> PottsMemory:
     return PottsMemory(
         key=chain_key(stream),
-        words=np.zeros((team, BLOCK), np.uint32),
-        room=np.zeros((team, 6, BLOCK), np.int16),
-        weight=np.zeros((team, graph.weight.all.size, BLOCK), np.float32),
-        total=np.zeros((team, BLOCK)),
-        left=np.zeros((team, BLOCK)),
+        words=np.zeros((team, ROOM), np.uint32),
+        room=np.zeros((team, 6, ROOM), np.int16),
+        weight=np.zeros((team, graph.weight.all.size, ROOM), np.float32),
+        total=np.zeros((team, ROOM)),
+        left=np.zeros((team, ROOM)),
     )
 
 

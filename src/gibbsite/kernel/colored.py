@@ -28,6 +28,9 @@ _TO_UNIT = F(1.0 / SCALE)
 
 # Positions that are worked on at a time: the bytes of a block of random words.
 UNIT = 4 * BLOCK
+# Room for the block of a member of a team. What lies behind it keeps members out of each other's cache lines:
+# two processors that write to one line wait for each other.
+ROOM = BLOCK + 64
 
 
 class KeyedMemory(NamedTuple):
@@ -50,8 +53,8 @@ def keyed_memory(graph: Any, stream: NDArray[np.uint64], team: int) -> Any:
 
 @implement(keyed_memory)
 def _binary_memory(graph: Any, stream: NDArray[np.uint64], team: int) -> KeyedMemory:
-    words = np.zeros((team, BLOCK), np.uint32)
-    return KeyedMemory(chain_key(stream), words, words.view(np.uint8), np.zeros((team, BLOCK), np.float32))
+    words = np.zeros((team, ROOM), np.uint32)
+    return KeyedMemory(chain_key(stream), words, words.view(np.uint8), np.zeros((team, ROOM), np.float32))
 
 
 @implement(sums_up, ColoredGraph)
