@@ -59,6 +59,7 @@ def restore(prefix: str, template: Any, arrays: dict[str, NDArray[Any]]) -> Any:
         if stored.dtype != template.dtype or stored.ndim != template.ndim:
             raise CheckpointError(f"The checkpoint holds another kind of array at {prefix}.")
         if stored.shape != template.shape or not template.flags.writeable:
+            stored.setflags(write=template.flags.writeable)  # which is part of the type compiled code is for
             return stored
         template[...] = stored
         return template
