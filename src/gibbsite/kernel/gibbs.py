@@ -12,10 +12,20 @@ from numpy.typing import NDArray
 from gibbsite._jit import Integer, implement, inlined
 from gibbsite._random import Words, uniform
 from gibbsite.errors import ModelError
-from gibbsite.graph.kinds import IsingGraph, LatticeGraph, PottsGraph
+from gibbsite.graph.kinds import IsingGraph, LatticeGraph, PottsGraph, TableGraph
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel._local import log_odds, weights
 from gibbsite.kernel.base import Buffer, Kernel, step, transition
+from gibbsite.kernel.remembered import (
+    Remembered,
+    find_row,
+    pick_by_row,
+    remember_conditional,
+    remember_levels,
+    remembered_bytes,
+    remembered_memory,
+    remembering_pays,
+)
 from gibbsite.kernel.rules import HEAT_BATH, RULES, apply_rule, pick
 from gibbsite.kernel.running import Running, note_change, running_memory, running_pays, running_weights
 
@@ -70,16 +80,25 @@ class Gibbs(Kernel):
         return GibbsParameters(RULES.index(self.rule))
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
-        """Keep log-weights where that pays, otherwise a scratch array."""
+        """Keep log-weights or remember conditionals where that pays, otherwise a scratch array."""
+        if remembering_pays(graph):
+            return remembered_memory(graph, own=self._looks_back)
         return running_memory(graph) if running_pays(graph) else super().memory(graph, stream)
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""
+        if remembering_pays(graph):
+            return remembered_bytes(graph, own=self._looks_back)
         scratch = super().memory_bytes(graph)
         return scratch * (1 + graph.n_sites) + 8 if running_pays(graph) else scratch
 
+    @property
+    def _looks_back(self) -> bool:
+        """Whether the new value depends on the old one."""
+        return self.rule != "heat-bath"
+
     def forget(self, memory: Any) -> None:
-        """Let the log-weights be summed up anew."""
+        """Let log-weights be summed up anew; a remembered conditional names the state that it is for."""
         if isinstance(memory, Running):
             memory.left[0] = 0
 
@@ -146,6 +165,38 @@ def _step_running(
     rng = _draw(kernel, graph, memory.work, size, total, x, i, rng, cond, keep)
     if x[i] != old:
         note_change(graph, memory, i, old, x[i])
+    return rng
+
+
+@implement(step, GibbsParameters, TableGraph, Remembered)
+def _step_remembered(
+    kernel: GibbsParameters,
+    graph: TableGraph,
+    memory: Remembered,
+    x: NDArray[np.int16],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    row = np.uintp(0)
+    if memory.place[i] > 0:
+        row = find_row(memory, x, i)
+        if memory.table[row] > 0.0:
+            states = np.uintp(graph.card[i])
+            rng, u = uniform(rng)
+            x[i] = pick_by_row(memory, i, row, states, u)
+            if keep:
+                cell = np.uintp(graph.offset[i])
+                for a in range(states):
+                    cond[cell + a] = memory.table[row + states + a]
+            return rng
+    size, total = weights(graph, x, i, memory.work)
+    if row > 0:
+        remember_conditional(memory, row, size, total)
+    rng = _draw(kernel, graph, memory.work, size, total, x, i, rng, cond, keep)
+    if row > 0:
+        remember_levels(kernel.rule, memory, i, row, size, total)
     return rng
 
 
