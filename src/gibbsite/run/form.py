@@ -246,7 +246,8 @@ def _unpacked(tape: Tape, there: Arrangement, n_sites: int) -> Tape:
             return values
         head, rest = values[..., : tape.n_marginal], values[..., tape.n_marginal :]
         planes = there.unpack(head.reshape(*head.shape[:-1], tape.n_marginal // n_sites, n_sites))
-        return np.concatenate([np.swapaxes(planes, -1, -2).reshape(head.shape), rest], axis=-1)
+        cells = np.swapaxes(planes, -1, -2).reshape(head.shape)
+        return np.concatenate([cells, rest], axis=-1) if rest.shape[-1] else cells
 
     batch = tape.open_batch.copy()
     batch[: tape.recent.size] += tape.recent
