@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     )
     from gibbsite.graph import Graph, color_sites, compile_graph
     from gibbsite.inference import Inference, infer
-    from gibbsite.kernel import Gibbs, Kernel
+    from gibbsite.kernel import Gibbs, HerdedGibbs, Kernel
     from gibbsite.model import (
         AgreementFactors,
         FactorGraph,
@@ -92,7 +92,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "graph": ("Graph", "color_sites", "compile_graph"),
     "inference": ("Inference", "infer"),
-    "kernel": ("Gibbs", "Kernel"),
+    "kernel": ("Gibbs", "HerdedGibbs", "Kernel"),
     "model": (
         "AgreementFactors",
         "FactorGraph",
@@ -140,6 +140,7 @@ __all__ = [
     "Gibbs",
     "GibbsiteError",
     "Graph",
+    "HerdedGibbs",
     "IncompatibleError",
     "Inference",
     "Joint",
