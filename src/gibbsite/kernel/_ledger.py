@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._intrinsic import fetch
 from gibbsite._jit import Integer, called, generic, implement, inlined
-
-Floats = NDArray[np.float64]
 
 _U, _U32, _U64 = np.uintp, np.uint32, np.uint64
 # A hash table is made larger by a quarter when more than so much of it is in use: from then on at least 68 %
@@ -23,6 +22,8 @@ _FULL = 0.85
 _LEAST = 1024
 # Slots behind the table, for keys whose home is near its end: there is no going round.
 _TAIL = 512
+# Numbers in a line of the cache.
+_LINE = 8
 # Multipliers of the finaliser of MurmurHash3.
 _MIX_1, _MIX_2, _SHIFT = _U64(0xFF51AFD7ED558CCD), _U64(0xC4CEB9FE1A85EC53), _U64(33)
 
@@ -30,7 +31,7 @@ _MIX_1, _MIX_2, _SHIFT = _U64(0xFF51AFD7ED558CCD), _U64(0xC4CEB9FE1A85EC53), _U6
 class Table(NamedTuple):
     """A place for every key: the weights of key k begin at ``weight[k * width]``."""
 
-    weight: Floats
+    weight: NDArray[Any]
     width: int
 
 
@@ -42,21 +43,39 @@ class Hashed(NamedTuple):
     """
 
     key: NDArray[np.uint64]
-    weight: Floats
+    weight: NDArray[Any]
     width: int
     fill: NDArray[np.int64]
 
 
-def make_table(width: int, size: int) -> Table:
-    """Return a table with ``width`` weights for each key below ``size``."""
-    return Table(np.zeros(size * width), width)
+def make_table(width: int, size: int, kind: type) -> Table:
+    """Return a table with ``width`` weights of some type for each key below ``size``."""
+    return Table(np.zeros(size * width, kind), width)
 
 
-def make_hashed(width: int, most_bytes: int) -> Hashed:
-    """Return a hash table with ``width`` weights for each key that grows up to some memory."""
+def make_hashed(width: int, most_bytes: int, kind: type) -> Hashed:
+    """Return a hash table with ``width`` weights of some type for each key that grows up to some memory."""
     slots = max(_LEAST, min(most_bytes // (8 + 8 * width), 2**32 - 1)) + _TAIL
-    key, weight = np.zeros(slots, np.uint64), np.zeros(slots * width)
+    key, weight = np.zeros(slots, np.uint64), np.zeros(slots * width, kind)
     return Hashed(key, weight, width, np.array([_LEAST, 0, 0], np.int64))
+
+
+@generic
+def expect(ledger: Any, first: Integer, last: Integer) -> None:
+    """Bring the weights of some keys near, one of which will soon be asked for."""
+    raise NotImplementedError
+
+
+@implement(expect)
+def _expect_nothing(ledger: Any, first: Integer, last: Integer) -> None:
+    pass
+
+
+@implement(expect, Table)
+def _expect_in_table(ledger: Table, first: Integer, last: Integer) -> None:
+    step = _U(_LINE // ledger.width)
+    for key in range(_U(first), min(_U(last), _U(first) + _U(4) * step), step):
+        fetch(ledger.weight, key * _U(ledger.width))
 
 
 @generic
@@ -145,4 +164,4 @@ def _move(ledger: Hashed, s: Integer) -> None:
         if to != s:
             for a in range(width):
                 ledger.weight[to * width + a] = ledger.weight[s * width + a]
-                ledger.weight[s * width + a] = 0.0
+                ledger.weight[s * width + a] = 0

@@ -31,11 +31,11 @@ from gibbsite.errors import ModelError
 from gibbsite.graph.color import markov_graph
 from gibbsite.graph.kinds import IsingGraph, LatticeGraph
 from gibbsite.graph.lower import Graph
-from gibbsite.kernel._ledger import Hashed, Table, find, make_hashed, make_table
+from gibbsite.kernel._ledger import Hashed, Table, expect, find, make_hashed, make_table
 from gibbsite.kernel._local import log_odds, weights
 from gibbsite.kernel.base import Kernel, step
 from gibbsite.kernel.gibbs import pick
-from gibbsite.kernel.herding import herd_argmax, herd_bounded, herd_threshold, herd_tijdeman
+from gibbsite.kernel.herding import herd_argmax, herd_bounded, herd_tijdeman
 
 Floats = NDArray[np.float64]
 State = NDArray[np.signedinteger[Any]]
@@ -50,8 +50,10 @@ _CODED, _SHARED, _BINNED, _RANDOM = range(4)
 
 _U, _ONE, _U64 = np.uintp, np.uintp(1), np.uint64
 _GOLDEN = _U64(0x9E3779B97F4A7C15)
-_TO_UNIT = 2.0**-32
+_SCALE, _TO_UNIT = 2.0**32, 2.0**-32
+_HIGH, _LOW = _U64(32), _U64(0xFFFFFFFF)
 _ALIKE_ODDS, _ALIKE = 2.0**30, 2.0**40  # conditionals that differ by less than the inverse are the same
+_AHEAD = _U(8)  # sites
 _NUMBERS = 2.0**62
 _GIGABYTE = 2**30
 
@@ -65,7 +67,7 @@ class HerdedParameters(NamedTuple):
     bins: int
     band: float
     start: float
-    shift: float
+    span: float
 
 
 class HerdedMemory(NamedTuple):
@@ -170,18 +172,18 @@ class HerdedGibbs(Kernel):
             raise ModelError(f"bins must be a positive whole number, got {self.bins!r}.")
         if not self.band >= 0.0 or math.isinf(self.band):
             raise ModelError(f"band must be a number of at least 0, got {self.band!r}.")
-        dense = self._dense(graph)
+        self._dense(graph)
         found = {"shared": _SHARED, "binned": _BINNED, "randomised-binned": _RANDOM}.get(self.keys, _CODED)
         if found == _SHARED and self._counts(graph):
             found = _CODED
         return HerdedParameters(
             rule=RULES.index(self.rule),
             keys=found,
-            remember=int(dense and found == _CODED and self.keys != "site"),
+            remember=int(found == _CODED and self.keys != "site"),
             bins=self.bins,
             band=float(self.band),
             start=start,
-            shift=self.band + 2.0 if self.rule == "bounded" else 1.0,
+            span=2.0 * (self.band + 2.0) if self.rule == "bounded" else 1.0,
         )
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> HerdedMemory:
@@ -201,22 +203,24 @@ class HerdedGibbs(Kernel):
         else:  # more keys than numbers: random ones tell those apart that are met
             place = np.random.SeedSequence(1).generate_state(graph.n_sites, np.uint64).astype(np.uint64)
             stride = np.random.SeedSequence(2).generate_state(member.size, np.uint64).astype(np.uint64)
-        dense = self._dense(graph)
-        width = self._width(graph, dense)
+        dense, width = self._dense(graph), self._width(graph)
+        kind = np.uint64 if graph.binary else np.float64
         return HerdedMemory(
             work=np.zeros(int(graph.cards.max(initial=2))),
             start=start,
             member=member,
             stride=stride,
             place=place,
-            ledger=make_table(width, int(sizes.sum())) if dense else make_hashed(width, self.memory_limit),
+            ledger=make_table(width, int(sizes.sum()), kind)
+            if dense
+            else make_hashed(width, self.memory_limit, kind),
             seed=chain_key(stream),
         )
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes of a chain; a hash table grows to so many at most."""
         rows = 12 * int(self._others(graph)[1].size) + 12 * graph.n_sites
-        need = 8.0 * self._width(graph, True) * float(self._sizes(graph).sum())
+        need = 8.0 * self._width(graph) * float(self._sizes(graph).sum())
         return rows + int(min(need, float(self.memory_limit)))
 
     def _others(self, graph: Graph) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
@@ -265,17 +269,15 @@ class HerdedGibbs(Kernel):
             return np.full(n, 2.0**63)
         return np.where(cards <= 2, self.bins + 1.0, (self.bins + 1.0) ** np.minimum(cards, 100.0))
 
-    def _width(self, graph: Graph, dense: bool) -> int:
-        """Return how many numbers a key has: weight and probability, weight, or a mark and weights."""
-        if graph.binary:
-            return 2 if dense else 1
-        return int(graph.cards.max(initial=1)) + 1
+    def _width(self, graph: Graph) -> int:
+        """Return how many numbers a key has: one for two states, otherwise a mark and a weight per state."""
+        return 1 if graph.binary else int(graph.cards.max(initial=1)) + 1
 
     def _dense(self, graph: Graph) -> bool:
         """Choose the storage; refuse tables that do not fit."""
         if self.storage == "hash":
             return False
-        need = 8.0 * self._sizes(graph) * self._width(graph, True)
+        need = 8.0 * self._sizes(graph) * self._width(graph)
         fits = bool(need.sum() <= self.memory_limit)
         if self.storage == "dense" and not fits:
             worst = int(np.argmax(need))
@@ -310,7 +312,7 @@ def _code(memory: HerdedMemory, x: State, i: Integer) -> np.uint64:
 
 
 @inlined
-def _first(kernel: HerdedParameters, memory: HerdedMemory, key: np.uint64, a: Integer) -> float:
+def _first(kernel: HerdedParameters, memory: HerdedMemory, key: Any, a: Integer) -> float:
     """Return the first weight of a key, in [0, 1): a function of the key, not of when it is met."""
     if kernel.start >= 0.0:
         return kernel.start
@@ -329,51 +331,61 @@ def _step_binary(
     cond: Floats,
     keep: bool,
 ) -> Words:
-    weight = memory.ledger.weight
-    key: Any = _U64(0)
-    at, p, odds = _U(0), -1.0, 0.0
+    # Weight and probability are whole multiples of 2^-32 in the upper and lower half of a number: their sum
+    # reaches one where it carries. A key that has not been met has no probability, and none is ever zero.
+    ledger = memory.ledger.weight
+    ahead = i + _AHEAD
+    if ahead + _ONE < _U(memory.place.size):
+        expect(memory.ledger, memory.place[ahead], memory.place[ahead + _ONE])
+    key = _code(memory, x, i)
+    at, entry, odds = _U(0), _U64(0), 0.0
     if kernel.keys == _CODED:
-        key = _code(memory, x, i)
         at = _U(find(memory.ledger, key))
-        if kernel.remember and weight[at] > 0.0:
-            p = weight[at + _ONE]
-    if keep or p < 0.0:
+        entry = ledger[at]
+    known = kernel.remember and entry != _U64(0)
+    if keep or not known:
         odds = log_odds(graph, x, i)
         if keep:
             cond[i] = odds
-    if p < 0.0:
+    if not known:
         tail = math.exp(-abs(odds))
         p = 1.0 / (1.0 + tail) if odds >= 0.0 else tail / (1.0 + tail)
-        if kernel.remember:
-            weight[at + _ONE] = p
-    if kernel.keys != _CODED:
-        level = p * kernel.bins
-        if kernel.keys == _SHARED:
-            level = np.rint(min(max(odds, -700.0), 700.0) * _ALIKE_ODDS)
-        elif kernel.keys == _RANDOM:
-            rng, u = uniform(rng)
-            level = math.floor(level + u)
-            p = level / kernel.bins
-        key = memory.place[i] + _U64(np.int64(level))
-        at = _U(find(memory.ledger, key))
-    w = weight[at] - kernel.shift
-    if weight[at] == 0.0:
-        w = _first(kernel, memory, key, 0)
-        if kernel.rule == _BOUNDED:
-            w -= 0.5
+        if kernel.keys != _CODED:
+            level = p * kernel.bins
+            if kernel.keys == _SHARED:
+                level = np.rint(min(max(odds, -700.0), 700.0) * _ALIKE_ODDS)
+            elif kernel.keys == _RANDOM:
+                rng, u = uniform(rng)
+                level = math.floor(level + u)
+                p = level / kernel.bins
+            key += _U64(np.int64(level))
+            at = _U(find(memory.ledger, key))
+            entry = ledger[at]
+        if entry == _U64(0):
+            entry = _U64(_first(kernel, memory, key, 0) * _SCALE) << _HIGH
+        share = _U64(min(max(np.rint(p / kernel.span * _SCALE), 1.0), _SCALE - 1.0))
+        entry = (entry & ~_LOW) | share
     if kernel.rule == _BOUNDED:
-        rng, u = uniform(rng)
-        up = u < p
-        if w > kernel.band and p > 0.0:
-            up = True
-        elif w < -kernel.band and p < 1.0:
-            up = False
-        w += p - up
+        rng, up = _draw_within(kernel, entry, rng)
+        entry += ((entry & _LOW) << _HIGH) - up * (_U64(_SCALE / kernel.span) << _HIGH)
     else:
-        w, up = herd_threshold(w, p)
-    weight[at] = w + kernel.shift
+        total = (entry >> _HIGH) + (entry & _LOW)
+        up = total >> _HIGH
+        entry = (total << _HIGH) | (entry & _LOW)
+    ledger[at] = entry
     x[i] = up
     return rng
+
+
+@inlined
+def _draw_within(kernel: HerdedParameters, entry: Any, rng: Words) -> tuple[Words, np.uint64]:
+    """Draw by chance unless the weight, kept in parts of ``span``, is outside the band."""
+    weight = ((entry >> _HIGH) * _TO_UNIT - 0.5) * kernel.span
+    rng, u = uniform(rng)
+    up = u < (entry & _LOW) * _TO_UNIT * kernel.span
+    if abs(weight) > kernel.band:
+        up = weight > 0.0
+    return rng, _U64(up)
 
 
 @implement(step, HerdedParameters)
