@@ -56,8 +56,8 @@ def make_table(width: int, size: int, kind: type) -> Table:
 def make_hashed(width: int, most_bytes: int, kind: type) -> Hashed:
     """Return a hash table with ``width`` weights of some type for each key that grows up to some memory."""
     slots = max(_LEAST, min(most_bytes // (8 + 8 * width), 2**32 - 1)) + _TAIL
-    key, weight = np.zeros(slots, np.uint64), np.zeros(slots * width, kind)
-    return Hashed(key, weight, width, np.array([_LEAST, 0, 0], np.int64))
+    weight: NDArray[Any] = np.zeros(slots * width, kind)
+    return Hashed(np.zeros(slots, np.uint64), weight, width, np.array([_LEAST, 0, 0], np.int64))
 
 
 @generic

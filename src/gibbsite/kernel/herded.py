@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from gibbsite._jit import Integer, implement, inlined
 from gibbsite._random import Words, chain_key, single_word, uniform
-from gibbsite.errors import ModelError
+from gibbsite.errors import ModelError, TooLargeError
 from gibbsite.graph.color import markov_graph
 from gibbsite.graph.kinds import IsingGraph, LatticeGraph
 from gibbsite.graph.lower import Graph
@@ -136,6 +136,23 @@ class HerdedGibbs(Kernel):
     def reversible(self) -> bool:
         """There is no chance to reverse."""
         return False
+
+    def shareable(self, graph: Graph) -> bool:
+        """Weights of different sites are apart in a table; more than two states need room to work."""
+        return (
+            graph.binary and self._dense(graph) and self.rule != "bounded" and "randomised" not in self.keys
+        )
+
+    def inspect(self, graph: Graph, memory: HerdedMemory) -> None:
+        """Refuse to go on when a hash table is full."""
+        ledger = memory.ledger
+        if isinstance(ledger, Hashed) and ledger.fill[2]:
+            sizes = self._sizes(graph)
+            raise TooLargeError(
+                f"Herding weights for {ledger.fill[1]} keys have used up the limit of "
+                f"{self.memory_limit:.1e} bytes; site {int(np.argmax(sizes))} alone can have "
+                f"{sizes.max():.1e}. Raise memory_limit, or use keys='binned' or keys='site'."
+            )
 
     def parameters(self, graph: Graph) -> HerdedParameters:
         """Refuse what makes no sense; return the rest as numbers."""
@@ -264,7 +281,8 @@ class HerdedGibbs(Kernel):
             return degree + 1.0
         if self.keys in ("blanket", "full"):
             logs = np.bincount(np.repeat(np.arange(n), degree), np.log2(cards[member]), n)
-            return np.rint(np.exp2(np.minimum(logs, 1000.0))).astype(np.float64)
+            found: Floats = np.rint(np.exp2(np.minimum(logs, 1000.0))).astype(np.float64)
+            return found
         if self.keys == "shared":
             return np.full(n, 2.0**63)
         return np.where(cards <= 2, self.bins + 1.0, (self.bins + 1.0) ** np.minimum(cards, 100.0))

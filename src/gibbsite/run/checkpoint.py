@@ -38,13 +38,24 @@ _UNREADABLE = (
 )
 
 
+_STEP = 1 << 16  # numbers
+
+
 def flatten(prefix: str, value: Any) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield the arrays of nested named tuples with their paths."""
+    """Yield the arrays of nested named tuples with their paths, long ones without the zeros they end with."""
     if isinstance(value, np.ndarray):
-        yield prefix, value
+        yield prefix, value[: _used(value)] if value.ndim == 1 else value
     elif hasattr(value, "_fields"):
         for name in value._fields:
             yield from flatten(f"{prefix}/{name}", getattr(value, name))
+
+
+def _used(values: NDArray[Any]) -> int:
+    """Return the length of an array without the zeros at its end, in steps of 64k."""
+    end = values.size
+    while end > _STEP and not values[end - _STEP : end].any():
+        end -= _STEP
+    return end
 
 
 def restore(prefix: str, template: Any, arrays: dict[str, NDArray[Any]]) -> Any:
@@ -58,7 +69,13 @@ def restore(prefix: str, template: Any, arrays: dict[str, NDArray[Any]]) -> Any:
             raise CheckpointError(f"The checkpoint is incomplete: it has no array {prefix}.")
         if stored.dtype != template.dtype or stored.ndim != template.ndim:
             raise CheckpointError(f"The checkpoint holds another kind of array at {prefix}.")
-        if stored.shape != template.shape or not template.flags.writeable:
+        if not template.flags.writeable:
+            return stored
+        if stored.ndim == 1 and stored.size < template.size:
+            template[stored.size :] = 0
+            template[: stored.size] = stored
+            return template
+        if stored.shape != template.shape:
             return stored
         template[...] = stored
         return template
