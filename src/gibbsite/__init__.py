@@ -25,7 +25,14 @@ if TYPE_CHECKING:
         SupportError,
         TooLargeError,
     )
-    from gibbsite.exact import ExactCost, ExactResult, predict_exact, solve_exact
+    from gibbsite.exact import (
+        ExactCost,
+        ExactResult,
+        HerdingBound,
+        herding_bound,
+        predict_exact,
+        solve_exact,
+    )
     from gibbsite.formats import (
         from_bqm,
         from_ising,
@@ -78,7 +85,14 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "SupportError",
         "TooLargeError",
     ),
-    "exact": ("ExactCost", "ExactResult", "predict_exact", "solve_exact"),
+    "exact": (
+        "ExactCost",
+        "ExactResult",
+        "HerdingBound",
+        "herding_bound",
+        "predict_exact",
+        "solve_exact",
+    ),
     "formats": (
         "from_bqm",
         "from_ising",
@@ -141,6 +155,7 @@ __all__ = [
     "GibbsiteError",
     "Graph",
     "HerdedGibbs",
+    "HerdingBound",
     "IncompatibleError",
     "Inference",
     "Joint",
@@ -168,6 +183,7 @@ __all__ = [
     "from_ising",
     "from_networkx",
     "from_pgmpy",
+    "herding_bound",
     "infer",
     "ising",
     "ising_grid",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from functools import partial
 
 import numpy as np
 import pytest
@@ -42,14 +41,37 @@ def test_errors_on_complete_graphs_fall_like_the_inverse_of_the_length(n, states
 
 @pytest.mark.parametrize("epsilon", sorted(TWO))
 def test_constants_of_two_variables(epsilon) -> None:
-    """Errors times length are those others have measured with one start; they differ twofold between starts."""
+    """Errors times length are those others measured with one start; starts differ twofold."""
     table = [[0.25 - epsilon, epsilon], [epsilon, 0.75 - epsilon]]
     model, sweeps = gs.FactorGraph(2, [((0, 1), table)], states=2), lengths(2**18)
-    worst = [(joint_errors(model, gs.HerdedGibbs(), sweeps, seed) * sweeps).max() for seed in range(6)]
+    worst = [(joint_errors(model, gs.HerdedGibbs(), sweeps, seed) * sweeps).max() for seed in range(12)]
     ratio = np.array(worst) / TWO[epsilon]
-    assert np.abs(ratio - 1.0).min() < 0.5
+    assert np.count_nonzero(np.abs(ratio - 1.0) < 0.5) >= 4
     assert ratio.min() > 0.2
-    assert ratio.max() < 3.0
+    assert ratio.max() < 4.0
+
+
+@pytest.mark.parametrize("n", range(2, 7))
+def test_errors_obey_the_theorem(n) -> None:
+    model, sweeps = complete(n, 2, n), lengths(1e6)
+    bound = gs.herding_bound(model)
+    errors = 0.5 * joint_errors(model, gs.HerdedGibbs(), sweeps)  # total variation
+    promised = np.array([bound.error(float(t), warmup=False) for t in sweeps])
+    assert (errors <= promised).all()
+    assert np.isfinite(promised).any() or n > 4
+    assert bound.l == pytest.approx(bound.least**n)
+    assert bound.b == pytest.approx(bound.l + (1 - (2 * bound.least) ** n) / (1 - 2 * bound.least))
+
+
+def test_the_theorem_says_where_it_does_not_apply() -> None:
+    with pytest.raises(gs.GibbsiteError, match="can have 9 sites, this one has 16"):
+        gs.herding_bound(gs.ising_grid((4, 4)))
+    with pytest.raises(gs.GibbsiteError, match="two states"):
+        gs.herding_bound(gs.potts_grid((2, 2), 3, 0.1))
+    with pytest.raises(gs.GibbsiteError, match="without zeros"):
+        gs.herding_bound(gs.FactorGraph(2, [((0, 1), [[1, 0], [1, 1]])], states=2))
+    with pytest.raises(gs.GibbsiteError, match="fixed order"):
+        gs.herding_bound(gs.ising_grid((2, 2)), gs.RandomScan())
 
 
 def test_sparse_graphs_have_a_floor_unless_keys_are_full() -> None:

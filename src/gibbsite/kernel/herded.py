@@ -278,14 +278,14 @@ class HerdedGibbs(Kernel):
         if self.keys == "site":
             return np.ones(n)
         if self._counts(graph):
-            return degree + 1.0
+            return degree.astype(np.float64) + 1.0
         if self.keys in ("blanket", "full"):
             logs = np.bincount(np.repeat(np.arange(n), degree), np.log2(cards[member]), n)
-            found: Floats = np.rint(np.exp2(np.minimum(logs, 1000.0))).astype(np.float64)
-            return found
+            return np.asarray(np.rint(np.exp2(np.minimum(logs, 1000.0))), np.float64)
         if self.keys == "shared":
             return np.full(n, 2.0**63)
-        return np.where(cards <= 2, self.bins + 1.0, (self.bins + 1.0) ** np.minimum(cards, 100.0))
+        many = np.where(cards <= 2, self.bins + 1.0, (self.bins + 1.0) ** np.minimum(cards, 100.0))
+        return many.astype(np.float64)
 
     def _width(self, graph: Graph) -> int:
         """Return how many numbers a key has: one for two states, otherwise a mark and a weight per state."""
