@@ -25,7 +25,14 @@ if TYPE_CHECKING:
         SupportError,
         TooLargeError,
     )
-    from gibbsite.exact import ExactCost, ExactResult, predict_exact, solve_exact
+    from gibbsite.exact import (
+        ExactCost,
+        ExactResult,
+        HerdingBound,
+        herding_bound,
+        predict_exact,
+        solve_exact,
+    )
     from gibbsite.formats import (
         from_bqm,
         from_ising,
@@ -39,7 +46,7 @@ if TYPE_CHECKING:
     )
     from gibbsite.graph import Graph, color_sites, compile_graph
     from gibbsite.inference import Inference, infer
-    from gibbsite.kernel import Gibbs, Kernel
+    from gibbsite.kernel import Gibbs, HerdedGibbs, Kernel
     from gibbsite.model import (
         AgreementFactors,
         FactorGraph,
@@ -78,7 +85,14 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "SupportError",
         "TooLargeError",
     ),
-    "exact": ("ExactCost", "ExactResult", "predict_exact", "solve_exact"),
+    "exact": (
+        "ExactCost",
+        "ExactResult",
+        "HerdingBound",
+        "herding_bound",
+        "predict_exact",
+        "solve_exact",
+    ),
     "formats": (
         "from_bqm",
         "from_ising",
@@ -92,7 +106,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "graph": ("Graph", "color_sites", "compile_graph"),
     "inference": ("Inference", "infer"),
-    "kernel": ("Gibbs", "Kernel"),
+    "kernel": ("Gibbs", "HerdedGibbs", "Kernel"),
     "model": (
         "AgreementFactors",
         "FactorGraph",
@@ -140,6 +154,8 @@ __all__ = [
     "Gibbs",
     "GibbsiteError",
     "Graph",
+    "HerdedGibbs",
+    "HerdingBound",
     "IncompatibleError",
     "Inference",
     "Joint",
@@ -167,6 +183,7 @@ __all__ = [
     "from_ising",
     "from_networkx",
     "from_pgmpy",
+    "herding_bound",
     "infer",
     "ising",
     "ising_grid",

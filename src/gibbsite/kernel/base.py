@@ -85,6 +85,16 @@ class Kernel(ABC):
         """Predict the bytes :meth:`memory` will allocate."""
         return 8 * int(graph.cards.max(initial=1))
 
+    def shareable(self, graph: Graph) -> bool:
+        """Whether steps of independent sites may be made by several threads at once.
+
+        They must use no random numbers, and nothing of the memory that steps of other sites use.
+        """
+        return False
+
+    def inspect(self, graph: Graph, memory: Any) -> None:  # noqa: B027
+        """Refuse to go on with a memory that cannot hold what a chain needs; asked after every block."""
+
     def forget(self, memory: Any) -> None:  # noqa: B027
         """Drop what a chain's memory says about its state, because the state was set from outside.
 
