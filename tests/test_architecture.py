@@ -30,6 +30,7 @@ ORDER = [
     {"sampling"},
     {"inference"},
     {"testing"},
+    {"lab"},
     {"cli"},
 ]
 
