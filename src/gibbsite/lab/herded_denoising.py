@@ -84,11 +84,12 @@ def restore(
     """
     model = gs.ising_grid(y.shape, coupling=1.0, field=y / sigma**2)
     if isinstance(method, MeanField):
-        return _iterate(model, method, sweeps).reshape(-1, *y.shape)
-    start = (y > 0.0).ravel()
-    return follow(model, method, sweeps, gs.Marginals(rao_blackwell=False), start=start, rng=rng)[0].reshape(
-        -1, *y.shape
-    )
+        found = _iterate(model, method, sweeps)
+    else:
+        record, start = gs.Marginals(rao_blackwell=False), (y > 0.0).ravel()
+        found = follow(model, method, sweeps, record, start=start, rng=rng)[0]
+    images: Floats = found.reshape(-1, *y.shape)
+    return images
 
 
 def _iterate(model: gs.FactorGraph, how: MeanField, sweeps: NDArray[np.int64]) -> Floats:
@@ -127,8 +128,8 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         tables.append(_table(name, image, sigmas, noisy, errors))
         tables.append(compare_claims(_claims(sigmas, errors), name))
     notes = [
-        "shared: herded Gibbs with one weight for each number of neighbours in state +1. MF D: mean field with "
-        "damping D, of all pixels at once unless in place.",
+        "shared: herded Gibbs with one weight for each number of neighbours in state +1. MF D: mean field "
+        "with damping D, of all pixels at once unless in place.",
         "The image of the paper is not known, and errors depend on it: orderings are compared, not values.",
         "An ordering holds in part if two methods next to each other cannot be told apart: their errors on "
         "the same noisy images differ by less than three standard errors.",
@@ -276,8 +277,8 @@ def draw(findings: Findings, figure: Figure) -> None:
                 arrays["sigma"], found.mean(axis=1), found.std(axis=1, ddof=1), marker="o", ms=3, **look
             )
         axes[4].set_xticks(arrays["sigma"])
-        top = max(arrays[f"{name}: errors of {m} by sweep, sigma = {_SHOWN:g}"][:, 5:].max() for m in METHODS)
-        axes[3].set_ylim(0.0, 1.3e3 * top)
+        late = [arrays[f"{name}: errors of {m} by sweep, sigma = {_SHOWN:g}"][:, 5:] for m in METHODS]
+        axes[3].set_ylim(0.7e3 * min(map(np.min, late)), 1.2e3 * max(map(np.max, late)))
         tidy(axes[3], f"σ = {_SHOWN:g}", xlabel="sweeps", ylabel="mean squared error × 1000")
         tidy(axes[4], f"after {SWEEPS} sweeps", xlabel="σ")
     handles, labels = rows[0, 3].get_legend_handles_labels()

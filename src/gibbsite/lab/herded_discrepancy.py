@@ -10,6 +10,7 @@ like the square root of T.
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 import gibbsite as gs
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.follow import Floats, space_lengths
 from gibbsite.lab.sources import HERDED, TIJDEMAN
 from gibbsite.report._canvas import COLORS, FAINT, INK, tidy
 
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 
 VALUES = (2, 3, 5, 10, 20)
 _SHOWN = 5  # number of values in the panel over time
-_BLOCK = 1000  # draws counted at once
 KERNELS = {
     "tijdeman": gs.HerdedGibbs(rule="tijdeman", start="centred"),
     "argmax": gs.HerdedGibbs(rule="argmax", start="centred"),
@@ -47,8 +48,8 @@ def bound(values: int) -> float:
     return 1.0 - 1.0 / (2.0 * values - 2.0)
 
 
-def measure(kernel: gs.Kernel, p: NDArray[np.float64], draws: int, rng: int) -> NDArray[np.float64]:
-    """Return the largest discrepancy so far, after each block of draws, of each variable.
+def measure(kernel: gs.Kernel, p: Floats, lengths: NDArray[np.int64], rng: int) -> Floats:
+    """Return the largest discrepancy so far of each variable, after each number of draws.
 
     Parameters
     ----------
@@ -56,18 +57,18 @@ def measure(kernel: gs.Kernel, p: NDArray[np.float64], draws: int, rng: int) -> 
         What chooses.
     p : array (variables, values)
         Probabilities.
-    draws : int
-        How many times each variable is visited.
+    lengths : int array
+        Numbers of draws, increasing.
     rng : int
         Seed.
 
     Returns
     -------
-    array (blocks, variables)
+    array (lengths, variables)
 
     Examples
     --------
-    >>> bool(measure(KERNELS["tijdeman"], np.array([[0.2, 0.3, 0.5]]), 2000, 1)[-1, 0] <= bound(3))
+    >>> bool(measure(KERNELS["tijdeman"], np.array([[0.2, 0.3, 0.5]]), np.array([2000]), 1)[0, 0] <= 0.75)
     True
     """
     variables, values = p.shape
@@ -75,12 +76,18 @@ def measure(kernel: gs.Kernel, p: NDArray[np.float64], draws: int, rng: int) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gs.ConvergenceWarning)  # nothing has to converge here
         result = gs.sample(
-            model, kernel, sweeps=draws, warmup=0, chains=1, record="draws", rng=rng, progress=False
+            model,
+            kernel,
+            sweeps=int(lengths[-1]),
+            warmup=0,
+            chains=1,
+            record="draws",
+            rng=rng,
+            progress=False,
         )
     counts, found, largest = np.zeros((variables, values)), [], np.zeros(variables)
-    for begin in range(0, draws, _BLOCK):
-        drawn = result.values[0, begin : begin + _BLOCK]
-        times = np.arange(begin + 1, begin + len(drawn) + 1)[:, None]
+    for begin, end in pairwise([0, *lengths.tolist()]):
+        drawn, times = result.values[0, begin:end], np.arange(begin + 1, end + 1)[:, None]
         for k in range(values):
             running = counts[:, k] + np.cumsum(drawn == k, axis=0)
             largest = np.maximum(largest, np.abs(running - times * p[:, k]).max(axis=0))
@@ -92,18 +99,19 @@ def measure(kernel: gs.Kernel, p: NDArray[np.float64], draws: int, rng: int) -> 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Measure all rules for every number of values."""
     variables, draws = (20, 20_000) if quick else (100, 100_000)
+    lengths = space_lengths(draws, 10)
     meter.expect(len(VALUES) * len(KERNELS))
     chance = np.random.default_rng([rng, 42])
     arrays: dict[str, NDArray[Any]] = {
         "values": np.array(VALUES),
         "bound": np.array([bound(k) for k in VALUES]),
-        "draws": np.arange(_BLOCK, draws + 1, _BLOCK),
+        "draws": lengths,
     }
     worst: dict[str, list[float]] = {name: [] for name in KERNELS}
     for values in VALUES:
         p = chance.dirichlet(np.ones(values), size=variables)
         for name, kernel in KERNELS.items():
-            found = measure(kernel, p, draws, rng)
+            found = measure(kernel, p, lengths, rng)
             worst[name].append(float(found[-1].max()))
             if values == _SHOWN:
                 arrays[f"over time, {name}"] = found.max(axis=1)

@@ -38,9 +38,9 @@ def make_model(rng: np.random.Generator) -> gs.FactorGraph:
     >>> make_model(np.random.default_rng(1)).n_sites
     4
     """
-    pairs = [(edge, np.exp([[0.0, 0.0], [0.0, rng.normal()]])) for edge in EDGES]
-    single = [((i,), np.exp([0.0, rng.normal()])) for i in range(4)]
-    return gs.FactorGraph(4, pairs + single, states=2)
+    factors: list[tuple[Any, Any]] = [(edge, np.exp([[0.0, 0.0], [0.0, rng.normal()]])) for edge in EDGES]
+    factors += [((i,), np.exp([0.0, rng.normal()])) for i in range(4)]
+    return gs.FactorGraph(4, factors, states=2)
 
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
@@ -102,7 +102,8 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
 
 
 def _last_decade(lengths: NDArray[np.int64], errors: NDArray[np.float64]) -> NDArray[np.float64]:
-    return errors[lengths >= lengths[-1] / 10]
+    late: NDArray[np.float64] = errors[lengths >= lengths[-1] / 10]
+    return late
 
 
 def _row(number: int, lengths: NDArray[np.int64], errors: dict[str, NDArray[np.float64]]) -> tuple[Any, ...]:
