@@ -24,12 +24,13 @@ ORDER = [
     {"kernel", "scan"},
     {"run"},
     {"result"},
-    {"exact"},
+    {"exact", "variational"},
     {"report"},
     {"scrutiny"},
     {"sampling"},
     {"inference"},
     {"testing"},
+    {"lab"},
     {"cli"},
 ]
 

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         Shuffled,
         Systematic,
     )
+    from gibbsite.variational import MeanFieldResult, mean_field
 
 _HOMES: dict[str, tuple[str, ...]] = {
     "errors": (
@@ -133,9 +134,10 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "Shuffled",
         "Systematic",
     ),
+    "variational": ("MeanFieldResult", "mean_field"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_ROOMS = (*_HOMES, "testing")
+_ROOMS = (*_HOMES, "testing", "lab")
 
 __all__ = [
     "AgreementFactors",
@@ -162,6 +164,7 @@ __all__ = [
     "Kernel",
     "LatticeFactors",
     "Marginals",
+    "MeanFieldResult",
     "ModelError",
     "PairMoments",
     "Palindromic",
@@ -188,6 +191,7 @@ __all__ = [
     "ising",
     "ising_grid",
     "load_result",
+    "mean_field",
     "plot_convergence",
     "plot_marginals",
     "plot_trace",
