@@ -34,8 +34,8 @@ from gibbsite.graph.lower import Graph
 from gibbsite.kernel._ledger import Hashed, Table, expect, find, make_hashed, make_table
 from gibbsite.kernel._local import log_odds, weights
 from gibbsite.kernel.base import Kernel, step
-from gibbsite.kernel.gibbs import pick
 from gibbsite.kernel.herding import herd_argmax, herd_bounded, herd_tijdeman
+from gibbsite.kernel.rules import pick
 
 Floats = NDArray[np.float64]
 State = NDArray[np.signedinteger[Any]]
