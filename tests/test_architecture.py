@@ -24,7 +24,7 @@ ORDER = [
     {"kernel", "scan"},
     {"run"},
     {"result"},
-    {"exact"},
+    {"exact", "variational"},
     {"report"},
     {"scrutiny"},
     {"sampling"},

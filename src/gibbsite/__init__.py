@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         Shuffled,
         Systematic,
     )
+    from gibbsite.variational import MeanFieldResult, mean_field
 
 _HOMES: dict[str, tuple[str, ...]] = {
     "errors": (
@@ -119,6 +120,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "Shuffled",
         "Systematic",
     ),
+    "variational": ("MeanFieldResult", "mean_field"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _ROOMS = (*_HOMES, "testing")
@@ -147,6 +149,7 @@ __all__ = [
     "Kernel",
     "LatticeFactors",
     "Marginals",
+    "MeanFieldResult",
     "ModelError",
     "PairMoments",
     "Palindromic",
@@ -172,6 +175,7 @@ __all__ = [
     "ising",
     "ising_grid",
     "load_result",
+    "mean_field",
     "plot_convergence",
     "plot_marginals",
     "plot_trace",

@@ -6,6 +6,9 @@ Three generic functions are all a kernel needs to know of a model:
 * :func:`weights`: every kind, unnormalised conditional weights of all states of a site;
 * :func:`log_potential`: every kind, the log-potential of a whole state (up to ``Graph.log_offset``).
 
+On binary kinds these are linear in the code of every single site, so that codes may be replaced by
+independent sites' probabilities of state 1: that gives expectations (:mod:`gibbsite.variational`).
+
 Weights are products of table entries (each at most one). A product that becomes tiny is computed again
 in logarithms, so nothing underflows to a wrong answer; which way is taken depends on the neighbours only.
 Agreements multiply the weight of one state per neighbour, by a factor of any size; where products could
@@ -212,11 +215,11 @@ def _log_potential_ising(graph: IsingGraph, x: State) -> float:
     for site in range(x.size):
         i = np.uintp(site)
         if x[i]:
-            total += graph.field[i]
+            total += graph.field[i] * x[i]
             for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + _ONE])):
                 j = np.uintp(graph.neighbour[k])
                 if j > i:
-                    total += graph.coupling[k] * x[j]
+                    total += graph.coupling[k] * x[i] * x[j]
     return total
 
 

@@ -23,7 +23,7 @@ class Status:
     Attributes
     ----------
     phase : str
-        "warmup" or "sampling".
+        "warmup", "sampling" or "mean field".
     done, total : int
         Sweeps made and asked for, in all phases; ``total`` is 0 when only time limits the run.
     seconds : float
@@ -53,10 +53,8 @@ class Status:
         of = f"/{self.total:,}" if self.total else ""
         left = self.seconds * (1 / self.fraction - 1) if self.fraction > 0 else float("inf")
         ahead = f", {left:.0f} s left" if left < 1e6 else ""
-        return (
-            f"gibbsite: {self.phase} {share}  sweep {self.done:,}{of} x {self.chains} chains, "
-            f"{self.seconds:.0f} s{ahead}"
-        )
+        chains = f" x {self.chains} chains" if self.chains > 1 else ""
+        return f"gibbsite: {self.phase} {share}  sweep {self.done:,}{of}{chains}, {self.seconds:.0f} s{ahead}"
 
 
 class Progress(Protocol):
