@@ -49,8 +49,8 @@ class Denoised:
         The dark and the bright level; with more than two, the lowest and the highest.
     error : dict or None
         If a clean image was given: ``mean_squared`` error of ``probability``, with dark at 0 and bright at 1;
-        share ``wrong`` of pixels of ``image`` (grey: not at the level nearest to the clean one);
-        ``wrong_before``, the same of the noisy image, every pixel by itself.
+        share ``wrong`` of pixels of ``image`` (grey: not at the level nearest to the clean one); and both
+        ``_before``, of the noisy image: for two levels, every pixel set to the nearer one.
     model : FactorGraph
         The posterior.
     result : Result, MeanFieldResult or None
@@ -78,8 +78,8 @@ class Denoised:
         text += f" around {self.means[0]:.4g} and {self.means[1]:.4g}, {self.seconds:.2g} s"
         if self.error is not None:
             e = self.error
-            text += f"; wrong pixels {e['wrong']:.2%} (before: {e['wrong_before']:.2%})"
-            text += f", mean squared error {e['mean_squared']:.4g}"
+            text += f"; wrong pixels {e['wrong']:.2%} (before: {e['wrong_before']:.2%}), mean squared error "
+            text += f"{e['mean_squared']:.4g} (before: {e['mean_squared_before']:.4g})"
         return text
 
     def __repr__(self) -> str:
@@ -174,7 +174,7 @@ def denoise(
     -----
     Estimates: two levels from mean products of pixels side by side (:func:`estimate_two_levels`,
     :func:`estimate_flip`); sigma with given means from the mean square; sigma of grey images from the median
-    of their roughness (:func:`estimate_sigma`).
+    of their roughness (:func:`estimate_sigma`), the error of setting grey values to levels added to it.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def denoise(
         sigma=task.sigma,
         flip=task.flip,
         means=(float(task.levels[0]), float(task.levels[-1])),
-        error=None if clean is None else _measure_error(task, codes, expected, clean),
+        error=None if clean is None else _measure_error(pixels, task, codes, expected, clean),
         model=task.model,
         result=result,
         seconds=time.monotonic() - begun,
@@ -247,9 +247,8 @@ def _pose(
     low, high = ends or (0.0, pixels.top)
     steps = np.linspace(low, high, count)
     if sigma is None:
-        # rounding to whole numbers is noise as well
-        smallest = math.sqrt(1 / 12) if pixels.counted else 1e-3 * (high - low)
-        sigma = estimate_sigma(pixels.values, smallest)
+        # to be set to a level is noise as well: uniform, as wide as the levels are apart
+        sigma = math.hypot(estimate_sigma(pixels.values), (steps[1] - steps[0]) / math.sqrt(12.0))
     reach = 1
     if prior == "truncated-linear":
         reach = max(2, count // 4) if truncation is None else whole("truncation", truncation, 1)
@@ -275,7 +274,8 @@ def _pose_two(
         shown = np.array([low, high])
     else:
         if ends is None and pixels.counted:
-            low, high, sigma = estimate_two_levels(values, sigma)
+            low, high, found = estimate_two_levels(values)
+            sigma = found if sigma is None else sigma
         else:
             low, high = ends or (0.0, 1.0)
         spins = _as_spins(values, low, high)
@@ -303,17 +303,20 @@ def _read_cells(cells: Floats, task: _Task, shape: tuple[int, ...]) -> tuple[NDA
     return weights.argmax(axis=-1), weights @ task.levels
 
 
-def _measure_error(task: _Task, codes: NDArray[Any], expected: Floats, clean: Pixels) -> dict[str, float]:
+def _measure_error(
+    pixels: Pixels, task: _Task, codes: NDArray[Any], expected: Floats, clean: Pixels
+) -> dict[str, float]:
     """Compare with the clean image."""
     if task.levels.size == 2:
         low, high = clean.pair
-        truth = (clean.values > 0.5 * (low + high)).astype(np.int16)
-        squared = np.mean((expected - truth) ** 2)
+        aim: Floats = (clean.values > 0.5 * (low + high)).astype(np.float64)
+        truth, noisy, span = aim, task.noisy.astype(np.float64), 1.0
     else:
-        truth = nearest_level(clean.values, task.levels)
-        squared = np.mean((expected - clean.values) ** 2) / (task.levels[-1] - task.levels[0]) ** 2
+        aim, noisy, span = clean.values, pixels.values, float(task.levels[-1] - task.levels[0])
+        truth = nearest_level(aim, task.levels).astype(np.float64)
     return {
-        "mean_squared": float(squared),
+        "mean_squared": float(np.mean((expected - aim) ** 2)) / span**2,
+        "mean_squared_before": float(np.mean((noisy - aim) ** 2)) / span**2,
         "wrong": float(np.mean(codes != truth)),
         "wrong_before": float(np.mean(task.noisy != truth)),
     }

@@ -50,18 +50,17 @@ def estimate_flip(spins: Floats) -> float:
     return min(max(flip, _FLIP_RANGE[0]), _FLIP_RANGE[1])
 
 
-def estimate_two_levels(image: Floats, sigma: float | None = None) -> tuple[float, float, float]:
+def estimate_two_levels(image: Floats) -> tuple[float, float, float]:
     """Estimate the dark and the bright level of a two-level image, and the noise around them.
 
     Mean, variance and third central moment of the clean image determine its two levels and their shares.
-    The noise has the rest of the variance.
+    The noise has the rest of the variance; in a picture that is not of two levels, it is at least the
+    distance of the pixels from the nearer one.
 
     Parameters
     ----------
     image : float array (height, width)
         The noisy image.
-    sigma : float, optional
-        The noise, if it is known.
 
     Returns
     -------
@@ -79,7 +78,7 @@ def estimate_two_levels(image: Floats, sigma: float | None = None) -> tuple[floa
     mean = float(image.mean())
     rest = image - mean
     total = float(np.mean(rest**2))
-    variance = _product_at_no_distance(rest, 2) if sigma is None else total - sigma**2
+    variance = _product_at_no_distance(rest, 2)
     if variance <= 1e-9 * total or total == 0.0:
         raise ModelError(
             "no two levels can be made out in the image; give means and sigma, or use a less noisy image."
@@ -90,9 +89,9 @@ def estimate_two_levels(image: Floats, sigma: float | None = None) -> tuple[floa
     bright = 0.5 * (1.0 - math.copysign(math.sqrt(1.0 - 4.0 * spread), skewness))
     gap = math.sqrt(variance / spread)
     low = mean - bright * gap
-    if sigma is None:
-        sigma = math.sqrt(max(total - variance, 0.0))
-    return low, low + gap, max(sigma, _SMALLEST * gap)
+    off = 0.5 * gap - np.abs(image - (low + 0.5 * gap))  # from the nearer level
+    noise = max(total - variance, float(np.mean(off**2)), (_SMALLEST * gap) ** 2)
+    return low, low + gap, math.sqrt(noise)
 
 
 def sigma_around(spins: Floats) -> float:
@@ -106,7 +105,7 @@ def sigma_around(spins: Floats) -> float:
     return max(math.sqrt(excess), 2.0 * _SMALLEST)
 
 
-def estimate_sigma(image: Floats, smallest: float = 0.0) -> float:
+def estimate_sigma(image: Floats) -> float:
     """Estimate the noise of a grey image from its roughness.
 
     The difference of two Laplacians [1]_ is blind to planes and edges along the axes and turns noise of
@@ -117,8 +116,6 @@ def estimate_sigma(image: Floats, smallest: float = 0.0) -> float:
     ----------
     image : float array (height, width)
         The noisy image.
-    smallest : float
-        Return no less than this.
 
     Returns
     -------
@@ -143,7 +140,7 @@ def estimate_sigma(image: Floats, smallest: float = 0.0) -> float:
     sigma = float(np.median(rough)) / (6.0 * _MEDIAN_OF_NORMAL)
     if sigma == 0.0:
         sigma = math.sqrt(math.pi / 2.0) * float(rough.mean()) / 6.0
-    return max(sigma, smallest)
+    return sigma
 
 
 def _product_at_no_distance(values: Floats, order: int) -> float:
