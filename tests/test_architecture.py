@@ -29,6 +29,7 @@ ORDER = [
     {"scrutiny"},
     {"sampling"},
     {"inference"},
+    {"applications"},
     {"testing"},
     {"lab"},
     {"cli"},

@@ -13,13 +13,13 @@ from gibbsite.errors import ConvergenceWarning, ModelError
 from gibbsite.graph.lower import compile_graph
 from gibbsite.kernel import Gibbs, Kernel
 from gibbsite.result.result import JointSets, Result
-from gibbsite.run.budget import is_real, read_budget, whole
+from gibbsite.run.budget import Budget, is_real, read_budget, whole
 from gibbsite.run.checkpoint import read_checkpoint
 from gibbsite.run.engine import Recording, Setup, run_chains
 from gibbsite.run.executor import read_threads
 from gibbsite.run.form import choose_scan_and_form
 from gibbsite.run.plan import as_data, make_plan, read_entropy
-from gibbsite.run.progress import choose_progress
+from gibbsite.run.progress import Progress, choose_progress
 from gibbsite.run.record import lay_out
 from gibbsite.run.start import start_states
 from gibbsite.run.tape import BATCHES, DRAWS, LENGTH
@@ -117,29 +117,16 @@ def sample(
     show = choose_progress(progress)
     path = read_checkpoint(checkpoint, checkpoint_every, resume)
     with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
-        graph = compile_graph(model)
-        kernel.check(graph)
-        kernel.parameters(graph)  # refuses what makes no sense before any work
-        layout = lay_out(model, graph, kernel, record)
-        entropy = read_entropy(rng)
-        scan, form = choose_scan_and_form(model, graph, kernel, scan, layout, chains)
-        plan = make_plan(
-            graph,
+        recording = record_chains(
+            model,
             kernel,
-            scan,
-            layout,
-            form=form.name,
-            chains=chains,
+            scan=scan,
+            budget=budget,
             thin=int(thin),
-            warmup=budget.warmup,
-            entropy=entropy,
-            start=str(as_data(start)),
-        )
-        starts = start_states(model, graph, chains, start, entropy)
-        recording = run_chains(
-            Setup(model, kernel, scan, layout, form, plan),
-            starts,
-            budget,
+            chains=chains,
+            rng=rng,
+            start=start,
+            record=record,
             threads=threads,
             progress=show,
             checkpoint=path,
@@ -153,6 +140,44 @@ def sample(
         reasons = " ".join(verdict.reasons)
         warnings.warn(f"The run has not converged: {reasons}", ConvergenceWarning, stacklevel=2)
     return result
+
+
+def record_chains(
+    model: FactorGraph,
+    kernel: Kernel,
+    *,
+    scan: Scan | None,
+    budget: Budget,
+    thin: int = 1,
+    chains: int = 1,
+    rng: Any,
+    start: Any,
+    record: Any,
+    progress: Progress,
+    **how: Any,
+) -> Recording:
+    """Compile a model and run its chains; nothing is judged. ``how`` is passed to :func:`run_chains`."""
+    graph = compile_graph(model)
+    kernel.check(graph)
+    kernel.parameters(graph)  # refuses what makes no sense before any work
+    layout = lay_out(model, graph, kernel, record)
+    entropy = read_entropy(rng)
+    scan, form = choose_scan_and_form(model, graph, kernel, scan, layout, chains)
+    plan = make_plan(
+        graph,
+        kernel,
+        scan,
+        layout,
+        form=form.name,
+        chains=chains,
+        thin=thin,
+        warmup=budget.warmup,
+        entropy=entropy,
+        start=str(as_data(start)),
+    )
+    starts = start_states(model, graph, chains, start, entropy)
+    setup = Setup(model, kernel, scan, layout, form, plan)
+    return run_chains(setup, starts, budget, progress=progress, **how)
 
 
 def _check_parts(model: Any, kernel: Any, scan: Any) -> tuple[Kernel, Scan | None]:

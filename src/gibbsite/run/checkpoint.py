@@ -42,7 +42,7 @@ _STEP = 1 << 16  # numbers
 
 
 def flatten(prefix: str, value: Any) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield the arrays of nested named tuples with their paths: none that are fleeting, no zeros at an end."""
+    """Yield the arrays of nested named tuples with their paths: no fleeting ones, no zeros at an end."""
     if isinstance(value, np.ndarray):
         yield prefix, value[: _used(value)] if value.ndim == 1 else value
     elif hasattr(value, "_fields") and not is_fleeting(value):
