@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     )
     from gibbsite.graph import Graph, color_sites, compile_graph
     from gibbsite.inference import Inference, infer
-    from gibbsite.kernel import Gibbs, Kernel
+    from gibbsite.kernel import AnnealedGibbs, Gibbs, Kernel
     from gibbsite.model import (
         AgreementFactors,
         FactorGraph,
@@ -93,7 +93,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "graph": ("Graph", "color_sites", "compile_graph"),
     "inference": ("Inference", "infer"),
-    "kernel": ("Gibbs", "Kernel"),
+    "kernel": ("AnnealedGibbs", "Gibbs", "Kernel"),
     "model": (
         "AgreementFactors",
         "FactorGraph",
@@ -127,6 +127,7 @@ _ROOMS = (*_HOMES, "testing")
 
 __all__ = [
     "AgreementFactors",
+    "AnnealedGibbs",
     "BestState",
     "CheckpointError",
     "Chromatic",
