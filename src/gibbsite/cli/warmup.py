@@ -59,5 +59,7 @@ def _large_models() -> list[FactorGraph]:
     return [
         gs.ising_grid((side, side), coupling=0.1),
         gs.ising_grid((side, side), coupling=np.full((2, side, side), 0.1)),
+        gs.potts_grid((side, side), 3, coupling=0.1),
+        gs.potts_grid((side, side), 3, coupling=np.full((2, side, side), 0.1)),
         gs.ising((pairs, (pairs + 1) % side**2, np.full(side**2, 0.1))),
     ]

@@ -65,7 +65,7 @@ class Kernel(ABC):
 
     @property
     def at_once(self) -> bool:
-        """Whether there is a walk that moves many binary sites at once (see :func:`walk`)."""
+        """Whether there is a walk that moves many sites at once (see :func:`walk`)."""
         return False
 
     @property
