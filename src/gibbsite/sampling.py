@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite._jit import on_compile
-from gibbsite.errors import ConvergenceWarning, ModelError
+from gibbsite.errors import ConvergenceWarning, IncompatibleError, ModelError
 from gibbsite.graph.lower import compile_graph
 from gibbsite.kernel import Gibbs, Kernel
 from gibbsite.result.result import JointSets, Result
@@ -114,6 +114,10 @@ def sample(
     threads = read_threads(threads)
     if error is not None and not (is_real(error) and 0 < error < 1):
         raise ModelError(f"error must be a number between 0 and 1, got {error!r}.")
+    if error is not None and not kernel.estimates:
+        raise IncompatibleError(
+            f"{type(kernel).__name__} estimates no probabilities: there is no error to stop at; leave it out."
+        )
     budget = read_budget(model.n_sites, sweeps, steps, seconds, warmup, thin, kernel.span)
     show = choose_progress(progress)
     path = read_checkpoint(checkpoint, checkpoint_every, resume)

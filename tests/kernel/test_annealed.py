@@ -186,6 +186,8 @@ def test_only_the_best_state_and_energies_are_recorded() -> None:
     for record in ("marginals", "draws", "pairs", gs.Joint([(0, 1)])):
         with pytest.raises(gs.IncompatibleError, match="AnnealedGibbs does not keep the law"):
             gs.sample(MODELS["glass"], kernel, record=record, progress=False)
+    with pytest.raises(gs.IncompatibleError, match="no error to stop at"):
+        gs.sample(MODELS["glass"], kernel, error=0.01, progress=False)
 
 
 def test_chains_that_found_different_states_have_not_converged() -> None:

@@ -124,8 +124,8 @@ def mean_field(
                 arrays = _exclude_impossible(graph, model)
                 for way in ("uniform", "support") if start is None else (start,):
                     law = start_law(model, graph, arrays, way, draw, make_desk(graph))
-                    result = _iterate(model, graph, arrays, law, how, show)
-                    result.plan.update(start=str(as_data(way)), entropy=entropy)
+                    plan = {**_describe(graph, how), "start": str(as_data(way)), "entropy": entropy}
+                    result = _iterate(model, graph, arrays, law, how, plan, show)
                     if result.log_z > -math.inf or result.interrupted:
                         break
     finally:
@@ -163,6 +163,12 @@ def _read_settings(
     return _Settings(bool(parallel), float(damping), whole("sweeps", sweeps, 1), float(tolerance), limit)
 
 
+def _describe(graph: Graph, how: _Settings) -> dict[str, Any]:
+    """Return what decides the numbers, but for the start."""
+    settings = {name: value for name, value in how._asdict().items() if name != "seconds"}
+    return {"gibbsite": package_version(), "method": "mean-field", "model": graph.digest, **settings}
+
+
 def _exclude_impossible(graph: Graph, model: FactorGraph) -> Any:
     """Return the arrays of a graph without the states that propagation of its zeros excludes."""
     if graph.binary:
@@ -174,16 +180,21 @@ def _exclude_impossible(graph: Graph, model: FactorGraph) -> Any:
 
 
 def _iterate(
-    model: FactorGraph, graph: Graph, arrays: Any, law: Floats, how: _Settings, show: Progress
+    model: FactorGraph,
+    graph: Graph,
+    arrays: Any,
+    law: Floats,
+    how: _Settings,
+    plan: dict[str, Any],
+    show: Progress,
 ) -> MeanFieldResult:
     """Sweep until nothing changes any more, the sweeps or the time are used up, or Ctrl-C."""
     desk = make_desk(graph)
     fresh = np.empty_like(law) if how.parallel else law
     bounds: list[float] = []
     changes: list[float] = []
-    sweep(
-        arrays, 0, law, fresh, how.damping, desk
-    )  # compiled or loaded before time is taken, as is the bound
+    # compile or load both, so that this does not count as time of the iteration
+    sweep(arrays, 0, law, fresh, how.damping, desk)
     bound(arrays, law, desk)
     begun = time.monotonic()
     with catch_interrupt(show.say) as interrupt:
@@ -204,15 +215,7 @@ def _iterate(
         bounds=np.array(bounds),
         changes=np.array(changes),
         tolerance=how.tolerance,
-        plan={
-            "gibbsite": package_version(),
-            "method": "mean-field",
-            "model": graph.digest,
-            "parallel": how.parallel,
-            "damping": how.damping,
-            "sweeps": how.sweeps,
-            "tolerance": how.tolerance,
-        },
+        plan=plan,
         interrupted=interrupt.up,
         seconds=time.monotonic() - begun,
     )
