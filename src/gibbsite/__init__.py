@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     )
     from gibbsite.graph import Graph, color_sites, compile_graph
     from gibbsite.inference import Inference, infer
-    from gibbsite.kernel import Gibbs, HerdedGibbs, Kernel
+    from gibbsite.kernel import AnnealedGibbs, Gibbs, HerdedGibbs, Kernel
     from gibbsite.model import (
         AgreementFactors,
         FactorGraph,
@@ -107,7 +107,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "graph": ("Graph", "color_sites", "compile_graph"),
     "inference": ("Inference", "infer"),
-    "kernel": ("Gibbs", "HerdedGibbs", "Kernel"),
+    "kernel": ("AnnealedGibbs", "Gibbs", "HerdedGibbs", "Kernel"),
     "model": (
         "AgreementFactors",
         "FactorGraph",
@@ -141,6 +141,7 @@ _ROOMS = (*_HOMES, "applications", "lab", "testing")
 
 __all__ = [
     "AgreementFactors",
+    "AnnealedGibbs",
     "BestState",
     "CheckpointError",
     "Chromatic",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite._jit import on_compile
-from gibbsite.errors import ConvergenceWarning, ModelError
+from gibbsite.errors import ConvergenceWarning, IncompatibleError, ModelError
 from gibbsite.graph.lower import compile_graph
 from gibbsite.kernel import Gibbs, Kernel
 from gibbsite.result.result import JointSets, Result
@@ -64,12 +64,13 @@ def sample(
         models and Potts lattices), otherwise ``Systematic()``.
     sweeps, steps, seconds : number, optional
         Budget of each chain after the warmup, in sweeps (as many steps as there are free sites) or in
-        single steps; ``seconds`` limits the time of all chains together. 1000 sweeps by default.
+        single steps; ``seconds`` limits the time of all chains together. 1000 sweeps by default; with
+        an annealed kernel as many as it has temperatures.
     error : float, optional
         Stop as soon as the run has converged and no marginal has a larger standard error; asked at 256,
         512, 1024, ... draws.
     warmup : int, optional
-        Sweeps before recording; a tenth of the budget by default.
+        Sweeps before recording; a tenth of the budget by default, none with an annealed kernel.
     thin : int
         Record every ``thin``-th sweep.
     chains : int
@@ -81,7 +82,7 @@ def sample(
         of shape (sites,) or (chains, sites).
     record : optional
         What to keep: names ("marginals", "draws", "pairs", "energy", "best") or recorders such as
-        ``gs.Draws(["A"])``; marginals by default.
+        ``gs.Draws(["A"])``; marginals by default, with an annealed kernel the best state.
     threads : int, optional
         Chains run on as many threads; all usable cores by default. The numbers do not depend on it.
     checkpoint : path, optional
@@ -113,7 +114,11 @@ def sample(
     threads = read_threads(threads)
     if error is not None and not (is_real(error) and 0 < error < 1):
         raise ModelError(f"error must be a number between 0 and 1, got {error!r}.")
-    budget = read_budget(model.n_sites, sweeps, steps, seconds, warmup, thin)
+    if error is not None and not kernel.estimates:
+        raise IncompatibleError(
+            f"{type(kernel).__name__} estimates no probabilities: there is no error to stop at; leave it out."
+        )
+    budget = read_budget(model.n_sites, sweeps, steps, seconds, warmup, thin, kernel.span)
     show = choose_progress(progress)
     path = read_checkpoint(checkpoint, checkpoint_every, resume)
     with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
@@ -211,7 +216,7 @@ def make_result(recording: Recording, scrutinise: bool = True) -> Result:
     counters = tapes[0].counters
     draws = int(counters[DRAWS])
     totals = np.stack([tape.total + tape.open_batch for tape in tapes])
-    best = max(range(len(tapes)), key=lambda c: tapes[c].best[0]) if layout.best else None
+    bests = np.array([tape.best[0] for tape in tapes if layout.best]) + setup.graph.log_offset
     return Result(
         plan=setup.plan,
         domains=model.domains,
@@ -228,8 +233,8 @@ def make_result(recording: Recording, scrutinise: bool = True) -> Result:
         draw_sites=layout.draw_sites,
         values=np.stack([tape.values[:draws] for tape in tapes]),
         energy=np.stack([tape.energy[:draws] + setup.graph.log_offset for tape in tapes]),
-        best=None if best is None else float(tapes[best].best[0]) + setup.graph.log_offset,
-        best_x=np.zeros(0, np.int8) if best is None else tapes[best].best_x,
+        bests=bests,
+        best_x=tapes[int(np.argmax(bests))].best_x if layout.best else np.zeros(0, np.int8),
         doubts=find_doubts(recording, totals) if scrutinise else (),
         interrupted=recording.interrupted,
         seconds=recording.seconds,

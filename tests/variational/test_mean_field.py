@@ -241,6 +241,21 @@ def test_seeds_repeat_and_differ() -> None:
     assert laws[0] == laws[1] != laws[2]
 
 
+def test_small_models_run_without_the_compiler_and_give_the_same_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from gibbsite import _jit
+
+    for name in MODELS:
+        found = []
+        for patience in (-1.0, 1e9):
+            monkeypatch.setattr(_jit._Patience, "steps", patience)
+            monkeypatch.setattr(_jit.Entry, "_at_hand", lambda entry: False)
+            found.append(solve(MODELS[name], rng=1, sweeps=5))
+        assert found[0].cells.tobytes() == found[1].cells.tobytes()
+        assert found[0].bounds.tobytes() == found[1].bounds.tobytes()
+
+
 def test_the_report_says_what_the_numbers_are() -> None:
     found = solve(gs.ising_grid((3, 3), coupling=0.1, field=0.2))
     assert (found.sweeps, found.bounds.size, found.changes.size) == (7, 7, 7)

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._jit import on_compile
+from gibbsite._jit import interpreted, on_compile
 from gibbsite.errors import ConvergenceWarning, ModelError
 from gibbsite.graph.lower import Graph, compile_graph
 from gibbsite.graph.support import alive_states
 from gibbsite.run.budget import is_real, whole
 from gibbsite.run.interrupt import catch_interrupt
-from gibbsite.run.plan import read_entropy
+from gibbsite.run.plan import as_data, package_version, read_entropy
 from gibbsite.run.progress import Progress, Status, choose_progress
 from gibbsite.variational._expected import Floats, make_desk
 from gibbsite.variational._sweep import bound, sweep
@@ -37,6 +37,10 @@ from gibbsite.variational.start import start_law
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
+
+# Small models run without the compiler. In plain Python a sweep takes about a microsecond per byte of the
+# graph and so many more per cell; there are rarely more sweeps than that.
+_STEPS_PER_CELL, _USUAL_SWEEPS = 20, 300
 
 
 def mean_field(
@@ -109,17 +113,21 @@ def mean_field(
     True
     """
     how = _read_settings(model, parallel, damping, sweeps, tolerance, seconds)
-    draw = np.random.default_rng(read_entropy(rng))
+    entropy = read_entropy(rng)
+    draw = np.random.default_rng(entropy)
     show = choose_progress(progress)
     try:
         with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
             graph = compile_graph(model)
-            arrays = _exclude_impossible(graph, model)
-            for way in ("uniform", "support") if start is None else (start,):
-                law = start_law(model, graph, arrays, way, draw, make_desk(graph))
-                result = _iterate(model, graph, arrays, law, how, show)
-                if result.log_z > -math.inf or result.interrupted:
-                    break
+            steps = min(how.sweeps, _USUAL_SWEEPS) * (graph.nbytes + _STEPS_PER_CELL * graph.n_cells)
+            with interpreted(steps):
+                arrays = _exclude_impossible(graph, model)
+                for way in ("uniform", "support") if start is None else (start,):
+                    law = start_law(model, graph, arrays, way, draw, make_desk(graph))
+                    plan = {**_describe(graph, how), "start": str(as_data(way)), "entropy": entropy}
+                    result = _iterate(model, graph, arrays, law, how, plan, show)
+                    if result.log_z > -math.inf or result.interrupted:
+                        break
     finally:
         show.close()
     if not result.converged:
@@ -136,7 +144,6 @@ class _Settings(NamedTuple):
     sweeps: int
     tolerance: float
     seconds: float
-    begun: float
 
 
 def _read_settings(
@@ -153,9 +160,13 @@ def _read_settings(
     if seconds is not None and not (is_real(seconds) and 0.0 < seconds < math.inf):
         raise ModelError(f"seconds must be a positive number, got {seconds!r}.")
     limit = math.inf if seconds is None else float(seconds)
-    return _Settings(
-        bool(parallel), float(damping), whole("sweeps", sweeps, 1), float(tolerance), limit, time.monotonic()
-    )
+    return _Settings(bool(parallel), float(damping), whole("sweeps", sweeps, 1), float(tolerance), limit)
+
+
+def _describe(graph: Graph, how: _Settings) -> dict[str, Any]:
+    """Return what decides the numbers, but for the start."""
+    settings = {name: value for name, value in how._asdict().items() if name != "seconds"}
+    return {"gibbsite": package_version(), "method": "mean-field", "model": graph.digest, **settings}
 
 
 def _exclude_impossible(graph: Graph, model: FactorGraph) -> Any:
@@ -169,19 +180,29 @@ def _exclude_impossible(graph: Graph, model: FactorGraph) -> Any:
 
 
 def _iterate(
-    model: FactorGraph, graph: Graph, arrays: Any, law: Floats, how: _Settings, show: Progress
+    model: FactorGraph,
+    graph: Graph,
+    arrays: Any,
+    law: Floats,
+    how: _Settings,
+    plan: dict[str, Any],
+    show: Progress,
 ) -> MeanFieldResult:
     """Sweep until nothing changes any more, the sweeps or the time are used up, or Ctrl-C."""
     desk = make_desk(graph)
     fresh = np.empty_like(law) if how.parallel else law
     bounds: list[float] = []
     changes: list[float] = []
+    # compile or load both, so that this does not count as time of the iteration
+    sweep(arrays, 0, law, fresh, how.damping, desk)
+    bound(arrays, law, desk)
+    begun = time.monotonic()
     with catch_interrupt(show.say) as interrupt:
         while True:
             changes.append(sweep(arrays, graph.n_sites, law, fresh, how.damping, desk))
             law, fresh = fresh, law
             bounds.append(bound(arrays, law, desk) + graph.log_offset)
-            elapsed = time.monotonic() - how.begun
+            elapsed = time.monotonic() - begun
             show.show(Status("mean field", len(bounds), how.sweeps, elapsed, how.seconds, 1))
             if changes[-1] <= how.tolerance or len(bounds) == how.sweeps:
                 break
@@ -194,6 +215,7 @@ def _iterate(
         bounds=np.array(bounds),
         changes=np.array(changes),
         tolerance=how.tolerance,
+        plan=plan,
         interrupted=interrupt.up,
-        seconds=time.monotonic() - how.begun,
+        seconds=time.monotonic() - begun,
     )

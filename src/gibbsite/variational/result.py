@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ class MeanFieldResult:
         Largest difference, in each sweep, between a probability and the one its site should have.
     tolerance : float
         Changes up to this count as none.
+    plan : dict
+        Everything that decided the numbers, as plain data.
     interrupted : bool
         Ended early by Ctrl-C.
     seconds : float
@@ -43,7 +45,7 @@ class MeanFieldResult:
     --------
     >>> import gibbsite as gs
     >>> gs.mean_field(gs.ising_grid((3, 3), coupling=0.1, field=0.2))
-    MeanFieldResult(9 sites; approximate marginals, log_z >= 6.48108, converged after 7 sweeps)
+    MeanFieldResult(9 sites; approximate marginals, log_z >= 6.48108, converged in sweep 7)
     """
 
     model: FactorGraph
@@ -52,6 +54,7 @@ class MeanFieldResult:
     bounds: NDArray[np.float64]
     changes: NDArray[np.float64]
     tolerance: float
+    plan: dict[str, Any] = field(default_factory=dict)
     interrupted: bool = False
     seconds: float = float("nan")
 
@@ -90,8 +93,8 @@ class MeanFieldResult:
         reasons = []
         if self.change > self.tolerance:
             reasons.append(
-                f"probabilities still change by up to {self.change:.2g} after {self.sweeps:,} sweeps, more "
-                f"than {self.tolerance:g}; use more sweeps or damping, or go in place."
+                f"probabilities still change by up to {self.change:.2g} in sweep {self.sweeps:,}, more than "
+                f"{self.tolerance:g}; use more sweeps or damping, or go in place."
             )
         if self.log_z == -np.inf:
             reasons.append(
@@ -104,13 +107,13 @@ class MeanFieldResult:
         """Return the verdict in one line."""
         word = "converged" if self.converged else "NOT CONVERGED"
         return (
-            f"{word}: largest change {self.change:.2g} after {self.sweeps:,} sweeps; marginals are "
-            f"approximate, their error is not known; log Z >= {self.log_z:.6g}"
+            f"{word}: largest change {self.change:.2g} in sweep {self.sweeps:,}; marginals are approximate, "
+            f"their error is not known; log Z >= {self.log_z:.6g}"
         )
 
     def __repr__(self) -> str:
         word = "converged" if self.converged else "NOT converged"
         return (
             f"MeanFieldResult({self.model.n_sites:,} sites; approximate marginals, log_z >= "
-            f"{self.log_z:.6g}, {word} after {self.sweeps:,} sweeps)"
+            f"{self.log_z:.6g}, {word} in sweep {self.sweeps:,})"
         )
