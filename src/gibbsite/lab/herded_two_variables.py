@@ -84,7 +84,17 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     )
 
 
-_HEAD = ("epsilon", "herded", "c", "slope", "Gibbs", "slope ", "MCQMC", "Gibbs / herded", "Gibbs / MCQMC")
+_HEAD = (
+    "epsilon",
+    "herded",
+    "c",
+    "herded slope",
+    "Gibbs",
+    "Gibbs slope",
+    "MCQMC",
+    "Gibbs / herded",
+    "Gibbs / MCQMC",
+)
 
 
 def _marginal(joint: Floats) -> Floats:
