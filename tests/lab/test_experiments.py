@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +17,8 @@ from gibbsite.lab.herded_discrepancy import VALUES, bound
 from gibbsite.lab.herded_two_variables import EPSILONS
 from gibbsite.lab.silhouettes import draw_strokes, find_silhouette
 
-# what others have measured as the largest error times length, from other start weights
-CONSTANTS = {0.1: 4.5, 0.01: 16.4, 0.001: 468.0, 0.0001: 2862.0}
+# error times length as measured by others, from other start weights
+CONSTANTS = {0.1: 4.5, 0.01: 16.4}
 
 
 @cache
@@ -46,12 +47,14 @@ def test_every_experiment_says_what_it_is_and_saves_what_it_found(name, tmp_path
     assert all(table.title in found.text() for table in found.tables)
 
 
-def test_the_seed_is_all_that_matters() -> None:
-    again = gs.lab.run("herded-discrepancy", quick=True, rng=1, progress=False)
-    other = gs.lab.run("herded-discrepancy", quick=True, rng=2, progress=False)
+def test_the_seed_is_all_that_matters_and_progress_counts_parts() -> None:
+    seen: list[Any] = []
+    again = gs.lab.run("herded-discrepancy", quick=True, rng=1, progress=seen.append)
     for name, array in findings("herded-discrepancy").arrays.items():
         np.testing.assert_array_equal(array, again.arrays[name])
-    assert (other.arrays["Gibbs"] != again.arrays["Gibbs"]).any()
+    assert [status.done for status in seen] == list(range(1, len(seen) + 1))
+    assert seen[-1].fraction == 1.0
+    assert "part 1/" in seen[0].text()
 
 
 def test_two_variables_herded_errors_fall_twice_as_fast_as_those_of_chance() -> None:
@@ -67,7 +70,7 @@ def test_two_variables_herded_errors_fall_twice_as_fast_as_those_of_chance() -> 
     assert 0.6 < flat[-20:].mean() / flat[late][:20].mean() < 1.7
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS[:2])
+@pytest.mark.parametrize("epsilon", sorted(CONSTANTS))
 def test_two_variables_constants_are_those_others_have_measured(epsilon) -> None:
     constants = findings("herded-two-variables").arrays[f"constants herded {epsilon:g}"]
     assert 0.5 < np.median(constants) / CONSTANTS[epsilon] < 1.5
@@ -102,12 +105,12 @@ def test_denoising_orders_methods_as_far_as_is_certain() -> None:
     for s, sigma in enumerate(sigmas):
         for better, worse in (("shared", "herded"), ("herded", "Gibbs")):
             if sigma >= 4:
-                assert errors[better][s].mean() < errors[worse][s].mean()
                 assert is_less(errors[worse][s], errors[better][s]) is not True
     low, high = sigmas.index(2.0), sigmas.index(8.0)
     for sampler in ("herded", "shared", "Gibbs"):  # little noise: mean field is best
         assert is_less(errors["MF 0.5"][low], errors[sampler][low])
-    assert is_less(errors["shared"][high], errors["MF 0.5"][high])
+    for other in ("Gibbs", "MF 0.5", "MF 1"):  # much noise: sharing weights is better
+        assert is_less(errors["shared"][high], errors[other][high])
     claims = {row[0]: row[2] for row in found.table("Paper against ours: strokes").rows}
     assert claims["shared beats mean field (in place) at sigma 8"] != "yes"  # where the paper does not hold
 
@@ -125,14 +128,6 @@ def test_a_real_silhouette_is_taken_where_there_is_one(tmp_path, monkeypatch) ->
     np.testing.assert_array_equal(found, truth[::2, ::2])
     (place / "beetle-1.png").write_text("no image")
     assert find_silhouette(1) is None
-
-
-def test_progress_counts_parts() -> None:
-    seen = []
-    gs.lab.run("herded-discrepancy", quick=True, progress=seen.append)
-    assert [status.done for status in seen] == list(range(1, len(seen) + 1))
-    assert seen[-1].fraction == 1.0
-    assert "part 1/" in seen[0].text()
 
 
 @pytest.mark.parametrize("name", ["herded", "", None, 3])

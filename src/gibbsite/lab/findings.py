@@ -50,8 +50,8 @@ class Table:
         return [row[k] for row in self.rows]
 
 
-def compare_claims(rows: Sequence[tuple[str, str, bool | None]], subject: str = "") -> Table:
-    """Make the table of what a paper says, what is found here, and whether it holds; None is "in part".
+def compare_claims(rows: Sequence[tuple[str, str, bool | str | None]], subject: str = "") -> Table:
+    """Make the table of what a paper says, what is found here, and whether it holds (None: in part).
 
     Examples
     --------
@@ -59,7 +59,7 @@ def compare_claims(rows: Sequence[tuple[str, str, bool | None]], subject: str = 
     [('errors fall like 1 / T', 'slope -1.02', 'yes')]
     """
     said = {True: "yes", False: "no", None: "in part"}
-    rows_ = [(paper, ours, said[holds]) for paper, ours, holds in rows]
+    rows_ = [(paper, ours, h if isinstance(h, str) else said[h]) for paper, ours, h in rows]
     title = "Paper against ours" + (f": {subject}" if subject else "")
     return Table(title, ("the paper says", "found here", "holds"), rows_)
 

@@ -9,7 +9,7 @@ tanh(y / sigma^2). The error is the mean of (P(x = +1) - truth)^2 over pixels, a
 from __future__ import annotations
 
 import warnings
-from itertools import pairwise
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -113,12 +113,12 @@ def _iterate(model: gs.FactorGraph, how: MeanField, sweeps: NDArray[np.int64]) -
 
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
-    """Restore noisy versions of one or two images with all methods."""
-    noisy, sigmas = (3, (2.0, 4.0, 8.0)) if quick else (10, PAPER_SIGMAS)
-    images = {"strokes": draw_strokes(160 if quick else 300)}
-    real = find_silhouette(4 if quick else 2)
-    if real is not None:
-        images[real[0]] = real[1]
+    """Restore noisy versions of a real and a drawn image with all methods; quickly, of one of them."""
+    noisy, sigmas = (4, (2.0, 4.0, 8.0)) if quick else (10, PAPER_SIGMAS)
+    real = find_silhouette(3 if quick else 2)
+    images = {} if real is None else {real[0]: real[1]}
+    if real is None or not quick:
+        images["strokes"] = draw_strokes(200 if quick else 300)
     meter.expect(len(images) * len(sigmas) * noisy)
     arrays: dict[str, NDArray[Any]] = {"sigma": np.array(sigmas)}
     pictures: dict[str, NDArray[Any]] = {}
@@ -131,8 +131,8 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         "shared: herded Gibbs with one weight for each number of neighbours in state +1. MF D: mean field "
         "with damping D, of all pixels at once unless in place.",
         "The image of the paper is not known, and errors depend on it: orderings are compared, not values.",
-        "An ordering holds in part if two methods next to each other cannot be told apart: their errors on "
-        "the same noisy images differ by less than three standard errors.",
+        "Two methods are told apart if their errors on the same noisy images differ by more than three "
+        "standard errors; otherwise a pair neither holds nor is reversed, and a claim holds in part.",
         "The paper does not say whether mean field renews all pixels at once or one after the other.",
     ]
     if real is None:
@@ -221,15 +221,15 @@ def is_less(a: Floats, b: Floats) -> bool | None:
     return bool(difference.mean() > 0.0)
 
 
-def _claims(sigmas: tuple[float, ...], errors: dict[str, Floats]) -> list[tuple[str, str, bool | None]]:
+def _claims(sigmas: tuple[float, ...], errors: dict[str, Floats]) -> list[tuple[str, str, bool | str | None]]:
     """Return, for each sigma, the paper's ordering and ours, and the conclusions of the paper."""
-    claims: list[tuple[str, str, bool | None]] = []
+    claims: list[tuple[str, str, bool | str | None]] = []
     for s, sigma in enumerate(sigmas):
         theirs = sorted(PAPER, key=lambda method: PAPER[method][PAPER_SIGMAS.index(sigma)])
         ours = sorted(PAPER, key=lambda method: errors[method][s].mean())
-        steps = [is_less(errors[a][s], errors[b][s]) for a, b in pairwise(theirs)]
-        holds = False if False in steps else None if None in steps else True
-        claims.append((f"sigma {sigma:g}: {' < '.join(theirs)}", " < ".join(ours), holds))
+        pairs = [is_less(errors[a][s], errors[b][s]) for a, b in combinations(theirs, 2)]
+        counted = f"{pairs.count(True)} of {len(pairs)} pairs, {pairs.count(False)} reversed"
+        claims.append((f"sigma {sigma:g}: {' < '.join(theirs)}", " < ".join(ours), counted))
     loud = [s for s, sigma in enumerate(sigmas) if sigma >= 4.0]
     for better, worse in (("shared", "herded"), ("herded", "Gibbs")):
         facts = [is_less(errors[better][s], errors[worse][s]) for s in loud]

@@ -69,7 +69,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         rows.append(_row(number, lengths, {name: found[-1] for name, found in errors.items()}))
     arrays |= {f"error {name}": np.array(found) for name, found in errors.items()}
     title = f"L1 error of the joint after {4 * sweeps:.1e} steps, largest over the last decade, and slopes"
-    head = ("model", "blanket", "slope", "full", "slope ", "error x sweeps", "Gibbs")
+    head = ("model", "blanket", "blanket slope", "full", "full slope", "full x sweeps", "Gibbs")
     floors = [_last_decade(lengths, e).max() for e in errors["blanket"]]
     slopes = [float(row[4]) for row in rows]
     return Findings(
