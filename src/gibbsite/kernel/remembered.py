@@ -153,7 +153,7 @@ def _dependences(graph: Graph, own: bool) -> tuple[NDArray[np.int64], NDArray[np
     """Return all pairs of a site and one of several states that it depends on, in order."""
     start, neighbour = markov_graph(graph)
     n, sites = graph.n_sites, np.arange(graph.n_sites)
-    keys = np.repeat(sites, np.diff(start.astype(np.int64)).astype(np.intp)) * n + neighbour
+    keys = np.repeat(sites, start[1:].astype(np.int64) - start[:-1]) * n + neighbour
     if own:
         keys = np.concatenate([keys, sites * n + sites])
     site, member = np.divmod(np.unique(keys), max(n, 1))
