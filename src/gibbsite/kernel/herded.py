@@ -241,16 +241,22 @@ class HerdedGibbs(Kernel):
         return rows + int(min(need, float(self.memory_limit)))
 
     def _others(self, graph: Graph) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the sites whose states are part of the key of each site, in compressed rows."""
+        """Return the sites whose states are part of the key of each site, in compressed rows.
+
+        They depend on scopes alone, so they are kept with the graph's structure.
+        """
         n = graph.n_sites
         if self.keys == "full":
             every = np.arange(n, dtype=np.uint32)
             member = np.concatenate([np.delete(every, i) for i in range(n)]) if n else every
             return (np.arange(n + 1) * max(n - 1, 0)).astype(np.uint32), member
-        if self.keys == "blanket" or self._counts(graph):
+        if self.keys != "blanket" and not self._counts(graph):
+            return np.zeros(n + 1, np.uint32), np.zeros(0, np.uint32)
+        if "blankets of herding" not in graph.structure:
             start, neighbour = markov_graph(graph)
-            return start.astype(np.uint32), neighbour.astype(np.uint32)
-        return np.zeros(n + 1, np.uint32), np.zeros(0, np.uint32)
+            graph.structure["blankets of herding"] = start.astype(np.uint32), neighbour.astype(np.uint32)
+        found: tuple[NDArray[np.uint32], NDArray[np.uint32]] = graph.structure["blankets of herding"]
+        return found
 
     def _counts(self, graph: Graph) -> bool:
         """Tell whether equal conditionals are those with equally many neighbours in state 1."""

@@ -122,8 +122,11 @@ def advance(
     cond = tape.recent if adding else state.cond
     write = keep and not adding and cond.size > 0
     first = team.member == 0
-    if first and write and tape.counters[DRAWS] == 0:
-        write_indicators(tape, x, cond)
+    if write and tape.counters[DRAWS] == 0:
+        if first:
+            write_indicators(tape, x, cond)
+        if team.size > 1:  # nobody may write conditionals before
+            wait_for_all(team.gate, team.size)
     for _ in range(rounds):
         left = np.uintp(length)
         # sums are complete if the last steps of a round are exactly one period
