@@ -35,7 +35,7 @@ def make_model(epsilon: float) -> gs.FactorGraph:
 
     Examples
     --------
-    >>> gs.solve_exact(make_model(0.01)).marginals[0][1]
+    >>> round(gs.solve_exact(make_model(0.01)).marginals[0][1], 9)
     0.75
     """
     table = [[0.25 - epsilon, epsilon], [epsilon, 0.75 - epsilon]]
