@@ -90,6 +90,10 @@ class HerdedMemory(NamedTuple):
 class HerdedGibbs(Kernel):
     """Deterministic Gibbs sampling with counting weights.
 
+    Convergence to the joint law is proved for ``keys="full"`` and for complete graphs (`herding_bound`);
+    elsewhere it is not guaranteed. Standard errors of a result are taken from the spread of its batches, as
+    if draws were random: that is too large where errors fall like 1 / T, and blind to a floor.
+
     Parameters
     ----------
     keys : {"blanket", "full", "shared", "binned", "randomised-binned", "site"}
