@@ -12,7 +12,7 @@ from benchmarks.report import Target
 
 #: Of the committed figure, at least this share must be seen: ratios vary by a fifth on a busy machine.
 SHARE = 0.7
-UNITS = ("C", "C agreements", "C tables", "bare", "one thread", "pyAgrum")
+UNITS = ("C", "C agreements", "C tables", "bare", "one thread", "pyAgrum", "NumPy", "Gibbs", "dense")
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,14 @@ ORDER = [
     {"kernel", "scan"},
     {"run"},
     {"result"},
-    {"exact"},
+    {"exact", "variational"},
     {"report"},
     {"scrutiny"},
     {"sampling"},
     {"inference"},
+    {"applications"},
     {"testing"},
+    {"lab"},
     {"cli"},
 ]
 

@@ -7,6 +7,8 @@ import sys
 import types
 from pathlib import Path
 
+import pytest
+
 import gibbsite as gs
 from gibbsite.testing import check_kernel
 
@@ -37,9 +39,10 @@ def test_the_example_kernel_is_short_and_passes_everything() -> None:
     assert module.__dict__["result"].diagnostics.converged
 
 
-def test_readme_code_runs() -> None:
-    for number, block in enumerate(python_blocks(ROOT / "README.md")):
-        run_as_module(f"readme_{number}", block)
+@pytest.mark.parametrize("page", ["README.md", "docs/denoise.md"])
+def test_code_of_pages_runs(page: str) -> None:
+    for number, block in enumerate(python_blocks(ROOT / page)):
+        run_as_module(f"{Path(page).stem}_{number}", block)
 
 
 def test_changelog_names_the_version() -> None:

@@ -25,7 +25,14 @@ if TYPE_CHECKING:
         SupportError,
         TooLargeError,
     )
-    from gibbsite.exact import ExactCost, ExactResult, predict_exact, solve_exact
+    from gibbsite.exact import (
+        ExactCost,
+        ExactResult,
+        HerdingBound,
+        herding_bound,
+        predict_exact,
+        solve_exact,
+    )
     from gibbsite.formats import (
         from_bqm,
         from_ising,
@@ -39,7 +46,7 @@ if TYPE_CHECKING:
     )
     from gibbsite.graph import Graph, color_sites, compile_graph
     from gibbsite.inference import Inference, infer
-    from gibbsite.kernel import Gibbs, Kernel
+    from gibbsite.kernel import AnnealedGibbs, Gibbs, HerdedGibbs, Kernel
     from gibbsite.model import (
         AgreementFactors,
         FactorGraph,
@@ -66,6 +73,7 @@ if TYPE_CHECKING:
         Shuffled,
         Systematic,
     )
+    from gibbsite.variational import MeanFieldResult, mean_field
 
 _HOMES: dict[str, tuple[str, ...]] = {
     "errors": (
@@ -78,7 +86,14 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "SupportError",
         "TooLargeError",
     ),
-    "exact": ("ExactCost", "ExactResult", "predict_exact", "solve_exact"),
+    "exact": (
+        "ExactCost",
+        "ExactResult",
+        "HerdingBound",
+        "herding_bound",
+        "predict_exact",
+        "solve_exact",
+    ),
     "formats": (
         "from_bqm",
         "from_ising",
@@ -92,7 +107,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "graph": ("Graph", "color_sites", "compile_graph"),
     "inference": ("Inference", "infer"),
-    "kernel": ("Gibbs", "Kernel"),
+    "kernel": ("AnnealedGibbs", "Gibbs", "HerdedGibbs", "Kernel"),
     "model": (
         "AgreementFactors",
         "FactorGraph",
@@ -119,12 +134,14 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "Shuffled",
         "Systematic",
     ),
+    "variational": ("MeanFieldResult", "mean_field"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_ROOMS = (*_HOMES, "testing")
+_ROOMS = (*_HOMES, "applications", "lab", "testing")
 
 __all__ = [
     "AgreementFactors",
+    "AnnealedGibbs",
     "BestState",
     "CheckpointError",
     "Chromatic",
@@ -140,12 +157,15 @@ __all__ = [
     "Gibbs",
     "GibbsiteError",
     "Graph",
+    "HerdedGibbs",
+    "HerdingBound",
     "IncompatibleError",
     "Inference",
     "Joint",
     "Kernel",
     "LatticeFactors",
     "Marginals",
+    "MeanFieldResult",
     "ModelError",
     "PairMoments",
     "Palindromic",
@@ -167,10 +187,12 @@ __all__ = [
     "from_ising",
     "from_networkx",
     "from_pgmpy",
+    "herding_bound",
     "infer",
     "ising",
     "ising_grid",
     "load_result",
+    "mean_field",
     "plot_convergence",
     "plot_marginals",
     "plot_trace",

@@ -41,6 +41,15 @@ def add_atomically(counter: NDArray[np.int64], amount: Any) -> Any:
     return before
 
 
+def fetch(array: NDArray[Any], index: Any) -> None:
+    """Ask the processor to bring an entry of an array near; it need not exist.
+
+    Examples
+    --------
+    >>> fetch(np.zeros(3), 7)
+    """
+
+
 def give_way() -> Any:
     """Let other threads have the processor."""
     return 0
@@ -71,6 +80,19 @@ if not DISABLED:
         return types.int64(counter, types.int64), build
 
     @intrinsic
+    def _prefetch(typing: Any, array: Any, index: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            spot = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+            word = ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [spot.type, word, word, word])
+            call = insert_function(builder.module, kind, "llvm.prefetch.p0")
+            builder.call(call, [spot, word(1), word(3), word(1)])  # to be written, to stay, as data
+            return context.get_dummy_value()
+
+        return types.none(array, types.uintp), build
+
+    @intrinsic
     def _yield(typing: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             if sys.platform == "win32":
@@ -84,6 +106,7 @@ if not DISABLED:
     intrinsic_for(add_atomically)(
         lambda counter, amount: lambda counter, amount: _fetch_and_add(counter, amount)
     )
+    intrinsic_for(fetch)(lambda array, index: lambda array, index: _prefetch(array, np.uintp(index)))
     intrinsic_for(give_way)(lambda: lambda: _yield())
 
 

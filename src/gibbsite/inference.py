@@ -1,26 +1,63 @@
-"""``gibbsite.infer``: choose a method, answer a question, say why it was done so."""
+"""``gibbsite.infer``: choose a method, answer a question, say why it was done so.
+
+The command line reads its choices here, so methods are imported when they are used.
+"""
 
 from __future__ import annotations
 
+import inspect
+import math
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gibbsite.errors import ModelError, TooLargeError
-from gibbsite.exact import ExactResult, predict_exact, solve_exact
-from gibbsite.result.result import Result
-from gibbsite.run.executor import usable_memory
 
 if TYPE_CHECKING:
+    from gibbsite.exact import ExactResult
+    from gibbsite.kernel import Kernel
     from gibbsite.model import FactorGraph
+    from gibbsite.result.result import Result
     from gibbsite.result.table import SiteTable
+    from gibbsite.variational import MeanFieldResult
 
 TASKS = ("MAR", "MAP", "PR")
-METHODS = ("auto", "exact", "gibbs")
+#: What each method answers; what :func:`_solve` does not name samples, with the kernel of :func:`_kernel`.
+METHODS: dict[str, tuple[str, ...]] = {
+    "auto": TASKS,
+    "exact": TASKS,
+    "gibbs": ("MAR", "MAP"),
+    "annealed": ("MAP",),
+    "mean-field": ("MAR", "PR"),
+}
 DEFAULT_SECONDS = 10.0
 _STANDARD_ERRORS = 4.0  # an error of more than so many standard errors is taken to be impossible
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How far to trust an answer, in the words and numbers of its method.
+
+    Attributes
+    ----------
+    kind : str
+        What the answer is: "exact", "estimate", "approximation", "lower bound" or "best found".
+    text : str
+        The verdict in one line; empty if there is nothing to say.
+    reasons : tuple of str
+        Why the answer cannot be relied upon, one sentence each.
+    numbers : dict
+        Diagnostics as plain data.
+    plan : dict
+        What decided the numbers, as plain data.
+    """
+
+    kind: str
+    text: str = ""
+    reasons: tuple[str, ...] = ()
+    numbers: dict[str, Any] = field(default_factory=dict)
+    plan: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,30 +70,39 @@ class Inference:
         Marginals, most probable state, or log-partition function.
     method, reason : str
         What was used, and why.
-    result : ExactResult or Result
+    result : ExactResult, Result or MeanFieldResult
         The answer with everything that belongs to it.
+    verdict : Verdict
+        What the answer is, and how far to trust it.
     seconds : float
         Time taken.
-    accuracy : float
-        The largest error of a marginal that was to be allowed.
+    assignment : dict, optional
+        The state found (MAP), by name and label, observed sites included.
+    log_potential : float, optional
+        Its log-potential.
 
     Examples
     --------
     >>> import gibbsite as gs
     >>> answer = gs.infer(gs.ising_grid((3, 3), coupling=0.3, field=0.1), progress=False)
-    >>> answer.method
-    'exact'
+    >>> answer.method, answer.kind
+    ('exact', 'exact')
     """
 
     task: str
     method: str
     reason: str
     model: FactorGraph
-    result: ExactResult | Result
+    result: ExactResult | Result | MeanFieldResult
+    verdict: Verdict
     seconds: float
-    accuracy: float = 0.01
     assignment: dict[str, Any] | None = None
     log_potential: float | None = None
+
+    @property
+    def kind(self) -> str:
+        """What the answer is: exact, an estimate, an approximation, a lower bound, or the best found."""
+        return self.verdict.kind
 
     @property
     def marginals(self) -> SiteTable:
@@ -65,15 +111,28 @@ class Inference:
 
     @property
     def mcse(self) -> SiteTable:
-        """Standard error of every marginal; zero for exact answers."""
-        return self.result.mcse
+        """Standard error of every marginal; zero for exact answers, NaN where it is not known."""
+        known: SiteTable | None = getattr(self.result, "mcse", None)
+        if known is not None:
+            return known
+        import numpy as np
+
+        from gibbsite.result.table import SiteTable
+
+        table = self.result.marginals
+        seen = {site: dict.fromkeys(states, 0.0) for site, states in table.observed.items()}
+        return SiteTable(table.domains, np.full(table.cells.shape, np.nan), table.binary, False, seen)
 
     @property
     def log_z(self) -> float:
-        """Natural logarithm of the partition function (exact methods)."""
-        if isinstance(self.result, ExactResult):
-            return self.result.log_z
-        raise ModelError("A sampling run gives no log-partition function; use method='exact'.")
+        """Natural logarithm of the partition function, or a lower bound of it."""
+        log_z: float | None = getattr(self.result, "log_z", None)
+        if log_z is None:
+            raise ModelError(
+                "A sampling run gives no log-partition function; use method='exact', or 'mean-field' for a "
+                "lower bound."
+            )
+        return log_z
 
     @property
     def converged(self) -> bool:
@@ -83,28 +142,16 @@ class Inference:
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why the answer cannot be relied upon, one sentence each."""
-        if isinstance(self.result, ExactResult):
-            return ()
-        verdict = self.result.diagnostics
-        if _STANDARD_ERRORS * verdict.mcse_max <= self.accuracy:
-            return verdict.reasons
-        return (
-            *verdict.reasons,
-            f"standard errors are up to {verdict.mcse_max:.2g}, so marginals may be off by more than "
-            f"{self.accuracy:g}; run longer, or ask for less accuracy.",
-        )
+        return self.verdict.reasons
 
     @property
     def interrupted(self) -> bool:
         """Whether the run was ended early by Ctrl-C."""
-        return isinstance(self.result, Result) and self.result.interrupted
+        return bool(getattr(self.result, "interrupted", False))
 
     def line(self) -> str:
         """Return method, reason and verdict in one line."""
-        if isinstance(self.result, ExactResult):
-            return f"exact ({self.reason})"
-        word = "converged" if self.converged else "NOT CONVERGED"
-        return f"{self.method} ({self.reason}); {word}: {self.result.diagnostics.figures()}"
+        return f"{self.method} ({self.reason})" + (f"; {self.verdict.text}" if self.verdict.text else "")
 
     def __repr__(self) -> str:
         return f"Inference({self.task} by {self.line()})"
@@ -112,6 +159,7 @@ class Inference:
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as JSON values; the schema of ``gibbsite infer --json``."""
         answer: dict[str, Any] = {"task": self.task, "method": self.method, "reason": self.reason}
+        answer["kind"] = self.kind
         if self.task == "MAR":
             answer["marginals"] = _by_text(self.marginals)
             answer["mcse"] = _by_text(self.mcse)
@@ -119,36 +167,31 @@ class Inference:
             assert self.assignment is not None
             answer["assignment"] = {site: str(state) for site, state in self.assignment.items()}
             answer["log_potential"] = self.log_potential
-            answer["proved"] = isinstance(self.result, ExactResult)
+            answer["proved"] = self.kind == "exact"
         else:
-            answer["log_z"] = self.log_z
-            answer["log_z_error"] = 0.0
-        exact = isinstance(self.result, ExactResult)
-        verdict: dict[str, Any] = {"converged": True, "rhat_max": 1.0, "ess_min": None, "reasons": []}
-        if isinstance(self.result, Result):
-            verdict = {
-                **self.result.diagnostics.to_dict(),
-                "converged": self.converged,
-                "reasons": list(self.reasons),
-            }
-        answer["diagnostics"] = {
-            key: None if isinstance(value, float) and not np.isfinite(value) else value
-            for key, value in verdict.items()
-        }
+            answer["log_z"] = _finite(self.log_z)
+            answer["log_z_error"] = 0.0 if self.kind == "exact" else None
+        verdict = {**self.verdict.numbers, "converged": self.converged, "reasons": list(self.reasons)}
+        answer["diagnostics"] = {key: _finite(value) for key, value in verdict.items()}
         answer["seconds"] = self.seconds
-        answer["plan"] = {"exact": True} if exact else self.result.plan.to_dict()  # type: ignore[union-attr]
+        answer["plan"] = self.verdict.plan
         return answer
 
 
-def _by_text(table: SiteTable) -> dict[str, dict[str, float]]:
-    return {site: {str(state): p for state, p in states.items()} for site, states in table.items()}
+def _finite(value: Any) -> Any:
+    """Return a value for JSON, which knows no NaN and no infinity."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _by_text(table: SiteTable) -> dict[str, dict[str, float | None]]:
+    return {site: {str(state): _finite(p) for state, p in states.items()} for site, states in table.items()}
 
 
 def infer(
     model: FactorGraph,
     task: str = "MAR",
     *,
-    method: str = "auto",
+    method: str | Kernel = "auto",
     seconds: float | None = None,
     sweeps: int | None = None,
     accuracy: float = 0.01,
@@ -163,8 +206,10 @@ def infer(
         The model, with evidence folded in.
     task : {"MAR", "MAP", "PR"}
         Marginals, a most probable state, or the log-partition function.
-    method : {"auto", "exact", "gibbs"}
-        "auto" solves exactly if the predicted cost fits time and memory, otherwise samples.
+    method : {"auto", "exact", "gibbs", "annealed", "mean-field"} or Kernel
+        "auto" solves exactly if the predicted cost fits time and memory, otherwise samples. "annealed" looks
+        for a most probable state; "mean-field" gives approximate marginals, and a lower bound of the
+        log-partition function. Any kernel samples with that: marginals, or the best state it sees.
     seconds, sweeps : number, optional
         Budget; 10 seconds by default.
     accuracy : float
@@ -173,7 +218,8 @@ def infer(
     progress : optional
         As in :func:`gibbsite.sample`.
     **run
-        Further arguments of :func:`gibbsite.sample`: chains, rng, scan, checkpoint, ...
+        Further arguments of :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...) or of
+        :func:`gibbsite.mean_field`; a method that has no use for one ignores it.
 
     Returns
     -------
@@ -190,61 +236,144 @@ def infer(
     >>> model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[3, 1], [1, 1]])])
     >>> round(gs.infer(model).marginals["a"][0], 3)
     0.667
+    >>> gs.infer(model, "MAP", method="annealed", rng=1, progress=False).assignment
+    {'a': 0, 'b': 0}
     """
     task = str(task).upper()
     if task not in TASKS:
         raise ModelError(f"task {task!r} is unknown; choose MAR, MAP or PR.")
     if not 0 < accuracy < 1:
         raise ModelError(f"accuracy must be a number between 0 and 1, got {accuracy!r}.")
-    if method not in METHODS:
-        raise ModelError(f"method {method!r} is unknown; choose one of {', '.join(METHODS)}.")
     begun = time.monotonic()
     limit = DEFAULT_SECONDS if seconds is None and sweeps is None else seconds
     chosen, reason = _choose(model, task, method, limit)
-    if chosen == "exact":
-        solved = solve_exact(model, task=task)
-        return Inference(
-            task,
-            chosen,
-            reason,
-            model,
-            solved,
-            time.monotonic() - begun,
-            accuracy,
-            solved.best_state if task == "MAP" else None,
-            solved.log_potential if task == "MAP" else None,
+    found, verdict = _solve(model, task, chosen, limit, sweeps, accuracy, progress, run)
+    assignment, score = (None, None) if task != "MAP" else _best_state(model, found)
+    name = chosen if isinstance(chosen, str) else type(chosen).__name__
+    taken = time.monotonic() - begun
+    return Inference(task, name, reason, model, found, verdict, taken, assignment, score)
+
+
+def _solve(
+    model: FactorGraph,
+    task: str,
+    method: str | Kernel,
+    seconds: float | None,
+    sweeps: int | None,
+    accuracy: float,
+    progress: Any,
+    run: dict[str, Any],
+) -> tuple[Any, Verdict]:
+    """Return the result of a method, and the verdict on it."""
+    if method == "exact":
+        from gibbsite.exact import solve_exact
+
+        return solve_exact(model, task=task), Verdict(
+            "exact", numbers={"rhat_max": 1.0, "ess_min": None}, plan={"exact": True}
         )
-    if task == "PR":
-        raise TooLargeError(
-            f"The log-partition function needs an exact solution, but it is too large ({reason}); "
-            "there is no sampling estimate of it yet."
-        )
-    from gibbsite.run.climb import climb
+    if method == "mean-field":
+        from gibbsite.variational import mean_field
+
+        used = {name: run[name] for name in run if name in inspect.signature(mean_field).parameters}
+        budget: dict[str, Any] = {} if sweeps is None else {"sweeps": sweeps}
+        law = mean_field(model, seconds=seconds, progress=progress, **budget, **used)
+        return law, _judge_mean_field(law, task)
     from gibbsite.sampling import sample
 
-    if task == "MAP":
-        run = {"record": ["marginals", "best"], **run}
+    kernel = _kernel(method, sweeps) if isinstance(method, str) else method
+    run = {"record": "best", **run} if task == "MAP" else run
     target = accuracy / _STANDARD_ERRORS if task == "MAR" else None
-    result = sample(model, sweeps=sweeps, seconds=limit, error=target, progress=progress, **run)
-    assignment, score = None, None
-    if task == "MAP":
-        codes = climb(model, result.best_x)
-        score = float(model.log_potential(codes))
-        named = {name: model.labels(i)[codes[i]] for i, name in enumerate(model.sites)}
-        assignment = {**named, **model.evidence}
-    seconds_taken = time.monotonic() - begun
-    return Inference(task, chosen, reason, model, result, seconds_taken, accuracy, assignment, score)
+    drawn = sample(model, kernel, sweeps=sweeps, seconds=seconds, error=target, progress=progress, **run)
+    return drawn, _judge_run(drawn, task, accuracy)
 
 
-def _choose(model: FactorGraph, task: str, method: str, seconds: float | None) -> tuple[str, str]:
+def _kernel(method: str, sweeps: int | None) -> Kernel:
+    """Return the kernel of a sampling method."""
+    from gibbsite.kernel import AnnealedGibbs, Gibbs
+
+    made: dict[str, Callable[[], Kernel]] = {"gibbs": Gibbs, "annealed": lambda: AnnealedGibbs(sweeps=sweeps)}
+    return made[method]()
+
+
+def _judge_run(result: Result, task: str, accuracy: float) -> Verdict:
+    """Return the verdict on a sampling run."""
+    found = result.diagnostics
+    reasons = found.reasons
+    if _STANDARD_ERRORS * found.mcse_max > accuracy:
+        reasons = (
+            *reasons,
+            f"standard errors are up to {found.mcse_max:.2g}, so marginals may be off by more than "
+            f"{accuracy:g}; run longer, or ask for less accuracy.",
+        )
+    word = "NOT CONVERGED" if reasons else "converged"
+    return Verdict(
+        kind="best found" if task == "MAP" else "estimate",
+        text=f"{word}: {found.figures()}",
+        reasons=reasons,
+        numbers=found.to_dict(),
+        plan=result.plan.to_dict(),
+    )
+
+
+def _judge_mean_field(result: MeanFieldResult, task: str) -> Verdict:
+    """Return the verdict on a mean-field answer."""
+    return Verdict(
+        kind="lower bound" if task == "PR" else "approximation",
+        text=result.line(),
+        reasons=result.reasons,
+        numbers={"change": result.change, "sweeps": result.sweeps, "tolerance": result.tolerance},
+        plan=result.plan,
+    )
+
+
+def _best_state(model: FactorGraph, found: Any) -> tuple[dict[str, Any], float]:
+    """Return the best state a result holds, by name and label, and its log-potential.
+
+    What a run has seen is taken uphill first: single sites may still be improved.
+    """
+    from gibbsite.exact import ExactResult
+
+    if isinstance(found, ExactResult):
+        return found.best_state, found.log_potential
+    from gibbsite.run.climb import climb
+
+    codes = climb(model, found.best_codes)
+    named = {name: model.labels(i)[codes[i]] for i, name in enumerate(model.sites)}
+    return {**named, **model.evidence}, float(model.log_potential(codes))
+
+
+def _choose(
+    model: FactorGraph, task: str, method: str | Kernel, seconds: float | None
+) -> tuple[str | Kernel, str]:
     """Return the method and the reason for it."""
-    if method == "gibbs" and task != "PR":
-        return "gibbs", "as asked"
+    if not isinstance(method, str):
+        from gibbsite.kernel import Kernel
+
+        if not isinstance(method, Kernel):
+            raise ModelError(f"method must be a name or a kernel such as gs.Gibbs(), got {method!r}.")
+        answers: tuple[str, ...] = ("MAR", "MAP") if method.estimates else ("MAP",)
+    elif method in METHODS:
+        answers = METHODS[method]
+    else:
+        raise ModelError(f"method {method!r} is unknown; choose one of {', '.join(METHODS)}.")
+    if task not in answers:
+        others = [name for name, tasks in METHODS.items() if task in tasks]
+        name = repr(method) if isinstance(method, str) else type(method).__name__
+        raise ModelError(f"method {name} does not answer {task}; choose one of {', '.join(others)}.")
+    if method not in ("auto", "exact"):
+        return method, "as asked"
+    from gibbsite.exact import predict_exact
+    from gibbsite.run.executor import usable_memory
+
     cost = predict_exact(model)
     size = f"largest clique {cost.largest:,.4g} entries, about {max(cost.seconds, 0.001):,.2g} s"
-    if method == "exact":
-        return "exact", size
     time_limit = max(60.0, 0.0 if seconds is None else seconds)
-    if cost.bytes <= 0.5 * usable_memory() and cost.seconds <= time_limit and method != "gibbs":
+    fits = cost.bytes <= 0.5 * usable_memory() and cost.seconds <= time_limit
+    if fits or method == "exact":
         return "exact", size
+    if task == "PR":
+        raise TooLargeError(
+            f"The log-partition function needs an exact solution, but it does not fit: {size}; "
+            "method='mean-field' gives a lower bound."
+        )
     return "gibbs", f"an exact solution does not fit: {size}"

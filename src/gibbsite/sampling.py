@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite._jit import on_compile
-from gibbsite.errors import ConvergenceWarning, ModelError
+from gibbsite.errors import ConvergenceWarning, IncompatibleError, ModelError
 from gibbsite.graph.lower import compile_graph
 from gibbsite.kernel import Gibbs, Kernel
 from gibbsite.result.result import JointSets, Result
-from gibbsite.run.budget import is_real, read_budget, whole
+from gibbsite.run.budget import Budget, is_real, read_budget, whole
 from gibbsite.run.checkpoint import read_checkpoint
 from gibbsite.run.engine import Recording, Setup, run_chains
 from gibbsite.run.executor import read_threads
 from gibbsite.run.form import choose_scan_and_form
 from gibbsite.run.plan import as_data, make_plan, read_entropy
-from gibbsite.run.progress import choose_progress
+from gibbsite.run.progress import Progress, choose_progress
 from gibbsite.run.record import lay_out
 from gibbsite.run.start import start_states
 from gibbsite.run.tape import BATCHES, DRAWS, LENGTH
@@ -64,12 +64,13 @@ def sample(
         models and Potts lattices), otherwise ``Systematic()``.
     sweeps, steps, seconds : number, optional
         Budget of each chain after the warmup, in sweeps (as many steps as there are free sites) or in
-        single steps; ``seconds`` limits the time of all chains together. 1000 sweeps by default.
+        single steps; ``seconds`` limits the time of all chains together. 1000 sweeps by default; with
+        an annealed kernel as many as it has temperatures.
     error : float, optional
         Stop as soon as the run has converged and no marginal has a larger standard error; asked at 256,
         512, 1024, ... draws.
     warmup : int, optional
-        Sweeps before recording; a tenth of the budget by default.
+        Sweeps before recording; a tenth of the budget by default, none with an annealed kernel.
     thin : int
         Record every ``thin``-th sweep.
     chains : int
@@ -81,7 +82,7 @@ def sample(
         of shape (sites,) or (chains, sites).
     record : optional
         What to keep: names ("marginals", "draws", "pairs", "energy", "best") or recorders such as
-        ``gs.Draws(["A"])``; marginals by default.
+        ``gs.Draws(["A"])``; marginals by default, with an annealed kernel the best state.
     threads : int, optional
         Chains run on as many threads; all usable cores by default. The numbers do not depend on it.
     checkpoint : path, optional
@@ -113,33 +114,24 @@ def sample(
     threads = read_threads(threads)
     if error is not None and not (is_real(error) and 0 < error < 1):
         raise ModelError(f"error must be a number between 0 and 1, got {error!r}.")
-    budget = read_budget(model.n_sites, sweeps, steps, seconds, warmup, thin)
+    if error is not None and not kernel.estimates:
+        raise IncompatibleError(
+            f"{type(kernel).__name__} estimates no probabilities: there is no error to stop at; leave it out."
+        )
+    budget = read_budget(model.n_sites, sweeps, steps, seconds, warmup, thin, kernel.span)
     show = choose_progress(progress)
     path = read_checkpoint(checkpoint, checkpoint_every, resume)
     with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
-        graph = compile_graph(model)
-        kernel.check(graph)
-        kernel.parameters(graph)  # refuses what makes no sense before any work
-        layout = lay_out(model, graph, kernel, record)
-        entropy = read_entropy(rng)
-        scan, form = choose_scan_and_form(model, graph, kernel, scan, layout, chains)
-        plan = make_plan(
-            graph,
+        recording = record_chains(
+            model,
             kernel,
-            scan,
-            layout,
-            form=form.name,
-            chains=chains,
+            scan=scan,
+            budget=budget,
             thin=int(thin),
-            warmup=budget.warmup,
-            entropy=entropy,
-            start=str(as_data(start)),
-        )
-        starts = start_states(model, graph, chains, start, entropy)
-        recording = run_chains(
-            Setup(model, kernel, scan, layout, form, plan),
-            starts,
-            budget,
+            chains=chains,
+            rng=rng,
+            start=start,
+            record=record,
             threads=threads,
             progress=show,
             checkpoint=path,
@@ -153,6 +145,44 @@ def sample(
         reasons = " ".join(verdict.reasons)
         warnings.warn(f"The run has not converged: {reasons}", ConvergenceWarning, stacklevel=2)
     return result
+
+
+def record_chains(
+    model: FactorGraph,
+    kernel: Kernel,
+    *,
+    scan: Scan | None,
+    budget: Budget,
+    thin: int = 1,
+    chains: int = 1,
+    rng: Any,
+    start: Any,
+    record: Any,
+    progress: Progress,
+    **how: Any,
+) -> Recording:
+    """Compile a model and run its chains; nothing is judged. ``how`` is passed to :func:`run_chains`."""
+    graph = compile_graph(model)
+    kernel.check(graph)
+    kernel.parameters(graph)  # refuses what makes no sense before any work
+    layout = lay_out(model, graph, kernel, record)
+    entropy = read_entropy(rng)
+    scan, form = choose_scan_and_form(model, graph, kernel, scan, layout, chains)
+    plan = make_plan(
+        graph,
+        kernel,
+        scan,
+        layout,
+        form=form.name,
+        chains=chains,
+        thin=thin,
+        warmup=budget.warmup,
+        entropy=entropy,
+        start=str(as_data(start)),
+    )
+    starts = start_states(model, graph, chains, start, entropy)
+    setup = Setup(model, kernel, scan, layout, form, plan)
+    return run_chains(setup, starts, budget, progress=progress, **how)
 
 
 def _check_parts(model: Any, kernel: Any, scan: Any) -> tuple[Kernel, Scan | None]:
@@ -186,7 +216,7 @@ def make_result(recording: Recording, scrutinise: bool = True) -> Result:
     counters = tapes[0].counters
     draws = int(counters[DRAWS])
     totals = np.stack([tape.total + tape.open_batch for tape in tapes])
-    best = max(range(len(tapes)), key=lambda c: tapes[c].best[0]) if layout.best else None
+    bests = np.array([tape.best[0] for tape in tapes if layout.best]) + setup.graph.log_offset
     return Result(
         plan=setup.plan,
         domains=model.domains,
@@ -203,8 +233,8 @@ def make_result(recording: Recording, scrutinise: bool = True) -> Result:
         draw_sites=layout.draw_sites,
         values=np.stack([tape.values[:draws] for tape in tapes]),
         energy=np.stack([tape.energy[:draws] + setup.graph.log_offset for tape in tapes]),
-        best=None if best is None else float(tapes[best].best[0]) + setup.graph.log_offset,
-        best_x=np.zeros(0, np.int8) if best is None else tapes[best].best_x,
+        bests=bests,
+        best_x=tapes[int(np.argmax(bests))].best_x if layout.best else np.zeros(0, np.int8),
         doubts=find_doubts(recording, totals) if scrutinise else (),
         interrupted=recording.interrupted,
         seconds=recording.seconds,

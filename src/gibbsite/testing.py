@@ -33,6 +33,7 @@ from gibbsite._random import stream
 from gibbsite.exact import Enumeration, enumerate_states
 from gibbsite.exact.transition import site_matrix, sweep_matrix
 from gibbsite.graph.lower import KINDS, Graph, compile_graph
+from gibbsite.kernel.annealed import AnnealedGibbs
 from gibbsite.kernel.base import Kernel, alone, transition
 from gibbsite.kernel.gibbs import Gibbs
 from gibbsite.kernel.rules import RULES
@@ -56,7 +57,7 @@ _STAGES = (3_000, 12_000, 48_000)
 _CLEAR = 0.05  # a p-value above this ends the test
 
 #: Every kernel of the library; a kernel listed here is tested on every scan and graph kind.
-KERNELS: tuple[Kernel, ...] = tuple(Gibbs(rule) for rule in RULES)
+KERNELS: tuple[Kernel, ...] = (*(Gibbs(rule) for rule in RULES), AnnealedGibbs(sweeps=4))
 
 
 def scans(n_sites: int) -> tuple[Scan, ...]:

@@ -86,6 +86,41 @@ def test_map_and_pr(run: Any) -> None:
     assert json.loads(out)["log_potential"] <= exact.log_potential + 1e-9
 
 
+def test_mean_field_is_called_an_approximation_and_a_bound(run: Any) -> None:
+    code, out, err = run("infer", ASIA, "--task", "PR", "--method", "mean-field")
+    assert code == 0
+    assert out.startswith("log Z >= -0.42")
+    assert "lower bound" in out
+    assert "converged" in err
+    code, out, _ = run("infer", ASIA, "--task", "PR", "--method", "mean-field", "--json", "-q")
+    answer = json.loads(out)
+    assert (answer["kind"], answer["log_z_error"]) == ("lower bound", None)
+    assert -1.0 < answer["log_z"] < 0.0
+    code, out, err = run("infer", ASIA, "--method", "mean-field", "--query", "smoke")
+    assert "±" not in out
+    assert "approximate" in err
+    code, out, _ = run("infer", ASIA, "--method", "mean-field", "--format", "csv", "--query", "smoke", "-q")
+    assert [line.split(",")[3] for line in out.splitlines()] == ["standard_error", "", ""]
+    code, out, _ = run("infer", ASIA, "--method", "mean-field", "--json", "-q", "--query", "smoke")
+    assert json.loads(out)["mcse"] == {"smoke": {"yes": None, "no": None}}
+    words = ["infer", ASIA, "--method", "mean-field", "--sweeps", "1", "-q"]
+    assert (run(*words)[0], run(*words, "--strict")[0]) == (0, 4)
+
+
+def test_annealed_runs_find_the_best_state(run: Any) -> None:
+    exact = gs.solve_exact(gs.read_model(ASIA), task="MAP")
+    words = ["infer", ASIA, "--task", "MAP", "--method", "annealed", "--sweeps", "300", "--rng", "1"]
+    code, out, _ = run(*words, "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert (answer["method"], answer["kind"], answer["proved"]) == ("annealed", "best found", False)
+    assert answer["assignment"] == exact.best_state
+    assert answer["plan"]["kernel"]["sweeps"] == 300
+    code, out, err = run(*words)
+    assert "log-potential" in out
+    assert "of 4 chains x 300 draws" in err
+
+
 def test_uai_results_list_all_sites_in_order(run: Any, tmp_path: Path) -> None:
     model = str(tmp_path / "asia.uai")
     assert run("convert", ASIA, model)[0] == 0
@@ -142,6 +177,10 @@ def test_info(run: Any) -> None:
         (["infer", ALARM, "--observe", "CO=LOW", "--observe", "CO=HIGH"], 3, "twice"),
         (["infer", ALARM, "--query", "NOSE"], 3, "NOSE"),
         (["infer", ALARM, "--method", "magic"], 2, "magic"),
+        (["infer", ALARM, "--method", "gibbs", "--task", "PR"], 3, "does not answer PR"),
+        (["infer", ALARM, "--method", "annealed"], 3, "does not answer MAR"),
+        (["infer", ALARM, "--method", "mean-field", "--task", "MAP"], 3, "does not answer MAP"),
+        (["infer", ALARM, "--method", "mean-field", "--sweeps", "0"], 3, "sweeps"),
         (["infer", ALARM, "--method", "gibbs", "--sweeps", "0"], 3, "sweeps"),
         (["infer", ALARM, "--method", "gibbs", "--chains", "0"], 3, "chains"),
         (["infer", ALARM, "-o", "/nowhere/out.txt"], 3, "/nowhere"),

@@ -154,7 +154,7 @@ def test_all_proofs_hold(kernel: gs.Kernel) -> None:
         scans_of=lambda n: (gs.Systematic(), gs.RandomScan(), gs.Shuffled()),
         seed=2,
     )
-    assert len(report.checks) >= 2 * 3 * 4
+    assert len(report.checks) >= 2 * 3 * (4 if kernel.exact else 1)
     assert report.passed, str(report)
 
 

@@ -71,10 +71,9 @@ def log_odds(graph: Any, x: list[int], i: int) -> float:
     return 2.0 * total
 
 
-def weights(graph: Any, x: list[int], i: int) -> list[float]:
+def table_rows(graph: Any, x: list[int], i: int) -> list[list[int]]:
+    """Return, for every factor of site i, where its entries for the states of the site stand."""
     g = graph.arrays
-    if graph.kind == "potts":
-        return potts_weights(graph, x, i)
     states = range(int(g.card[i]))
     rows = []
     for k in range(int(g.start[i]), int(g.start[i + 1])):
@@ -94,16 +93,33 @@ def weights(graph: Any, x: list[int], i: int) -> list[float]:
                     for a in states
                 ]
             )
+    return rows
+
+
+def log_weights(graph: Any, x: list[int], i: int) -> list[float]:
+    if graph.binary:
+        return [0.0, log_odds(graph, x, i)]
+    g = graph.arrays
+    logs = g.log_unary[int(g.offset[i]) : int(g.offset[i]) + int(g.card[i])].tolist()
+    if graph.kind == "potts":
+        for j, coupling in potts_row(graph, i):
+            logs[x[j]] += coupling
+    else:
+        for row in table_rows(graph, x, i):
+            logs = [log + float(g.log_value[at]) for log, at in zip(logs, row, strict=True)]
+    return logs
+
+
+def weights(graph: Any, x: list[int], i: int) -> list[float]:
+    g = graph.arrays
+    if graph.kind == "potts":
+        return potts_weights(graph, x, i)
+    states, rows = range(int(g.card[i])), table_rows(graph, x, i)
     cell = int(g.offset[i])
     w = [float(g.unary[cell + a]) for a in states]
     for row in rows:
         w = [w[a] * float(g.value[row[a]]) for a in states]
-    if sum_in_order(w) < 1e-150:
-        logs = [float(g.log_unary[cell + a]) for a in states]
-        for row in rows:
-            logs = [logs[a] + float(g.log_value[row[a]]) for a in states]
-        w = from_logs(logs)
-    return w
+    return from_logs(log_weights(graph, x, i)) if sum_in_order(w) < 1e-150 else w
 
 
 def from_logs(logs: list[float]) -> list[float]:
@@ -122,10 +138,7 @@ def potts_weights(graph: Any, x: list[int], i: int) -> list[float]:
     cells = range(int(graph.offset[i]), int(graph.offset[i + 1]))
     row = potts_row(graph, i)
     if sum_in_order([abs(coupling) for _, coupling in row]) > 300.0:
-        w = [float(graph.arrays.log_unary[c]) for c in cells]
-        for j, coupling in row:
-            w[x[j]] += coupling
-        return from_logs(w)
+        return from_logs(log_weights(graph, x, i))
     w = [float(graph.arrays.unary[c]) for c in cells]
     for j, coupling in row:
         w[x[j]] *= float(np.exp(coupling))
@@ -299,3 +312,28 @@ def run(graph: Any, rule: str, scan: Any, x0: Any, words: Any, sweeps: int, kept
         for c, value in enumerate(recorded):
             sums[c] += sigmoid(value) if graph.binary else value
     return x, rng.s, sums
+
+
+def cooled_step(graph: Any, temperature: float, x: list[int], i: int, rng: Xoshiro) -> None:
+    """Move site i by its conditional to the power 1 / T; at zero to the first of its best states."""
+    u = rng.uniform()
+    logs = log_weights(graph, x, i)
+    top = max(logs)
+    if temperature == 0.0:
+        x[i] = logs.index(top)
+    elif graph.binary:
+        x[i] = int(logs[1] * (1.0 / temperature) > (math.log(u / (1.0 - u)) if u > 0 else -math.inf))
+    else:
+        w = [math.exp(1.0 / temperature * (log - top)) for log in logs]
+        x[i] = pick(w, u * sum_in_order(w))
+
+
+def run_annealed(graph: Any, temperatures: Any, scan: Any, x0: Any, words: Any, sweeps: int) -> Any:
+    """Run sweeps at one temperature after another; the last one stays. Return state and generator words."""
+    x = [int(code) for code in x0]
+    rng = Xoshiro(words)
+    site_of = visits(scan, graph, rng)
+    for sweep in range(sweeps):
+        for _ in range(graph.n_sites):
+            cooled_step(graph, temperatures[min(sweep, len(temperatures) - 1)], x, site_of(), rng)
+    return x, rng.s

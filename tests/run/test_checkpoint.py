@@ -175,6 +175,7 @@ def test_resumed_equals_uninterrupted(blocks: int, record: Any, place: Path) -> 
         {"thin": 3},
         {"sweeps": None, "steps": 6 * 60 + 4},
         {"kernel": gs.Gibbs("metropolised")},
+        {"kernel": gs.AnnealedGibbs(sweeps=50), "record": ["energy", "best"]},
         {"scan": gs.RandomScan([1, 2, 3, 1, 2, 3])},
         {"chains": 1},
         {"start": "random"},

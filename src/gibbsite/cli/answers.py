@@ -74,7 +74,8 @@ def as_csv(answer: Inference, sites: list[str] | None) -> str:
         for site in sites or answer.marginals:
             errors = answer.mcse[site]
             for state, p in answer.marginals[site].items():
-                writer.writerow([site, state, repr(p), repr(errors[state])])
+                known = not math.isnan(errors[state])
+                writer.writerow([site, state, repr(p), repr(errors[state]) if known else ""])
     elif answer.task == "MAP":
         assert answer.assignment is not None
         writer.writerow(["site", "state"])
@@ -88,7 +89,8 @@ def as_csv(answer: Inference, sites: list[str] | None) -> str:
 def as_table(answer: Inference, model: FactorGraph, sites: list[str] | None, show_all: bool) -> str:
     """Return a table for people: sites whose probabilities the evidence changed most come first."""
     if answer.task == "PR":
-        return f"log Z = {answer.log_z:.10g}   (log10 {answer.log_z / math.log(10):.10g})\n"
+        sign, note = ("=", "") if answer.kind == "exact" else (">=", f"   {answer.kind}")
+        return f"log Z {sign} {answer.log_z:.10g}   (log10 {answer.log_z / math.log(10):.10g}){note}\n"
     if answer.task == "MAP":
         assert answer.assignment is not None
         rows = {name: str(answer.assignment[name]) for name in sites or answer.assignment}
@@ -106,9 +108,9 @@ def as_table(answer: Inference, model: FactorGraph, sites: list[str] | None, sho
 def _row(answer: Inference, name: str, prior: SiteTable | None) -> str:
     """Return the probabilities of a site, with errors where there are any, and what they were before."""
     errors = answer.mcse[name]
-    exact = answer.method == "exact"
+    drawn = answer.kind == "estimate"
     parts = [
-        f"{state} {p:.4f}" + ("" if exact else f" ±{errors[state]:.4f}")
+        f"{state} {p:.4f}" + (f" ±{errors[state]:.4f}" if drawn else "")
         for state, p in answer.marginals[name].items()
     ]
     before = ""

@@ -15,9 +15,10 @@ from gibbsite.cli.inputs import (
     observe,
     observe_option,
 )
+from gibbsite.inference import METHODS, TASKS
 
 _SCANS = ("systematic", "palindromic", "random", "shuffled", "chromatic")
-_TASKS = click.Choice(["MAR", "MAP", "PR"], case_sensitive=False)
+_TASKS = click.Choice(TASKS, case_sensitive=False)
 
 
 @click.command("infer")
@@ -26,7 +27,7 @@ _TASKS = click.Choice(["MAR", "MAP", "PR"], case_sensitive=False)
 @evidence_option
 @observe_option
 @click.option("--task", type=_TASKS, default="MAR", help="Marginals, most probable state, log-partition.")
-@click.option("--method", type=click.Choice(["auto", "exact", "gibbs"]), default="auto", show_default=True)
+@click.option("--method", type=click.Choice(list(METHODS)), default="auto", show_default=True)
 @click.option("--scan", type=click.Choice(_SCANS), default="systematic", show_default=True)
 @click.option("--sweeps", type=int, help="Sweeps of each chain after the warmup.")
 @click.option("--seconds", type=float, help="Time limit of sampling. [default: 10, unless --sweeps]")
@@ -49,6 +50,8 @@ def command(**given: Any) -> int:
 
     MODEL is a .uai, .bif, .xmlbif, .bqm or .coo file, optionally gzipped, or "-" for stdin. The method is
     chosen by itself: exact if that is cheap, otherwise Gibbs sampling with a verdict on how far to trust it.
+    "annealed" looks for a most probable state (MAP); "mean-field" gives approximate marginals (MAR) and a
+    lower bound of the log-partition function (PR).
     """
     from gibbsite.cli import answers
     from gibbsite.errors import ConvergenceWarning

@@ -33,6 +33,7 @@ def command(quiet: bool) -> None:
                 click.echo(f"gibbsite: compiling, {number + 1} of {len(models)} models", err=True)
             for task in ("MAR", "MAP") if number < len(small) else ():
                 gs.solve_exact(model, task=task)
+            gs.mean_field(model, sweeps=2, progress=False)
             for kernel in KERNELS:
                 for scan in scans(model.n_sites):
                     gs.sample(model, kernel, scan=scan, sweeps=8, rng=1, progress=False, threads=1)

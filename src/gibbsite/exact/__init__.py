@@ -2,6 +2,7 @@
 
 from gibbsite.exact.cost import ExactCost
 from gibbsite.exact.enumeration import Enumeration, enumerate_states
+from gibbsite.exact.herding_bound import HerdingBound, herding_bound
 from gibbsite.exact.junction import predict_exact, solve_exact
 from gibbsite.exact.result import ExactResult
 
@@ -11,8 +12,10 @@ __all__ = [
     "Enumeration",
     "ExactCost",
     "ExactResult",
+    "HerdingBound",
     "enumerate",
     "enumerate_states",
+    "herding_bound",
     "predict_exact",
     "solve_exact",
 ]

@@ -2,7 +2,9 @@
 
 import gibbsite.kernel.checkered
 import gibbsite.kernel.checkered_potts  # noqa: F401 (both register their walk)
+from gibbsite.kernel.annealed import AnnealedGibbs
 from gibbsite.kernel.base import Kernel
 from gibbsite.kernel.gibbs import Gibbs
+from gibbsite.kernel.herded import HerdedGibbs
 
-__all__ = ["Gibbs", "Kernel"]
+__all__ = ["AnnealedGibbs", "Gibbs", "HerdedGibbs", "Kernel"]

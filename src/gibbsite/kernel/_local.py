@@ -1,10 +1,14 @@
 """The local conditional of one site, for every graph kind.
 
-Three generic functions are all a kernel needs to know of a model:
+Four generic functions are all a kernel needs to know of a model:
 
 * :func:`log_odds`: binary kinds only, ``log P(x_i = 1 | rest) - log P(x_i = 0 | rest)``;
 * :func:`weights`: every kind, unnormalised conditional weights of all states of a site;
+* :func:`log_weights`: the same in logarithms, however small they are;
 * :func:`log_potential`: every kind, the log-potential of a whole state (up to ``Graph.log_offset``).
+
+On binary kinds these are linear in the code of every single site, so that codes may be replaced by
+independent sites' probabilities of state 1: that gives expectations (:mod:`gibbsite.variational`).
 
 Weights are products of table entries (each at most one). A product that becomes tiny is computed again
 in logarithms, so nothing underflows to a wrong answer; which way is taken depends on the neighbours only.
@@ -39,6 +43,12 @@ def log_odds(graph: Any, x: State, i: Integer) -> float:
 @generic
 def weights(graph: Any, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
     """Fill ``w`` with the conditional weights of site i; return the number of states and their sum."""
+    raise NotImplementedError
+
+
+@generic
+def log_weights(graph: Any, x: State, i: Integer, w: Work) -> Integer:
+    """Fill ``w`` with the logarithms of the conditional weights of site i; return the number of states."""
     raise NotImplementedError
 
 
@@ -108,6 +118,13 @@ def _weights_binary(graph: Any, x: State, i: Integer, w: Work) -> tuple[Integer,
     return 2, w[0] + w[1]
 
 
+@implement(log_weights, IsingGraph)
+@implement(log_weights, LatticeGraph)
+def _log_weights_binary(graph: Any, x: State, i: Integer, w: Work) -> Integer:
+    w[0], w[1] = 0.0, log_odds(graph, x, i)
+    return 2
+
+
 @inlined
 def from_logs(w: Work, size: Integer) -> float:
     """Turn log-weights into weights with maximum one; return their sum (0 if all are impossible)."""
@@ -122,6 +139,17 @@ def from_logs(w: Work, size: Integer) -> float:
     return total
 
 
+@implement(log_weights, PottsGraph)
+def _log_weights_potts(graph: PottsGraph, x: State, i: Integer, w: Work) -> Integer:
+    size = np.uintp(graph.card[i])
+    cell, step = np.uintp(graph.offset[i]), np.uintp(graph.step)
+    for a in range(size):
+        w[a] = graph.log_unary[cell + a]
+    for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + _ONE])):
+        w[np.uintp(x[np.uintp(graph.neighbour[k])])] += graph.coupling[step * k]
+    return np.int64(size)
+
+
 @implement(weights, PottsGraph)
 def _weights_potts(graph: PottsGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
     size = np.uintp(graph.card[i])
@@ -129,10 +157,7 @@ def _weights_potts(graph: PottsGraph, x: State, i: Integer, w: Work) -> tuple[In
     first, last = np.uintp(graph.start[i]), np.uintp(graph.start[i + _ONE])
     total = 0.0
     if graph.steep[i]:
-        for a in range(size):
-            w[a] = graph.log_unary[cell + a]
-        for k in range(first, last):
-            w[np.uintp(x[np.uintp(graph.neighbour[k])])] += graph.coupling[step * k]
+        log_weights(graph, x, i, w)
         total = from_logs(w, size)
     else:
         for a in range(size):
@@ -142,6 +167,19 @@ def _weights_potts(graph: PottsGraph, x: State, i: Integer, w: Work) -> tuple[In
         for a in range(size):
             total += w[a]
     return np.int64(size), total
+
+
+@implement(log_weights, PairwiseGraph)
+def _log_weights_pairwise(graph: PairwiseGraph, x: State, i: Integer, w: Work) -> Integer:
+    size = np.uintp(graph.card[i])
+    cell = np.uintp(graph.offset[i])
+    for a in range(size):
+        w[a] = graph.log_unary[cell + a]
+    for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + _ONE])):
+        row = np.uintp(graph.table[k]) + np.uintp(x[np.uintp(graph.neighbour[k])]) * size
+        for a in range(size):
+            w[a] += graph.log_value[row + a]
+    return np.int64(size)
 
 
 @implement(weights, PairwiseGraph)
@@ -159,12 +197,7 @@ def _weights_pairwise(graph: PairwiseGraph, x: State, i: Integer, w: Work) -> tu
     for a in range(size):
         total += w[a]
     if total < _TINY:
-        for a in range(size):
-            w[a] = graph.log_unary[cell + a]
-        for k in range(first, last):
-            row = np.uintp(graph.table[k]) + np.uintp(x[np.uintp(graph.neighbour[k])]) * size
-            for a in range(size):
-                w[a] += graph.log_value[row + a]
+        log_weights(graph, x, i, w)
         total = from_logs(w, size)
     return np.int64(size), total
 
@@ -176,6 +209,21 @@ def _entry(graph: TableGraph, x: State, f: Integer) -> Integer:
     for m in range(np.uintp(graph.member_start[f]), np.uintp(graph.member_start[f + _ONE])):
         entry += graph.stride[m] * x[np.uintp(graph.member[m])]
     return np.uintp(entry)
+
+
+@implement(log_weights, TableGraph)
+def _log_weights_table(graph: TableGraph, x: State, i: Integer, w: Work) -> Integer:
+    size = np.uintp(graph.card[i])
+    cell = np.uintp(graph.offset[i])
+    now = np.uintp(x[i])
+    for a in range(size):
+        w[a] = graph.log_unary[cell + a]
+    for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + _ONE])):
+        own = np.uintp(graph.own_stride[k])
+        entry = _entry(graph, x, np.uintp(graph.factor[k])) - own * now
+        for a in range(size):
+            w[a] += graph.log_value[entry + own * a]
+    return np.int64(size)
 
 
 @implement(weights, TableGraph)
@@ -195,13 +243,7 @@ def _weights_table(graph: TableGraph, x: State, i: Integer, w: Work) -> tuple[In
     for a in range(size):
         total += w[a]
     if total < _TINY:
-        for a in range(size):
-            w[a] = graph.log_unary[cell + a]
-        for k in range(first, last):
-            own = np.uintp(graph.own_stride[k])
-            entry = _entry(graph, x, np.uintp(graph.factor[k])) - own * now
-            for a in range(size):
-                w[a] += graph.log_value[entry + own * a]
+        log_weights(graph, x, i, w)
         total = from_logs(w, size)
     return np.int64(size), total
 
@@ -212,11 +254,11 @@ def _log_potential_ising(graph: IsingGraph, x: State) -> float:
     for site in range(x.size):
         i = np.uintp(site)
         if x[i]:
-            total += graph.field[i]
+            total += graph.field[i] * x[i]
             for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + _ONE])):
                 j = np.uintp(graph.neighbour[k])
                 if j > i:
-                    total += graph.coupling[k] * x[j]
+                    total += graph.coupling[k] * x[i] * x[j]
     return total
 
 

@@ -52,12 +52,16 @@ class Kernel(ABC):
         The target law is stationary.
     conditional : bool
         The step writes conditional probabilities, so marginals can be Rao-Blackwellised.
+    estimates : bool
+        Draws tell probabilities. Those of a kernel that looks for the best state need not: its runs keep
+        that state, and refuse to record probabilities or draws.
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
     deterministic: ClassVar[bool] = False
     exact: ClassVar[bool] = True
     conditional: ClassVar[bool] = True
+    estimates: ClassVar[bool] = True
 
     @property
     def at_once(self) -> bool:
@@ -68,6 +72,11 @@ class Kernel(ABC):
     def reversible(self) -> bool:
         """Whether each single-site step satisfies detailed balance."""
         return True
+
+    @property
+    def span(self) -> int | None:
+        """Sweeps after which a run is complete by itself; None if it can always go on."""
+        return None
 
     @abstractmethod
     def parameters(self, graph: Graph) -> NamedTuple:
@@ -84,6 +93,16 @@ class Kernel(ABC):
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""
         return 8 * int(graph.cards.max(initial=1))
+
+    def shareable(self, graph: Graph) -> bool:
+        """Whether steps of independent sites may be made by several threads at once.
+
+        They must use no random numbers, and nothing of the memory that steps of other sites use.
+        """
+        return False
+
+    def inspect(self, graph: Graph, memory: Any) -> None:  # noqa: B027
+        """Refuse to go on with a memory that cannot hold what a chain needs; asked after every block."""
 
     def forget(self, memory: Any) -> None:  # noqa: B027
         """Drop what a chain's memory says about its state, because the state was set from outside.

@@ -103,6 +103,18 @@ class Gibbs(Kernel):
             memory.left[0] = 0
 
 
+@inlined
+def rises(odds: float, u: float) -> bool:
+    """Whether a uniform number u is below the probability 1 / (1 + exp(-odds)) of state 1."""
+    # That is odds > logit(u). A table of logits brackets logit(u) so closely that the logarithm itself is
+    # needed in one update of a thousand.
+    k = np.uintp(u * _BINS)
+    up = bool(odds >= _LOGITS[k + _ONE])
+    if up != (odds >= _LOGITS[k]):  # a branch that is almost never taken, unlike one on ``up``
+        up = odds > math.log(u / (1.0 - u))
+    return up
+
+
 @implement(step, GibbsParameters, IsingGraph)
 @implement(step, GibbsParameters, LatticeGraph)
 def _step_binary(
@@ -120,13 +132,7 @@ def _step_binary(
     if keep:
         cond[i] = odds
     if kernel.rule == HEAT_BATH:
-        # u < P(1) = 1 / (1 + exp(-odds)) is odds > logit(u). A table of logits brackets logit(u) so closely
-        # that the logarithm itself is needed in one update of a thousand.
-        k = np.uintp(u * _BINS)
-        up = odds >= _LOGITS[k + _ONE]
-        if up != (odds >= _LOGITS[k]):  # a branch that is almost never taken, unlike one on ``up``
-            up = odds > math.log(u / (1.0 - u))
-        x[i] = up
+        x[i] = rises(odds, u)
     else:
         gain = odds if x[i] == 0 else -odds
         if gain >= 0.0 or u < math.exp(gain):

@@ -7,6 +7,9 @@ A run is called converged when all of these hold:
 * no state that the factors allow was impossible all along (single-site moves that cannot cross the zeros of a
   model show up here, or in chains that disagree).
 
+A run that recorded nothing but the best state is judged by it: converged when two chains have found states
+equally good, which is agreement, not a proof.
+
 R-hat and effective size are judged where a probability is between 0.001 and 0.999; outside, chains must
 agree within 0.005. All numbers come from half-chain and batch means, so they exist for millions of sites.
 """
@@ -25,6 +28,7 @@ RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0
 MATERIAL = 0.001
 _AGREEMENT = 0.005
+_ROUNDING = 1e-9  # log-potentials closer than this, relatively, are equal
 _FEW_BATCHES, _MOST_BATCHES = 10, 512
 
 
@@ -65,6 +69,8 @@ class Diagnostics:
         States no chain could enter.
     chains, draws : int
         Number of chains, and of draws in each.
+    found : int, optional
+        Number of chains that have seen a state as good as the best, where a run is judged by it.
     """
 
     converged: bool
@@ -79,6 +85,7 @@ class Diagnostics:
     unreached: tuple[Doubt, ...]
     chains: int
     draws: int
+    found: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain data."""
@@ -93,6 +100,8 @@ class Diagnostics:
 
     def figures(self) -> str:
         """Return the numbers behind the verdict in one line."""
+        if self.found is not None:
+            return f"the best state found by {self.found} of {self.chains} chains x {self.draws:,} draws"
         return (
             f"R-hat at most {self.rhat_max:.4f}, effective draws at least {self.ess_min:,.0f}, "
             f"standard error at most {self.mcse_max:.2g} ({self.chains} chains x {self.draws:,} draws)"
@@ -229,13 +238,24 @@ def judge(
     doubts: tuple[Doubt, ...],
     name: Any,
     blind: bool = False,
+    bests: NDArray[np.float64] | None = None,
 ) -> Diagnostics:
     """Pronounce the verdict.
 
-    ``name`` turns a cell number into words; ``blind``: nothing was recorded by which to judge.
+    ``name`` turns a cell number into words; ``blind``: no probability was recorded by which to judge;
+    ``bests``: largest log-potential of each chain, if they are known.
     """
     reasons: list[str] = []
-    if blind:
+    found = None
+    if blind and bests is not None and bests.size:
+        top = float(bests.max())
+        found = int((bests >= top - _ROUNDING * (1.0 + abs(top))).sum())
+        if found < 2:
+            reasons.append(
+                f"the best state was found by one chain of {chains}: there may be better ones; run longer, "
+                "or use more chains."
+            )
+    elif blind:
         reasons.append(
             "no probabilities were recorded, so nothing shows whether the chains agree; add "
             "gs.Marginals() to record=."
@@ -276,4 +296,5 @@ def judge(
         unreached=doubts,
         chains=chains,
         draws=draws,
+        found=found,
     )

@@ -51,6 +51,8 @@ class Result:
         Sums of all recorded probabilities; the raw material of the estimates.
     trace : float array (chains, batches, cells)
         Means over batches of ``length`` draws.
+    bests : float array (chains,) or empty
+        Largest log-potential seen by each chain, where the best state was recorded.
     interrupted : bool
         The run ended early by Ctrl-C.
     seconds : float
@@ -82,7 +84,7 @@ class Result:
     draw_sites: NDArray[np.int32]
     values: NDArray[np.int16]
     energy: NDArray[np.float64]
-    best: float | None
+    bests: NDArray[np.float64]
     best_x: NDArray[Any]
     doubts: tuple[Doubt, ...] = ()
     interrupted: bool = False
@@ -136,7 +138,7 @@ class Result:
             cards = np.asarray(self.domains.cards)[self.draw_sites]
             numbers, name = measure_cells(*count_states(self.values, cards)), self._draw_name
         blind = not numbers.mean.size and self.domains.n_sites > 0
-        return judge(numbers, self.chains, self.draws, self.doubts, name, blind)
+        return judge(numbers, self.chains, self.draws, self.doubts, name, blind, self.bests)
 
     def _cell_name(self, cell: int) -> str:
         if cell >= self.n_marginal:
@@ -206,12 +208,22 @@ class Result:
                 moments[has] += mean[at] * a[has, x] * b[has, y]
         return pairs, moments
 
+    @property
+    def best(self) -> float | None:
+        """Largest log-potential seen, if it was recorded."""
+        return float(self.bests.max()) if self.bests.size else None
+
+    @property
+    def best_codes(self) -> NDArray[Any]:
+        """State codes of the state of largest log-potential seen, of the free sites."""
+        if self.best is None:
+            raise ModelError("The best state was not recorded; add gs.BestState() to record=.")
+        return self.best_x
+
     @cached_property
     def best_state(self) -> dict[str, Any]:
         """The state of largest log-potential seen, by name and label; observed sites included."""
-        if self.best is None:
-            raise ModelError("The best state was not recorded; add gs.BestState() to record=.")
-        codes = self.best_x.tolist()
+        codes = self.best_codes.tolist()
         named = {name: self.domains.labels(i)[codes[i]] for i, name in enumerate(self.domains.names.all())}
         return {**named, **self.evidence}
 

@@ -6,8 +6,9 @@ The file depends on the content of the result alone, so equal results give equal
     JSON (ASCII bytes): plan, budget, state labels, evidence, doubts; site names if they are not numbers.
 ``totals``, ``trace``
     Sums over all draws (chains, cells) and means of batches (chains, batches, cells).
-``values``, ``draw_sites``, ``energy``, ``best``, ``best_x``
-    Recorded draws (chains, draws, sites), energies, best state; of size zero if not recorded.
+``values``, ``draw_sites``, ``energy``, ``bests``, ``best_x``
+    Recorded draws (chains, draws, sites), energies, largest log-potential of each chain and the state that
+    has it; of size zero if not recorded.
 ``set_start``, ``set_member``, ``set_cell``
     Recorded sets of sites, in compressed rows.
 ``label_set``, ``site_numbers``
@@ -41,6 +42,7 @@ _ARRAYS = {
     "draw_sites": (1, "i"),
     "values": (3, "i"),
     "energy": (2, "f"),
+    "bests": (1, "f"),
     "best_x": (1, "i"),
 }
 # What reading a file that is none of ours may raise.
@@ -108,7 +110,6 @@ def save_result(result: Result, path: Path) -> None:
     arrays["set_start"] = result.sets.start
     arrays["set_member"] = result.sets.member
     arrays["set_cell"] = result.sets.cell
-    arrays["best"] = np.array([] if result.best is None else [result.best], np.float64)
     if len(result.domains.kinds) != 1:
         arrays["label_set"] = result.domains.kind_of
     if isinstance(names, np.ndarray):
@@ -205,7 +206,6 @@ def _build_result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Res
         raise ValueError("sites and cells do not match")
     if about["n_marginal"] not in (0, marginal) or about["n_marginal"] > cells:
         raise ValueError("marginals and sites do not match")
-    best = arrays["best"]
     return Result(
         plan=Plan(**about["plan"]),
         domains=domains,
@@ -217,7 +217,7 @@ def _build_result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Res
         warmup=about["warmup"],
         length=about["length"],
         sets=JointSets(arrays["set_start"], arrays["set_member"], arrays["set_cell"], about["n_joint"]),
-        best=float(best[0]) if best.size else None,
+        bests=arrays["bests"],
         doubts=tuple(Doubt(*doubt) for doubt in about["doubts"]),
         interrupted=about["interrupted"],
         totals=arrays["totals"],

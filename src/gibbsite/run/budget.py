@@ -44,8 +44,12 @@ def read_budget(
     seconds: float | None,
     warmup: int | None,
     thin: int,
+    span: int | None = None,
 ) -> Budget:
     """Check the arguments of a run that are about its length and bring them into one form.
+
+    ``span`` is the number of sweeps of a kernel that is done by itself: its runs are that long, and have no
+    warmup, unless they are told otherwise.
 
     Examples
     --------
@@ -54,6 +58,9 @@ def read_budget(
     """
     if sweeps is not None and steps is not None:
         raise ModelError("Give the budget in sweeps or in steps, not both.")
+    if span is not None:
+        sweeps = span if sweeps is None and steps is None else sweeps
+        warmup = 0 if warmup is None else warmup
     thin = whole("thin", thin, 1)
     length = n_sites * thin
     draws: int | None

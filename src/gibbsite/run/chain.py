@@ -17,7 +17,7 @@ from gibbsite._random import Words, load, store
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.base import Kernel, Team, step, sums_up, walk
 from gibbsite.run.tape import DRAWS, Tape, record, write_indicators
-from gibbsite.scan.base import Scan, period, refresh, site_at
+from gibbsite.scan.base import Scan, period, refresh, run_end, site_at
 
 
 class State(NamedTuple):
@@ -84,9 +84,16 @@ def _site_by_site(
     keep: bool,
     team: Team,
 ) -> Words:
-    for k in range(where, stop):
-        i = np.uintp(site_at(schedule, order, k))
-        rng = step(kernel, graph, memory, x, i, rng, cond, keep)
+    begin = where
+    while begin < stop:
+        end = run_end(schedule, begin, stop)
+        many, members, member = end - begin, np.uintp(team.size), np.uintp(team.member)
+        for k in range(begin + many * member // members, begin + many * (member + np.uintp(1)) // members):
+            i = np.uintp(site_at(schedule, order, k))
+            rng = step(kernel, graph, memory, x, i, rng, cond, keep)
+        begin = end
+        if team.size > 1:
+            wait_for_all(team.gate, team.size)
     return rng
 
 
@@ -115,8 +122,11 @@ def advance(
     cond = tape.recent if adding else state.cond
     write = keep and not adding and cond.size > 0
     first = team.member == 0
-    if first and write and tape.counters[DRAWS] == 0:
-        write_indicators(tape, x, cond)
+    if write and tape.counters[DRAWS] == 0:
+        if first:
+            write_indicators(tape, x, cond)
+        if team.size > 1:  # nobody may write conditionals before
+            wait_for_all(team.gate, team.size)
     for _ in range(rounds):
         left = np.uintp(length)
         # sums are complete if the last steps of a round are exactly one period

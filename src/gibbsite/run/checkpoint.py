@@ -38,10 +38,13 @@ _UNREADABLE = (
 )
 
 
+_STEP = 1 << 16  # numbers
+
+
 def flatten(prefix: str, value: Any) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield the arrays of nested named tuples with their paths, without fleeting ones."""
+    """Yield the arrays of nested named tuples with their paths: no fleeting ones, no zeros at an end."""
     if isinstance(value, np.ndarray):
-        yield prefix, value
+        yield prefix, value[: _used(value)] if value.ndim == 1 else value
     elif hasattr(value, "_fields") and not is_fleeting(value):
         for name in value._fields:
             yield from flatten(f"{prefix}/{name}", getattr(value, name))
@@ -50,6 +53,14 @@ def flatten(prefix: str, value: Any) -> Iterator[tuple[str, NDArray[Any]]]:
 def is_fleeting(value: Any) -> bool:
     """Tell whether a chain goes on as before without these arrays (see :meth:`Kernel.memory`)."""
     return bool(getattr(value, "fleeting", False))
+
+
+def _used(values: NDArray[Any]) -> int:
+    """Return the length of an array without the zeros at its end, in steps of 64k."""
+    end = values.size
+    while end > _STEP and not values[end - _STEP : end].any():
+        end -= _STEP
+    return end
 
 
 def restore(prefix: str, template: Any, arrays: dict[str, NDArray[Any]]) -> Any:
@@ -63,6 +74,10 @@ def restore(prefix: str, template: Any, arrays: dict[str, NDArray[Any]]) -> Any:
             raise CheckpointError(f"The checkpoint is incomplete: it has no array {prefix}.")
         if stored.dtype != template.dtype or stored.ndim != template.ndim:
             raise CheckpointError(f"The checkpoint holds another kind of array at {prefix}.")
+        if template.flags.writeable and stored.ndim == 1 and stored.size < template.size:
+            template[stored.size :] = 0
+            template[: stored.size] = stored
+            return template
         if stored.shape != template.shape or not template.flags.writeable:
             stored.setflags(write=template.flags.writeable)  # which is part of the type compiled code is for
             return stored

@@ -173,6 +173,8 @@ class _Run:
 
         began = time.monotonic()
         self.executor.map(move, range(len(self.states) * members))
+        for state in self.states:
+            self.setup.kernel.inspect(self.setup.graph, state.memory)
         steps = rounds * length
         if steps:
             self.pace = (time.monotonic() - began) / steps

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from gibbsite.graph.arrangement import Arrangement, Permutation
 from gibbsite.graph.checkered import checker_graph
 from gibbsite.graph.checkered_potts import checker_potts
+from gibbsite.graph.color import color_sites
 from gibbsite.graph.colored import ColoredGraph, color_graph
 from gibbsite.graph.lower import Graph, compile_graph
 from gibbsite.kernel.colored import keyed_memory
@@ -105,6 +106,14 @@ class PlainForm(Form):
     def arrays(self, chains: int) -> Any:
         """Return the graph's arrays."""
         return self.graph.arrays
+
+    @property
+    def most_members(self) -> int:
+        """As many threads as have enough to do, where sites need not wait for each other."""
+        if not (self.scan.by_color and self.kernel.shareable(self.graph)):
+            return 1
+        longest = int(np.bincount(color_sites(self.graph)).max(initial=0))
+        return min(MOST_MEMBERS, max(1, longest // LEAST_SHARE))
 
     def schedule(self) -> NamedTuple:
         """Return the scan's schedule."""

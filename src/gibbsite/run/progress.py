@@ -23,15 +23,18 @@ class Status:
     Attributes
     ----------
     phase : str
-        "warmup" or "sampling".
+        "warmup", "sampling", "mean field", or the name of an experiment.
     done, total : int
-        Sweeps made and asked for, in all phases; ``total`` is 0 when only time limits the run.
+        Sweeps (or what ``unit`` says) made and asked for, in all phases; ``total`` is 0 when only time
+        limits the run.
     seconds : float
         Since the start.
     limit : float
         Time limit, infinite if there is none.
     chains : int
         Number of chains.
+    unit : str
+        What is counted.
     """
 
     phase: str
@@ -40,6 +43,7 @@ class Status:
     seconds: float
     limit: float
     chains: int
+    unit: str = "sweep"
 
     @property
     def fraction(self) -> float:
@@ -53,10 +57,9 @@ class Status:
         of = f"/{self.total:,}" if self.total else ""
         left = self.seconds * (1 / self.fraction - 1) if self.fraction > 0 else float("inf")
         ahead = f", {left:.0f} s left" if left < 1e6 else ""
-        return (
-            f"gibbsite: {self.phase} {share}  sweep {self.done:,}{of} x {self.chains} chains, "
-            f"{self.seconds:.0f} s{ahead}"
-        )
+        chains = f" x {self.chains} chains" if self.chains > 1 else ""
+        counted = f"{self.unit} {self.done:,}{of}{chains}"
+        return f"gibbsite: {self.phase} {share}  {counted}, {self.seconds:.0f} s{ahead}"
 
 
 class Progress(Protocol):

@@ -211,7 +211,9 @@ def read_recorders(record: Any) -> tuple[Recorder, ...]:
 
 def lay_out(model: FactorGraph, graph: Graph, kernel: Kernel, record: Any) -> Layout:
     """Decide which cell means what."""
-    recorders = read_recorders(record)
+    recorders = read_recorders(record if record is not None or kernel.estimates else BestState())
+    if not kernel.estimates:
+        recorders = _for_search(recorders, kernel)
     chosen: dict[type, Any] = {type(r): r for r in recorders}
     sets = _sets(model, chosen[Joint].sets) if Joint in chosen else []
     marginals = chosen.get(Marginals)
@@ -245,6 +247,18 @@ def lay_out(model: FactorGraph, graph: Graph, kernel: Kernel, record: Any) -> La
         energy=Energy in chosen,
         best=BestState in chosen,
     )
+
+
+def _for_search(recorders: tuple[Recorder, ...], kernel: Kernel) -> tuple[Recorder, ...]:
+    """Return the recorders of a kernel that looks for the best state: that is always kept."""
+    for recorder in recorders:
+        if isinstance(recorder, Marginals | Joint | PairMoments | Draws):
+            raise IncompatibleError(
+                f"{type(kernel).__name__} does not keep the law of the model, so there is nothing "
+                f"to record as {type(recorder).__name__}; record 'best' or 'energy'."
+            )
+    kept = any(isinstance(recorder, BestState) for recorder in recorders)
+    return recorders if kept else (*recorders, BestState())
 
 
 def _sets(model: FactorGraph, sets: Any) -> list[NDArray[np.int32]]:

@@ -59,8 +59,8 @@ class Scan(ABC):
     def left_out(self, graph: Graph, model: FactorGraph | None = None) -> NDArray[np.intp]:
         """Return the sites that are never visited; they keep their start state."""
         schedule = self.schedule(graph, model)
-        missing = np.full(graph.n_sites, isinstance(schedule, Ordered))
-        if isinstance(schedule, Ordered):
+        missing = np.full(graph.n_sites, isinstance(schedule, Ordered | Phased))
+        if isinstance(schedule, Ordered | Phased):
             missing[schedule.order] = False
         return np.flatnonzero(missing)
 
@@ -81,6 +81,16 @@ class Ordered(NamedTuple):
     order: Order
 
 
+class Phased(NamedTuple):
+    """A fixed sequence of sites in runs of sites that do not depend on each other, over and over.
+
+    Run r are the visits from ``start[r]`` to ``start[r + 1]``.
+    """
+
+    order: Order
+    start: NDArray[np.int64]
+
+
 @generic
 def period(schedule: Any) -> int:
     """Return the number of steps after which the schedule starts again."""
@@ -99,6 +109,28 @@ def site_at(schedule: Any, order: Order, k: Integer) -> Integer:
     raise NotImplementedError
 
 
+@generic
+def run_end(schedule: Any, k: Integer, stop: Integer) -> Integer:
+    """Return up to where, from position k on and before ``stop``, visits do not depend on each other.
+
+    Without such runs that is one visit, but as nobody asks for more than one thread then, ``stop`` will do.
+    """
+    raise NotImplementedError
+
+
+@implement(run_end)
+def _to_the_end(schedule: Any, k: Integer, stop: Integer) -> Integer:
+    return stop
+
+
+@implement(run_end, Phased)
+def _run_end_phased(schedule: Phased, k: Integer, stop: Integer) -> Integer:
+    for r in range(schedule.start.size):
+        if np.uintp(schedule.start[r]) > k:
+            return min(stop, np.uintp(schedule.start[r]))
+    return stop
+
+
 @implement(period, Raster)
 def _period_raster(schedule: Raster) -> int:
     return schedule.n
@@ -115,17 +147,20 @@ def _site_at_raster(schedule: Raster, order: Order, k: Integer) -> Integer:
 
 
 @implement(period, Ordered)
-def _period_ordered(schedule: Ordered) -> int:
+@implement(period, Phased)
+def _period_ordered(schedule: Ordered | Phased) -> int:
     return schedule.order.size
 
 
 @implement(refresh, Ordered)
-def _refresh_ordered(schedule: Ordered, order: Order, rng: Words) -> Words:
+@implement(refresh, Phased)
+def _refresh_ordered(schedule: Ordered | Phased, order: Order, rng: Words) -> Words:
     return rng
 
 
 @implement(site_at, Ordered)
-def _site_at_ordered(schedule: Ordered, order: Order, k: Integer) -> Integer:
+@implement(site_at, Phased)
+def _site_at_ordered(schedule: Ordered | Phased, order: Order, k: Integer) -> Integer:
     return np.uintp(schedule.order[k])
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from gibbsite.graph.color import color_sites
-from gibbsite.scan.base import Ordered, Scan
+from gibbsite.scan.base import Phased, Scan
 
 if TYPE_CHECKING:
     from gibbsite.graph.lower import Graph
@@ -33,6 +33,8 @@ class Chromatic(Scan):
 
     by_color: ClassVar[bool] = True
 
-    def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Ordered:
+    def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Phased:
         """Return the visits."""
-        return Ordered(np.argsort(color_sites(graph), kind="stable").astype(np.int32))
+        color = color_sites(graph)
+        start = np.concatenate([[0], np.cumsum(np.bincount(color))]).astype(np.int64)
+        return Phased(np.argsort(color, kind="stable").astype(np.int32), start)

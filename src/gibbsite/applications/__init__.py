@@ -1,0 +1,15 @@
+"""Whole jobs from data to answer, built from the parts of gibbsite."""
+
+from gibbsite.applications.denoising import Denoised, denoise
+from gibbsite.applications.images import read_image, write_image
+from gibbsite.applications.noise import estimate_flip, estimate_sigma, estimate_two_levels
+
+__all__ = [
+    "Denoised",
+    "denoise",
+    "estimate_flip",
+    "estimate_sigma",
+    "estimate_two_levels",
+    "read_image",
+    "write_image",
+]

@@ -1,0 +1,360 @@
+"""Denoising of images: the clean image is a Markov random field, seen through noise [1]_.
+
+References
+----------
+.. [1] Geman, S. and Geman, D. (1984). Stochastic relaxation, Gibbs distributions, and the Bayesian
+   restoration of images. IEEE Transactions on Pattern Analysis and Machine Intelligence 6(6).
+.. [2] Bornn, L. et al. (2013). Herded Gibbs sampling. ICLR.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.applications.noise import estimate_flip, estimate_sigma, estimate_two_levels, sigma_around
+from gibbsite.applications.pixels import Codes, Floats, Pixels, nearest_level, read_pixels
+from gibbsite.applications.posterior import METHODS, average, flip_strength, grey_model, two_level_model
+from gibbsite.errors import ModelError
+from gibbsite.kernel import Kernel
+from gibbsite.model import FactorGraph
+from gibbsite.run.budget import is_real, whole
+from gibbsite.scan import Scan
+
+PRIORS = ("potts", "truncated-linear")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Denoised:
+    """A denoised image.
+
+    Attributes
+    ----------
+    image : array
+        Most probable value of every pixel, of the kind of the noisy image.
+    probability : float array
+        Two levels: posterior probability of the bright one. More levels: expected value of each pixel, in
+        the units of the image.
+    method : str
+        The method used.
+    sigma, flip : float or None
+        The noise, given or estimated; only one of them is a number.
+    means : tuple of float
+        The dark and the bright level; with more than two, the lowest and the highest.
+    error : dict or None
+        If a clean image was given: ``mean_squared`` error of ``probability``, with dark at 0 and bright at 1;
+        share ``wrong`` of pixels of ``image`` (grey: not at the level nearest to the clean one); and both
+        ``_before``, of the noisy image: for two levels, every pixel set to the nearer one.
+    model : FactorGraph
+        The posterior.
+    result : Result, MeanFieldResult or None
+        What the average is from. Few sweeps from the noisy image have not converged, and were not judged.
+    seconds : float
+        Time taken.
+    """
+
+    image: NDArray[Any]
+    probability: Floats
+    method: str
+    sigma: float | None
+    flip: float | None
+    means: tuple[float, float]
+    error: dict[str, float] | None
+    model: FactorGraph
+    result: Any
+    seconds: float
+
+    def line(self) -> str:
+        """Return what was done in one line."""
+        height, width = self.image.shape
+        noise = f"sigma {self.sigma:.4g}" if self.flip is None else f"flip {self.flip:.4g}"
+        text = f"{width} x {height} pixels, {self.method}, {noise}"
+        text += f" around {self.means[0]:.4g} and {self.means[1]:.4g}, {self.seconds:.2g} s"
+        if self.error is not None:
+            e = self.error
+            text += f"; wrong pixels {e['wrong']:.2%} (before: {e['wrong_before']:.2%}), mean squared error "
+            text += f"{e['mean_squared']:.4g} (before: {e['mean_squared_before']:.4g})"
+        return text
+
+    def __repr__(self) -> str:
+        return f"Denoised({self.line()})"
+
+
+class _Task(NamedTuple):
+    """What to do: the posterior, where to start, and how codes become values."""
+
+    model: FactorGraph
+    noisy: Codes  # every pixel by itself
+    levels: Floats
+    shown: Floats  # what the levels look like in the answer
+    sigma: float | None
+    flip: float | None
+
+
+def denoise(
+    image: Any,
+    *,
+    sigma: float | None = None,
+    flip: float | None = None,
+    means: Sequence[float] | None = None,
+    coupling: float = 1.0,
+    levels: int | None = None,
+    prior: str = "potts",
+    truncation: int | None = None,
+    method: str | Kernel | None = None,
+    sweeps: int = 30,
+    scan: Scan | None = None,
+    start: Any = "noisy",
+    damping: float = 0.5,
+    average_states: bool = False,
+    rng: Any = None,
+    reference: Any = None,
+    progress: Any = None,
+) -> Denoised:
+    """Remove noise from an image of two levels, or of a few grey levels.
+
+    Parameters
+    ----------
+    image : array (height, width)
+        bool; floats, around 0 and 1 unless ``means`` says otherwise; uint8 or uint16, black is 0. Coloured
+        images are refused (files are read as grey, see :func:`read_image`).
+    sigma : float, optional
+        Standard deviation of Gaussian noise, in the units of the image: where ``means`` is (-1, 1) it is that
+        of the literature.
+    flip : float, optional
+        Probability, in (0, 0.5), that a pixel of a two-valued image was flipped. If neither is given, the
+        noise is estimated: flips if the image has two values, otherwise sigma.
+    means : pair of float, optional
+        What dark and bright pixels would be without noise; with ``levels``, the lowest and highest level. By
+        default 0 and 1 for floats; for two levels of 8- or 16-bit numbers they are estimated, because noise
+        in files is cut off at black and white; for more levels they are black and white.
+    coupling : float
+        J, how much equal neighbours are preferred: their log-odds grow by 2 J each.
+    levels : int, optional
+        Number of equidistant grey levels; two by default.
+    prior : {"potts", "truncated-linear"}
+        For grey levels: all different neighbours cost the same, or in proportion to their difference, up to
+        ``truncation``.
+    truncation : int, optional
+        Number of levels from which on differences cost no more; a quarter of the levels by default.
+    method : str or Kernel, optional
+        "herded-shared", "herded", "herded-site": herded Gibbs sampling, weights told apart by the number of
+        bright neighbours, by all neighbours, or by pixel alone; "gibbs"; "mean-field", in place, and
+        "mean-field-parallel"; "icm": uphill to the next maximum; or a kernel. By default "herded-shared" for
+        two levels and "herded-site" for more.
+    sweeps : int
+        Sweeps; all are averaged, there is no warmup.
+    scan : Scan, optional
+        Order of the pixels, row by row by default.
+    start : "noisy", "random" or array
+        Start at the noisy image, every pixel by itself; at random; or at an image like the noisy one. Mean
+        field has a start of its own instead of the first and the last.
+    damping : float
+        Step of mean field, in (0, 1].
+    average_states : bool
+        Average the states of a sampler instead of the probabilities they are chosen by.
+    rng : int, Generator or SeedSequence, optional
+        Seed; herded methods do not need it.
+    reference : array (height, width), optional
+        The clean image; errors are reported against it. For two levels it is cut midway between its extremes.
+    progress : optional
+        As in :func:`gibbsite.sample`.
+
+    Returns
+    -------
+    Denoised
+
+    Notes
+    -----
+    Estimates: two levels from mean products of pixels side by side (:func:`estimate_two_levels`,
+    :func:`estimate_flip`); sigma with given means from the mean square; sigma of grey images from the median
+    of their roughness (:func:`estimate_sigma`), the error of setting grey values to levels added to it.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> import numpy as np
+    >>> disc = np.hypot(*np.indices((60, 60)) - 30.0) < 20
+    >>> noisy = disc ^ (np.random.default_rng(1).random(disc.shape) < 0.2)
+    >>> clean = gs.applications.denoise(noisy, reference=disc, progress=False)
+    >>> clean.image.dtype, clean.error["wrong"] < 0.02 < 0.15 < clean.error["wrong_before"]
+    (dtype('bool'), True)
+    """
+    begun = time.monotonic()
+    pixels = read_pixels(image)
+    clean = None if reference is None else _read_like(pixels, reference, "the reference")
+    coupling = _number("coupling", coupling, 0.0, math.inf, low_too=True)
+    task = _pose(pixels, sigma, flip, means, coupling, levels, prior, truncation)
+    if method is None:
+        method = "herded-shared" if task.levels.size == 2 else "herded-site"
+    if not isinstance(method, Kernel) and method not in METHODS:
+        raise ModelError(f"method {method!r} is unknown; choose one of {', '.join(METHODS)}.")
+    cells, result = average(
+        task.model,
+        method,
+        sweeps=whole("sweeps", sweeps, 1),
+        start=_read_start(pixels, task, start),
+        scan=scan,
+        damping=damping,
+        states=average_states,
+        rng=rng,
+        progress=progress,
+    )
+    codes, expected = _read_cells(cells, task, pixels.values.shape)
+    return Denoised(
+        image=pixels.like(task.shown[codes]),
+        probability=expected,
+        method=method if isinstance(method, str) else type(method).__name__,
+        sigma=task.sigma,
+        flip=task.flip,
+        means=(float(task.levels[0]), float(task.levels[-1])),
+        error=None if clean is None else _measure_error(pixels, task, codes, expected, clean),
+        model=task.model,
+        result=result,
+        seconds=time.monotonic() - begun,
+    )
+
+
+def _pose(
+    pixels: Pixels,
+    sigma: Any,
+    flip: Any,
+    means: Any,
+    coupling: float,
+    levels: Any,
+    prior: Any,
+    truncation: Any,
+) -> _Task:
+    """Read what was said about the noise, estimate the rest, and build the posterior."""
+    if sigma is not None and flip is not None:
+        raise ModelError("give sigma for Gaussian noise or flip for flipped pixels, not both.")
+    sigma = None if sigma is None else _number("sigma", sigma, 0.0, math.inf)
+    flip = None if flip is None else _number("flip", flip, 0.0, 0.5)
+    if prior not in PRIORS:
+        raise ModelError(f"prior {prior!r} is unknown; choose one of {', '.join(PRIORS)}.")
+    ends = None if means is None else _read_means(means)
+    count = 2 if levels is None else whole("levels", levels, 2)
+    if count == 2:
+        return _pose_two(pixels, sigma, flip, ends, coupling)
+    if flip is not None:
+        raise ModelError(f"flip is for images of two values; with {count} levels give sigma.")
+    low, high = ends or (0.0, pixels.top)
+    steps = np.linspace(low, high, count)
+    if sigma is None:
+        # to be set to a level is noise as well: uniform, as wide as the levels are apart
+        sigma = math.hypot(estimate_sigma(pixels.values), (steps[1] - steps[0]) / math.sqrt(12.0))
+    reach = 1
+    if prior == "truncated-linear":
+        reach = max(2, count // 4) if truncation is None else whole("truncation", truncation, 1)
+    model = grey_model(pixels.values, steps, coupling, sigma, reach)
+    return _Task(model, nearest_level(pixels.values, steps), steps, steps, sigma, None)
+
+
+def _pose_two(
+    pixels: Pixels, sigma: float | None, flip: float | None, ends: tuple[float, float] | None, coupling: float
+) -> _Task:
+    """Build the posterior of an image of two levels."""
+    values = pixels.values
+    if flip is not None or (sigma is None and ends is None and pixels.two_valued):
+        if not pixels.two_valued:
+            raise ModelError(
+                f"flip is for images of two values, and this one has {np.unique(values).size:,}; give sigma "
+                "for Gaussian noise around two levels, or levels for a grey image."
+            )
+        low, high = pixels.pair
+        spins = _as_spins(values, low, high)
+        flip = estimate_flip(spins) if flip is None else flip
+        strength = flip_strength(flip)
+        shown = np.array([low, high])
+    else:
+        if ends is None and pixels.counted:
+            low, high, found = estimate_two_levels(values)
+            sigma = found if sigma is None else sigma
+        else:
+            low, high = ends or (0.0, 1.0)
+        spins = _as_spins(values, low, high)
+        half = 0.5 * (high - low)
+        sigma = half * sigma_around(spins) if sigma is None else sigma
+        strength = (half / sigma) ** 2
+        shown = np.array([0.0, pixels.top]) if pixels.counted else np.array([low, high])
+    model = two_level_model(spins, coupling, strength)
+    return _Task(model, (spins > 0).astype(np.int16), np.array([low, high]), shown, sigma, flip)
+
+
+def _as_spins(values: Floats, low: float, high: float) -> Floats:
+    """Return pixels on a scale on which dark is -1 and bright is +1."""
+    spins: Floats = (values - 0.5 * (low + high)) / (0.5 * (high - low))
+    return spins
+
+
+def _read_cells(cells: Floats, task: _Task, shape: tuple[int, ...]) -> tuple[NDArray[Any], Floats]:
+    """Return most probable levels, and the probability of bright or the expected values."""
+    if task.levels.size == 2:
+        bright = cells.reshape(shape)
+        # undecided pixels stay as they are in the noisy image
+        return np.where(bright == 0.5, task.noisy, bright > 0.5).astype(np.int16), bright
+    weights = cells.reshape(*shape, task.levels.size)
+    return weights.argmax(axis=-1), weights @ task.levels
+
+
+def _measure_error(
+    pixels: Pixels, task: _Task, codes: NDArray[Any], expected: Floats, clean: Pixels
+) -> dict[str, float]:
+    """Compare with the clean image."""
+    if task.levels.size == 2:
+        low, high = clean.pair
+        aim: Floats = (clean.values > 0.5 * (low + high)).astype(np.float64)
+        truth, noisy, span = aim, task.noisy.astype(np.float64), 1.0
+    else:
+        aim, noisy, span = clean.values, pixels.values, float(task.levels[-1] - task.levels[0])
+        truth = nearest_level(aim, task.levels).astype(np.float64)
+    return {
+        "mean_squared": float(np.mean((expected - aim) ** 2)) / span**2,
+        "mean_squared_before": float(np.mean((noisy - aim) ** 2)) / span**2,
+        "wrong": float(np.mean(codes != truth)),
+        "wrong_before": float(np.mean(task.noisy != truth)),
+    }
+
+
+def _read_start(pixels: Pixels, task: _Task, start: Any) -> Codes | None:
+    if isinstance(start, str):
+        if start not in ("noisy", "random"):
+            raise ModelError(f"start {start!r} is unknown; choose noisy or random, or give an image.")
+        return task.noisy if start == "noisy" else None
+    return nearest_level(_read_like(pixels, start, "the start").values, task.shown)
+
+
+def _read_like(pixels: Pixels, image: Any, name: str) -> Pixels:
+    """Read a second image, which must have the size of the first."""
+    found = read_pixels(image, name)
+    if found.values.shape != pixels.values.shape:
+        (h, w), (height, width) = found.values.shape, pixels.values.shape
+        raise ModelError(f"{name} has {w} x {h} pixels and the image {width} x {height}; they must be equal.")
+    return found
+
+
+def _read_means(means: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(mean) for mean in means)
+    except (TypeError, ValueError):
+        raise ModelError(f"means must be two numbers, dark and bright, got {means!r}.") from None
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ModelError(f"means must be two numbers, the darker first, got {low:g} and {high:g}.")
+    return low, high
+
+
+def _number(name: str, value: Any, low: float, high: float, low_too: bool = False) -> float:
+    if is_real(value) and (low < value < high or (low_too and value == low)):
+        return float(value)
+    bounds = (
+        f"between {low:g} and {high:g}"
+        if high < math.inf
+        else f"{'at least' if low_too else 'above'} {low:g}"
+    )
+    raise ModelError(f"{name} must be a number {bounds}, got {value!r}.")

@@ -1,0 +1,169 @@
+"""How noisy is an image? Estimates from the image alone.
+
+Noise that is independent from pixel to pixel drops out of averages of products of *different* pixels. What
+remains are moments of the clean image, seen at some distance between the pixels; two distances are
+extrapolated to none, for a picture of few edges changes in proportion to the distance.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import ModelError
+
+Floats = NDArray[np.float64]
+
+_MEDIAN_OF_NORMAL = 0.6744897501960817  # of the absolute value of a standard normal variable
+_FLIP_RANGE = (1e-3, 0.49)
+_SMALLEST = 1e-2  # sigma as a part of the difference of two levels: nothing is without any noise
+
+
+def estimate_flip(spins: Floats) -> float:
+    """Estimate the probability with which pixels of a two-valued image were flipped.
+
+    With x the clean and y the seen pixels in {-1, +1}, the mean of ``y_i y_j`` is (1 - 2P)^2 that of
+    ``x_i x_j``, which tends to one as j comes closer to i.
+
+    Parameters
+    ----------
+    spins : float array (height, width)
+        Values -1 and +1.
+
+    Returns
+    -------
+    float
+        P, between 0.001 and 0.49.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> clean = np.where(np.hypot(*np.indices((200, 200)) - 100.0) < 60, 1.0, -1.0)
+    >>> noisy = np.where(rng.random(clean.shape) < 0.2, -clean, clean)
+    >>> round(estimate_flip(noisy), 2)
+    0.2
+    """
+    square = _product_at_no_distance(spins, 2)
+    flip = 0.5 * (1.0 - math.sqrt(min(max(square, 0.0), 1.0)))
+    return min(max(flip, _FLIP_RANGE[0]), _FLIP_RANGE[1])
+
+
+def estimate_two_levels(image: Floats) -> tuple[float, float, float]:
+    """Estimate the dark and the bright level of a two-level image, and the noise around them.
+
+    Mean, variance and third central moment of the clean image determine its two levels and their shares.
+    The noise has the rest of the variance; in a picture that is not of two levels, it is at least the
+    distance of the pixels from the nearer one.
+
+    Parameters
+    ----------
+    image : float array (height, width)
+        The noisy image.
+
+    Returns
+    -------
+    tuple of float
+        Dark level, bright level, sigma.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> clean = np.where(np.hypot(*np.indices((200, 200)) - 100.0) < 60, 180.0, 60.0)
+    >>> low, high, sigma = estimate_two_levels(clean + rng.normal(0, 90, clean.shape))
+    >>> abs(low - 60) < 6, abs(high - 180) < 6, abs(sigma - 90) < 2
+    (True, True, True)
+    """
+    mean = float(image.mean())
+    rest = image - mean
+    total = float(np.mean(rest**2))
+    variance = _product_at_no_distance(rest, 2)
+    if variance <= 1e-9 * total or total == 0.0:
+        raise ModelError(
+            "no two levels can be made out in the image; give means and sigma, or use a less noisy image."
+        )
+    skewness = _product_at_no_distance(rest, 3) / variance**1.5
+    # share w of bright pixels: skewness = (1 - 2w) / sqrt(w (1 - w))
+    spread = 1.0 / (4.0 + skewness**2)  # w (1 - w)
+    bright = 0.5 * (1.0 - math.copysign(math.sqrt(1.0 - 4.0 * spread), skewness))
+    gap = math.sqrt(variance / spread)
+    low = mean - bright * gap
+    off = 0.5 * gap - np.abs(image - (low + 0.5 * gap))  # from the nearer level
+    noise = max(total - variance, float(np.mean(off**2)), (_SMALLEST * gap) ** 2)
+    return low, low + gap, math.sqrt(noise)
+
+
+def sigma_around(spins: Floats) -> float:
+    """Return the noise around -1 and +1: the mean square is that of the noise plus one."""
+    excess = float(np.mean(spins**2)) - 1.0
+    if excess <= 0.0:
+        raise ModelError(
+            "the pixels are too close to each other to lie around the given means; give other means, or "
+            "levels for a grey image."
+        )
+    return max(math.sqrt(excess), 2.0 * _SMALLEST)
+
+
+def estimate_sigma(image: Floats) -> float:
+    """Estimate the noise of a grey image from its roughness.
+
+    The difference of two Laplacians [1]_ is blind to planes and edges along the axes and turns noise of
+    standard deviation sigma into such of 6 sigma. The median of its absolute values, which few edges do not
+    move, gives sigma; where more than half of the picture is without any noise, the mean does.
+
+    Parameters
+    ----------
+    image : float array (height, width)
+        The noisy image.
+
+    Returns
+    -------
+    float
+        The standard deviation.
+
+    References
+    ----------
+    .. [1] Immerkær, J. (1996). Fast noise variance estimation. Computer Vision and Image Understanding 64(2).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> slope = np.add.outer(np.arange(100.0), np.arange(100.0))
+    >>> abs(estimate_sigma(slope + rng.normal(0, 5, slope.shape)) - 5) < 0.2
+    True
+    """
+    if min(image.shape) < 3:
+        raise ModelError(f"an image of {_size(image)} pixels is too small to estimate sigma from; give it.")
+    rows = image[:-2] - 2.0 * image[1:-1] + image[2:]
+    rough = np.abs(rows[:, :-2] - 2.0 * rows[:, 1:-1] + rows[:, 2:])
+    sigma = float(np.median(rough)) / (6.0 * _MEDIAN_OF_NORMAL)
+    if sigma == 0.0:
+        sigma = math.sqrt(math.pi / 2.0) * float(rough.mean()) / 6.0
+    return sigma
+
+
+def _product_at_no_distance(values: Floats, order: int) -> float:
+    """Return the mean product of ``order`` pixels in a row, extrapolated from distances 1 and 2 to 0."""
+    found = []
+    for lines in (values, values.T):
+        if len(lines) > 2 * (order - 1):
+            at = [_mean_product(lines, order, distance) for distance in (1, 2)]
+            found.append(2.0 * at[0] - at[1])
+    if not found:
+        raise ModelError(
+            f"an image of {_size(values)} pixels is too small to estimate its noise from; give sigma or flip."
+        )
+    return float(np.mean(found))
+
+
+def _mean_product(lines: Floats, order: int, distance: int) -> float:
+    length = len(lines) - distance * (order - 1)
+    product = lines[:length] * lines[distance : distance + length]
+    for k in range(2, order):
+        product *= lines[k * distance : k * distance + length]
+    return float(product.mean())
+
+
+def _size(image: Floats) -> str:
+    return f"{image.shape[1]} x {image.shape[0]}"

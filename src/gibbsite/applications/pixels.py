@@ -1,0 +1,89 @@
+"""Kinds of images: how pixels become numbers, and answers become pixels again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import ModelError
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int16]
+
+
+@dataclass(frozen=True, eq=False)
+class Pixels:
+    """An image as numbers.
+
+    Attributes
+    ----------
+    values : float array (height, width)
+        The pixels, in the units of the image.
+    kind : dtype
+        What the image was made of.
+    low, high : float
+        Smallest and largest pixel.
+    """
+
+    values: Floats
+    kind: np.dtype[Any]
+    low: float
+    high: float
+
+    @property
+    def top(self) -> float:
+        """White: the largest value of 8- and 16-bit images, otherwise 1."""
+        return float(np.iinfo(self.kind).max) if self.counted else 1.0
+
+    @property
+    def counted(self) -> bool:
+        """Whether pixels are 8- or 16-bit numbers, which end at black and white."""
+        return self.kind in (np.uint8, np.uint16)
+
+    @property
+    def two_valued(self) -> bool:
+        """Whether there are two values at most."""
+        v = self.values
+        return bool(((v == self.low) | (v == self.high)).all())
+
+    @property
+    def pair(self) -> tuple[float, float]:
+        """The two values of a two-valued image; of a single one, it and what it is told from."""
+        if self.low < self.high:
+            return self.low, self.high
+        return (0.0, self.top) if self.low in (0.0, self.top) else (self.low - 1.0, self.low)
+
+    def like(self, values: Floats) -> NDArray[Any]:
+        """Return numbers as pixels of the kind of the image."""
+        if self.kind == np.bool_:
+            return values > 0.5
+        if self.kind.kind in "iu":
+            limits = np.iinfo(self.kind)
+            return np.clip(np.rint(values), limits.min, limits.max).astype(self.kind)
+        return values.astype(self.kind)
+
+
+def read_pixels(image: Any, name: str = "the image") -> Pixels:
+    """Check an array and return it as numbers."""
+    array = np.asarray(image)
+    if array.dtype.kind not in "biuf":
+        raise ModelError(f"{name} must be an array of bool, whole numbers or floats, got {array.dtype}.")
+    if array.ndim == 3:
+        raise ModelError(f"{name} is coloured, its shape is {array.shape}; convert it to grey first.")
+    if array.ndim != 2 or not array.size:
+        raise ModelError(f"{name} must have a height and a width, got shape {array.shape}.")
+    values = array.astype(np.float64)
+    low, high = float(values.min()), float(values.max())
+    if not np.isfinite([low, high]).all():
+        raise ModelError(f"{name} has pixels that are not finite; replace them first.")
+    return Pixels(values, array.dtype, low, high)
+
+
+def nearest_level(values: Floats, levels: Floats) -> Codes:
+    """Return which of the equidistant levels is nearest to each pixel."""
+    step = levels[1] - levels[0]
+    codes: Codes = np.clip(np.rint((values - levels[0]) / step), 0, levels.size - 1).astype(np.int16)
+    return codes

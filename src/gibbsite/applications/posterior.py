@@ -1,0 +1,137 @@
+"""The law of a clean image given a noisy one, and the ways to average over it.
+
+Two levels, x in {-1, +1}: log p(x | y) = J sum_(i~j) x_i x_j + sum_i h_i x_i, so that the log-odds of
+x_i = +1 are 2 J sum_j x_j + 2 h_i. Gaussian noise around -1 and +1 gives h = y / sigma^2, flips with
+probability P give h = y log((1 - P) / P) / 2.
+
+More levels l: the unary term is -(y_i - l)^2 / (2 sigma^2), and neighbours that are d levels apart get
+2 J (1 - min(d, T) / T). T = 1 is the Potts prior, the same for two levels as above.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._jit import on_compile
+from gibbsite.errors import ConvergenceWarning, ModelError
+from gibbsite.kernel import Gibbs, HerdedGibbs, Kernel
+from gibbsite.model import FactorGraph, FieldFactors, LatticeFactors, TableFactors, ising_grid, potts_grid
+from gibbsite.run import Marginals
+from gibbsite.run.budget import read_budget
+from gibbsite.run.climb import climb
+from gibbsite.run.executor import read_threads
+from gibbsite.run.progress import choose_progress
+from gibbsite.sampling import make_result, record_chains
+from gibbsite.scan import Scan, Systematic
+from gibbsite.variational import mean_field
+
+if TYPE_CHECKING:
+    from gibbsite.applications.pixels import Codes, Floats
+
+#: The first visit to a conditional takes its more probable state: better over few sweeps than chance.
+_KERNELS: dict[str, Kernel] = {
+    "herded-shared": HerdedGibbs(keys="shared", start="centred"),
+    "herded": HerdedGibbs(keys="blanket", start="centred"),
+    "herded-site": HerdedGibbs(keys="site", start="centred"),
+    "gibbs": Gibbs(),
+}
+METHODS = (*_KERNELS, "mean-field", "mean-field-parallel", "icm")
+
+
+def two_level_model(spins: Floats, coupling: float, strength: float) -> FactorGraph:
+    """Return the posterior of a two-level image; the field is ``strength`` times the pixels around -1, +1."""
+    return ising_grid(spins.shape, coupling=coupling, field=spins * strength)
+
+
+def grey_model(image: Floats, levels: Floats, coupling: float, sigma: float, reach: int) -> FactorGraph:
+    """Return the posterior of a grey image; ``reach`` is T above."""
+    states, n = levels.size, image.size
+    # in place: there is one such array of (pixels, levels), and it is the largest of all
+    unary = image[..., None] - levels
+    unary *= unary
+    unary *= -0.5 / sigma**2
+    unary -= unary.max(axis=-1, keepdims=True)
+    if reach == 1:
+        return potts_grid(image.shape, states, 2.0 * coupling, unary)
+    apart = np.abs(np.subtract.outer(np.arange(states), np.arange(states)))
+    table = 2.0 * coupling * (1.0 - np.minimum(apart, reach) / reach)
+    pairs = LatticeFactors(image.shape, (False, False), 0.0, spin=False).scopes
+    groups = (
+        TableFactors(pairs, table[None], name="couplings"),
+        FieldFactors(n, unary, spin=False, name="fields"),
+    )
+    return FactorGraph(n, groups=groups, states=states)
+
+
+def average(
+    model: FactorGraph,
+    method: str | Kernel,
+    *,
+    sweeps: int,
+    start: Codes | None,
+    scan: Scan | None,
+    damping: float,
+    states: bool,
+    rng: Any,
+    progress: Any,
+) -> tuple[NDArray[np.float64], Any]:
+    """Return probabilities of all states (of state 1 if there are two), and the result they are from.
+
+    ``start`` None is a random one. ``states`` averages the states after every sweep instead of the
+    conditional probabilities they were drawn from.
+    """
+    if isinstance(method, str) and method.startswith("mean-field"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # so many sweeps were asked for
+            field = mean_field(
+                model,
+                parallel=method.endswith("parallel"),
+                damping=damping,
+                start="unary" if start is not None else "random",
+                sweeps=sweeps,
+                rng=rng,
+                progress=progress,
+            )
+        return field.cells, field
+    if method == "icm":
+        if start is None:
+            raise ModelError("icm goes uphill from the noisy image or a given one, not from a random start.")
+        return _indicators(model, climb(model, start.ravel())), None
+    kernel = _KERNELS[method] if isinstance(method, str) else method
+    budget = read_budget(model.n_sites, sweeps, None, None, 0, 1)
+    show = choose_progress(progress)
+    with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
+        recording = record_chains(
+            model,
+            kernel,
+            scan=Systematic() if scan is None else scan,
+            budget=budget,
+            rng=rng,
+            start="random" if start is None else start.ravel(),
+            record=Marginals(rao_blackwell=False if states else None),
+            threads=read_threads(None),
+            progress=show,
+        )
+    # no verdict: it would say that so few sweeps have not converged, and takes longer than they do
+    result = make_result(recording, scrutinise=False)
+    cells: NDArray[np.float64] = recording.tapes[0].total + recording.tapes[0].open_batch
+    return cells / result.draws, result
+
+
+def _indicators(model: FactorGraph, codes: NDArray[Any]) -> NDArray[np.float64]:
+    """Return a state as probabilities, laid out as marginals are."""
+    states = int(model.domains.cards[0])
+    if states == 2:
+        return codes.astype(np.float64)
+    indicators: NDArray[np.float64] = (codes[:, None] == np.arange(states)).astype(np.float64)
+    return indicators.ravel()
+
+
+def flip_strength(flip: float) -> float:
+    """Return the field of flip noise."""
+    return 0.5 * math.log((1.0 - flip) / flip)

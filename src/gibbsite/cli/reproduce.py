@@ -1,0 +1,67 @@
+"""``gibbsite reproduce``: experiments of papers, run again."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import click
+
+
+@click.command("reproduce")
+@click.argument("name", required=False)
+@click.option("--quick", is_flag=True, help="Smaller, in seconds; the default has the paper's settings.")
+@click.option("-o", "--output", "folder", metavar="DIR", help="Where to save.  [default: ./NAME]")
+@click.option("--rng", type=click.IntRange(0), default=1, show_default=True, help="Seed.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON; without a NAME, the list.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+def command(name: str | None, quick: bool, folder: str | None, rng: int, as_json: bool, quiet: bool) -> None:
+    """Run the experiment NAME, or "all" of them; without a NAME, list them.
+
+    Prints what the paper says beside what is found here, and saves NAME.json and NAME.png in DIR ("all": in a
+    folder NAME each, in DIR).
+    """
+    from gibbsite import lab
+    from gibbsite.lab.experiment import make_folder
+
+    if name is None:
+        _list(as_json)
+        return
+    chosen = lab.experiments() if name == "all" else [lab.find(name)]
+    places = [Path(folder or "") / e.name if name == "all" or not folder else Path(folder) for e in chosen]
+    for place in places:  # a folder that cannot be made is known before the long run
+        make_folder(place)
+    found = []
+    for experiment, place in zip(chosen, places, strict=True):
+        if not as_json:
+            click.echo(f"{experiment.name}: {experiment.title}\n({experiment.source})\n")
+        findings = lab.run(experiment.name, quick=quick, rng=rng, progress=False if quiet else None)
+        if as_json:
+            found.append(findings.to_dict())
+        else:
+            click.echo(findings.text() + "\n")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            paths = experiment.save(findings, place)
+        for warning in caught:
+            click.echo(f"gibbsite: {warning.message}", err=True)
+        if not quiet:
+            saved = " and ".join(map(str, paths))
+            click.echo(f"gibbsite: {findings.seconds:.0f} s, saved {saved}", err=True)
+    if as_json:
+        click.echo(json.dumps(found if name == "all" else found[0]))
+
+
+def _list(as_json: bool) -> None:
+    """Print names, titles and sources."""
+    from gibbsite import lab
+
+    known = lab.experiments()
+    if as_json:
+        click.echo(json.dumps([{"name": e.name, "title": e.title, "source": e.source} for e in known]))
+        return
+    width = max(len(experiment.name) for experiment in known)
+    for experiment in known:
+        click.echo(f"{experiment.name:<{width}}  {experiment.title}")
+    click.echo("\nRun one with: gibbsite reproduce NAME [--quick]")

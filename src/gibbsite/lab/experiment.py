@@ -1,0 +1,191 @@
+"""An experiment, the list of all of them, and running one.
+
+A new experiment is one file in this folder, named like the experiment with underscores, that ends in
+``EXPERIMENT = Experiment(...)``, and its name below.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gibbsite.errors import GibbsiteError, ModelError
+from gibbsite.lab.findings import Findings
+from gibbsite.run.progress import Progress, Status, choose_progress
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAMES = (
+    "herded-two-variables",
+    "herded-incomplete-graph",
+    "herded-discrepancy",
+    "herded-denoising",
+)
+
+
+@dataclass
+class Meter:
+    """Tells a display how many parts of an experiment are done.
+
+    Examples
+    --------
+    >>> seen = []
+    >>> meter = Meter("trial", choose_progress(lambda status: seen.append(status.fraction)))
+    >>> meter.expect(2)
+    >>> meter.tick()
+    >>> seen
+    [0.5]
+    """
+
+    name: str
+    display: Progress
+    total: int = 0
+    done: int = 0
+    begun: float = field(default_factory=time.monotonic)
+
+    def expect(self, parts: int) -> None:
+        """Say how many more parts there will be."""
+        self.total += parts
+
+    def tick(self) -> None:
+        """Say that one is done."""
+        self.done += 1
+        seconds = time.monotonic() - self.begun
+        self.display.show(Status(self.name, self.done, self.total, seconds, float("inf"), 1, unit="part"))
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment of a paper.
+
+    Attributes
+    ----------
+    name : str
+        As on the command line.
+    title : str
+        What it shows, in one line.
+    source : str
+        The paper, with figure or table.
+    run : function (quick, rng, meter) -> Findings
+        Does it: with the paper's settings, or in seconds. ``rng`` is a seed.
+    draw : function (findings, figure)
+        Draws the figure.
+    size : (width, height)
+        Of the figure, in inches.
+    """
+
+    name: str
+    title: str
+    source: str
+    run: Callable[[bool, int, Meter], Findings]
+    draw: Callable[[Findings, Figure], None]
+    size: tuple[float, float] = (9.0, 6.0)
+
+    def save(self, findings: Findings, folder: str | Path) -> list[Path]:
+        """Write ``NAME.json`` and ``NAME.png`` into a folder; return the paths.
+
+        Without matplotlib there is no picture, and a warning says so.
+        """
+        from gibbsite.report._canvas import finish, new_figure
+
+        place = make_folder(folder)
+        data, picture = (place / f"{self.name}.{suffix}" for suffix in ("json", "png"))
+        try:
+            data.write_text(findings.json(), encoding="utf-8")
+        except OSError as reason:
+            raise GibbsiteError(f"Cannot write {data}: {reason.strerror or reason}.") from None
+        if importlib.util.find_spec("matplotlib") is None:
+            warnings.warn(
+                "No figure without matplotlib; run: pip install gibbsite[report]", UserWarning, stacklevel=2
+            )
+            return [data]
+        figure = new_figure(*self.size)
+        self.draw(findings, figure)
+        finish(figure, picture)
+        return [data, picture]
+
+
+def find(name: str) -> Experiment:
+    """Return the experiment of this name.
+
+    Examples
+    --------
+    >>> find("herded-denoising").source[:12]
+    'Chen, Bornn,'
+    """
+    if name not in NAMES:
+        near = difflib.get_close_matches(str(name), NAMES, 1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise ModelError(f"There is no experiment {name!r}.{hint} Choose one of {', '.join(NAMES)}.")
+    experiment: Experiment = importlib.import_module(f"gibbsite.lab.{name.replace('-', '_')}").EXPERIMENT
+    return experiment
+
+
+def experiments() -> list[Experiment]:
+    """Return all experiments.
+
+    Examples
+    --------
+    >>> [experiment.name for experiment in experiments()] == list(NAMES)
+    True
+    """
+    return [find(name) for name in NAMES]
+
+
+def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None) -> Findings:
+    """Run an experiment.
+
+    Parameters
+    ----------
+    name : str
+        One of ``gs.lab.NAMES``.
+    quick : bool
+        Smaller and in seconds, instead of the paper's settings, which take minutes.
+    rng : int
+        Seed; the findings depend on nothing else.
+    progress : optional
+        As in :func:`gibbsite.sample`.
+
+    Returns
+    -------
+    Findings
+        Tables, arrays and notes.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> findings = gs.lab.run("herded-discrepancy", quick=True, progress=False)
+    >>> findings.tables[0].columns[0]
+    'values'
+    """
+    experiment = find(name)
+    if isinstance(rng, bool) or not isinstance(rng, int) or rng < 0:
+        raise ModelError(f"rng must be a whole number of at least 0 here, got {rng!r}.")
+    display = choose_progress(progress)
+    begun = time.monotonic()
+    try:
+        findings = experiment.run(bool(quick), rng, Meter(name, display))
+    finally:
+        display.close()
+    seconds = time.monotonic() - begun
+    return replace(findings, name=name, quick=bool(quick), rng=rng, seconds=seconds)
+
+
+def make_folder(folder: str | Path) -> Path:
+    """Make a folder, or find it there."""
+    place = Path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise GibbsiteError(f"{place} is a file, not a folder; choose another with -o.") from None
+    except OSError as reason:
+        raise GibbsiteError(f"Cannot make the folder {place}: {reason.strerror or reason}.") from None
+    return place

@@ -1,0 +1,150 @@
+"""What an experiment has found: tables, curves and remarks, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Cell = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A small table with a title.
+
+    Examples
+    --------
+    >>> print(Table("Errors", ("method", "paper", "ours"), [("Gibbs", 21.6, 27.2)]).text())
+    Errors
+      method  paper  ours
+      Gibbs    21.6  27.2
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+
+    def text(self) -> str:
+        """Return the table for people."""
+        lines = [list(self.columns), *([_show(cell) for cell in row] for row in self.rows)]
+        widths = [max(len(line[k]) for line in lines) for k in range(len(self.columns))]
+        words = [all(isinstance(row[k], str | None) for row in self.rows) for k in range(len(widths))]
+        aligned = [
+            "  ".join(
+                cell.ljust(width) if left else cell.rjust(width)
+                for cell, width, left in zip(line, widths, words, strict=True)
+            )
+            for line in lines
+        ]
+        return "\n".join([self.title, *("  " + line.rstrip() for line in aligned)])
+
+    def column(self, name: str) -> list[Cell]:
+        """Return the cells of a column."""
+        k = list(self.columns).index(name)
+        return [row[k] for row in self.rows]
+
+
+def compare_claims(rows: Sequence[tuple[str, str, bool | str | None]], subject: str = "") -> Table:
+    """Make the table of what a paper says, what is found here, and whether it holds (None: in part).
+
+    Examples
+    --------
+    >>> compare_claims([("errors fall like 1 / T", "slope -1.02", True)]).rows
+    [('errors fall like 1 / T', 'slope -1.02', 'yes')]
+    """
+    said = {True: "yes", False: "no", None: "in part"}
+    rows_ = [(paper, ours, h if isinstance(h, str) else said[h]) for paper, ours, h in rows]
+    title = "Paper against ours" + (f": {subject}" if subject else "")
+    return Table(title, ("the paper says", "found here", "holds"), rows_)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What an experiment has found.
+
+    Attributes
+    ----------
+    tables : sequence of Table
+        For people; paper against ours.
+    arrays : mapping
+        Numbers that the figure shows.
+    notes : sequence of str
+        What a reader should know before believing it.
+    settings : mapping
+        What was run.
+    pictures : mapping
+        Images for the figure; too large for the JSON file.
+    name, quick, rng, seconds
+        Which experiment, how, and the time it took: filled in by :func:`gibbsite.lab.run`.
+    """
+
+    tables: Sequence[Table]
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    pictures: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    name: str = ""
+    quick: bool = False
+    rng: int = 0
+    seconds: float = 0.0
+
+    def table(self, title: str) -> Table:
+        """Return the table whose title begins so."""
+        return next(table for table in self.tables if table.title.startswith(title))
+
+    def text(self) -> str:
+        """Return tables and notes for people."""
+        return "\n\n".join(
+            [*(table.text() for table in self.tables), *(f"Note: {note}" for note in self.notes)]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the pictures as plain data.
+
+        Examples
+        --------
+        >>> Findings([], {"errors": np.array([0.5, np.nan])}).to_dict()["arrays"]
+        {'errors': [0.5, None]}
+        """
+        return {
+            "experiment": self.name,
+            "quick": self.quick,
+            "rng": self.rng,
+            "seconds": round(self.seconds, 3),
+            "settings": _plain(dict(self.settings)),
+            "tables": [
+                {"title": t.title, "columns": list(t.columns), "rows": _plain([list(row) for row in t.rows])}
+                for t in self.tables
+            ],
+            "arrays": {name: _plain(array) for name, array in self.arrays.items()},
+            "notes": list(self.notes),
+        }
+
+    def json(self) -> str:
+        """Return :meth:`to_dict` as text."""
+        return json.dumps(self.to_dict(), allow_nan=False) + "\n"
+
+
+def _show(cell: Cell) -> str:
+    if cell is None:
+        return "-"
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    return f"{cell:.3g}" if isinstance(cell, float) else str(cell)
+
+
+def _plain(value: Any) -> Any:
+    """Return plain Python data; what JSON cannot say is None."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

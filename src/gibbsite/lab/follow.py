@@ -1,0 +1,123 @@
+"""Averages of a chain at many lengths, from one run, and how their errors fall."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._random import stream
+from gibbsite.graph.lower import compile_graph
+from gibbsite.kernel.base import Kernel, alone
+from gibbsite.run.chain import advance, start_chain
+from gibbsite.run.record import lay_out
+from gibbsite.scan import Scan, Systematic
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
+
+Floats = NDArray[np.float64]
+_THREADS = 2
+
+
+def follow(
+    model: FactorGraph,
+    kernel: Kernel,
+    lengths: NDArray[np.int64],
+    record: Any,
+    *,
+    start: NDArray[Any] | None = None,
+    scan: Scan | None = None,
+    rng: int = 1,
+    chains: int = 1,
+    tick: Callable[[], None] = lambda: None,
+) -> Floats:
+    """Return the averages of all recorded cells after each number of sweeps.
+
+    Parameters
+    ----------
+    model, kernel, scan
+        What to run; ``Systematic()`` by default.
+    lengths : int array
+        Numbers of sweeps, increasing.
+    record : optional
+        As in :func:`gibbsite.sample`; conditionals cannot be averaged, so
+        ``gs.Marginals(rao_blackwell=False)`` or ``gs.Joint``.
+    start : array of state codes
+        Where all chains start; the first states by default.
+    rng, chains : int
+        Seed, and number of chains.
+    tick : function
+        Called at the end of every chain.
+
+    Returns
+    -------
+    array (chains, lengths, cells)
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[3, 2], [2, 3]])])
+    >>> found = follow(model, gs.HerdedGibbs(), np.array([10, 1000]), gs.Joint([("a", "b")]))
+    >>> bool(np.abs(found[0, 1] - [0.3, 0.2, 0.2, 0.3]).max() < 0.01)
+    True
+    """
+    scan = Systematic() if scan is None else scan
+    graph = compile_graph(model)
+    layout = lay_out(model, graph, kernel, record)
+    parameters, schedule = kernel.parameters(graph), scan.schedule(graph, model)
+    x0 = np.zeros(graph.n_sites, graph.state_dtype) if start is None else start
+    found = np.empty((chains, lengths.size, layout.n_cells))
+
+    def make(chain: int) -> None:
+        state = start_chain(graph, kernel, scan, x0, stream(rng, chain), layout.conditional)
+        tape, done = layout.empty_tape(graph), 0
+        for k, sweeps in enumerate(lengths.tolist()):
+            advance(
+                parameters, graph.arrays, schedule, state, tape, sweeps - done, graph.n_sites, True, alone()
+            )
+            done = sweeps
+            found[chain, k] = (tape.total + tape.open_batch) / sweeps
+        tick()
+
+    with ThreadPoolExecutor(_THREADS) as threads:
+        list(threads.map(make, range(chains)))
+    return found
+
+
+def space_lengths(most: int, least: int = 100, per_decade: int = 20) -> NDArray[np.int64]:
+    """Return numbers of sweeps, evenly spaced on a logarithmic scale, ``most`` included.
+
+    Examples
+    --------
+    >>> space_lengths(1000, per_decade=2).tolist()
+    [100, 316, 1000]
+    """
+    decades = np.log10(most / least)
+    return np.unique(np.logspace(0.0, decades, round(per_decade * decades) + 1) * least).astype(np.int64)
+
+
+def envelope(errors: Floats) -> Floats:
+    """Return the largest error from each length on.
+
+    Examples
+    --------
+    >>> envelope(np.array([4.0, 1.0, 2.0, 0.5])).tolist()
+    [4.0, 2.0, 2.0, 0.5]
+    """
+    found: Floats = np.maximum.accumulate(errors[::-1])[::-1]
+    return found
+
+
+def fit_slope(lengths: NDArray[Any], errors: Floats) -> float:
+    """Return the slope of errors against lengths in logarithms: -1 is 1 / T, -1/2 is chance.
+
+    Examples
+    --------
+    >>> round(fit_slope(np.array([1, 10, 100]), np.array([3.0, 0.3, 0.03])), 6)
+    -1.0
+    """
+    return float(np.polyfit(np.log(lengths), np.log(errors), 1)[0])

@@ -1,0 +1,184 @@
+"""How closely counts follow probabilities: herding rules for variables with many values, and their bounds.
+
+Many independent variables with K values and random probabilities, each herded by itself. What is measured is
+the discrepancy: the largest |N_k - T p_k| over all values k and all T up to the end. For two values it is at
+most 1 for any start weight; Tijdeman's rule keeps it within 1 - 1 / (2 K - 2) from weights that start at
+zero, the best bound possible; for the rule of largest weight no sharp bound is known. By chance it would grow
+like the square root of T.
+"""
+
+from __future__ import annotations
+
+import warnings
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import gibbsite as gs
+from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.follow import Floats, space_lengths
+from gibbsite.lab.sources import HERDED, TIJDEMAN
+from gibbsite.report._canvas import COLORS, FAINT, INK, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+VALUES = (2, 3, 5, 10, 20)
+_SHOWN = 5  # number of values in the panel over time
+KERNELS = {
+    "tijdeman": gs.HerdedGibbs(rule="tijdeman", start="centred"),
+    "argmax": gs.HerdedGibbs(rule="argmax", start="centred"),
+    "argmax, random start": gs.HerdedGibbs(rule="argmax", start="random"),
+    "Gibbs": gs.Gibbs(),
+}
+_LOOKS = dict(zip(KERNELS, (COLORS[0], COLORS[5], COLORS[1], FAINT), strict=True))
+
+
+def bound(values: int) -> float:
+    """Return Tijdeman's bound.
+
+    Examples
+    --------
+    >>> bound(2), bound(3)
+    (0.5, 0.75)
+    """
+    return 1.0 - 1.0 / (2.0 * values - 2.0)
+
+
+def measure(kernel: gs.Kernel, p: Floats, lengths: NDArray[np.int64], rng: int) -> Floats:
+    """Return the largest discrepancy so far of each variable, after each number of draws.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        What chooses.
+    p : array (variables, values)
+        Probabilities.
+    lengths : int array
+        Numbers of draws, increasing.
+    rng : int
+        Seed.
+
+    Returns
+    -------
+    array (lengths, variables)
+
+    Examples
+    --------
+    >>> bool(measure(KERNELS["tijdeman"], np.array([[0.2, 0.3, 0.5]]), np.array([2000]), 1)[0, 0] <= 0.75)
+    True
+    """
+    variables, values = p.shape
+    model = gs.FactorGraph(variables, [((i,), p[i]) for i in range(variables)], states=values)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gs.ConvergenceWarning)  # nothing has to converge here
+        result = gs.sample(
+            model,
+            kernel,
+            sweeps=int(lengths[-1]),
+            warmup=0,
+            chains=1,
+            record="draws",
+            rng=rng,
+            progress=False,
+        )
+    counts, found, largest = np.zeros((variables, values)), [], np.zeros(variables)
+    for begin, end in pairwise([0, *lengths.tolist()]):
+        drawn, times = result.values[0, begin:end], np.arange(begin + 1, end + 1)[:, None]
+        for k in range(values):
+            running = counts[:, k] + np.cumsum(drawn == k, axis=0)
+            largest = np.maximum(largest, np.abs(running - times * p[:, k]).max(axis=0))
+            counts[:, k] = running[-1]
+        found.append(largest.copy())
+    return np.array(found)
+
+
+def run(quick: bool, rng: int, meter: Meter) -> Findings:
+    """Measure all rules for every number of values."""
+    variables, draws = (20, 20_000) if quick else (100, 100_000)
+    lengths = space_lengths(draws, 10)
+    meter.expect(len(VALUES) * len(KERNELS))
+    chance = np.random.default_rng([rng, 42])
+    arrays: dict[str, NDArray[Any]] = {
+        "values": np.array(VALUES),
+        "bound": np.array([bound(k) for k in VALUES]),
+        "draws": lengths,
+    }
+    worst: dict[str, list[float]] = {name: [] for name in KERNELS}
+    for values in VALUES:
+        p = chance.dirichlet(np.ones(values), size=variables)
+        for name, kernel in KERNELS.items():
+            found = measure(kernel, p, lengths, rng)
+            worst[name].append(float(found[-1].max()))
+            if values == _SHOWN:
+                arrays[f"over time, {name}"] = found.max(axis=1)
+            meter.tick()
+    arrays |= {name: np.array(found) for name, found in worst.items()}
+    rows = [(values, bound(values), *(worst[name][k] for name in KERNELS)) for k, values in enumerate(VALUES)]
+    # two states have probabilities of 32 bits
+    slack = 2.0**-32 * draws
+    kept = [found <= bound(k) + slack for found, k in zip(worst["tijdeman"], VALUES, strict=True)]
+    two = worst["argmax, random start"][0]
+    return Findings(
+        tables=[
+            Table(
+                f"Largest |N - T p| over {variables} variables and {draws:,} draws",
+                ("values", "bound", *KERNELS),
+                rows,
+            ),
+            compare_claims(
+                [
+                    (
+                        "two values: |N - T p| <= 1 for any start (Chen et al.)",
+                        f"{two:.3f}",
+                        two <= 1.0 + slack,
+                    ),
+                    (
+                        "1 - 1 / (2 K - 2) for Tijdeman's rule (Tijdeman)",
+                        f"kept for {sum(kept)} of {len(kept)} numbers of values",
+                        all(kept) or (None if any(kept) else False),
+                    ),
+                ]
+            ),
+        ],
+        arrays=arrays,
+        notes=[
+            "Probabilities are drawn uniformly from all distributions. Weights start at zero unless a random "
+            "start is named; Tijdeman's bound is for a start at zero.",
+            "With two values the rules are the same.",
+        ],
+        settings={"variables": variables, "draws": draws, "values": list(VALUES)},
+    )
+
+
+def draw(findings: Findings, figure: Figure) -> None:
+    """Draw discrepancies against the number of values, and over time."""
+    arrays = findings.arrays
+    by_values, over_time = figure.subplots(1, 2)
+    at = np.arange(len(VALUES))
+    by_values.plot(at, arrays["bound"], "_", ms=22, mew=1.5, color=INK, label="Tijdeman's bound")
+    for name in KERNELS:
+        if name != "Gibbs":
+            by_values.plot(at, arrays[name], "o-", ms=5, lw=0.8, color=_LOOKS[name], label=name)
+        over_time.plot(arrays["draws"], arrays[f"over time, {name}"], color=_LOOKS[name], lw=1.5, label=name)
+    by_values.set_xticks(at, [str(k) for k in VALUES])
+    by_values.set_ylim(0.0, None)
+    over_time.axhline(bound(_SHOWN), color=INK, lw=0.8, ls=(0, (4, 3)), label="Tijdeman's bound")
+    over_time.loglog()
+    tidy(by_values, "largest discrepancy", xlabel="number of values", ylabel="largest $|N_k - T p_k|$")
+    tidy(over_time, f"largest so far, {_SHOWN} values", xlabel="draws T")
+    by_values.legend(fontsize=8, frameon=False, loc="lower right")
+    over_time.legend(fontsize=8, frameon=False, loc="upper left")
+
+
+EXPERIMENT = Experiment(
+    name="herded-discrepancy",
+    title="Counts of herded variables against the bounds of their rules",
+    source=f"{HERDED}; section 3.1. {TIJDEMAN}",
+    run=run,
+    draw=draw,
+    size=(10.0, 4.2),
+)

@@ -1,0 +1,4 @@
+"""The papers whose experiments are run again."""
+
+HERDED = "Chen, Bornn, de Freitas, Eskelin, Fang and Welling (2016), Herded Gibbs sampling, JMLR 17"
+TIJDEMAN = "Tijdeman (1980), The chairman assignment problem, Discrete Mathematics 32"

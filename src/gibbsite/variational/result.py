@@ -1,0 +1,119 @@
+"""What mean field answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.result.table import SiteTable, observed_cells
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MeanFieldResult:
+    """A product law close to a model: approximate marginals, and a lower bound of the log-partition function.
+
+    How far the marginals are from those of the model is not known. There are no standard errors: nothing was
+    drawn.
+
+    Attributes
+    ----------
+    model : FactorGraph
+        The model.
+    cells : float array
+        The law: one probability per state of each site, for ``binary`` one per site, that of state 1.
+    bounds : float array (sweeps,)
+        Lower bound of the log-partition function after each sweep.
+    changes : float array (sweeps,)
+        Largest difference, in each sweep, between a probability and the one its site should have.
+    tolerance : float
+        Changes up to this count as none.
+    plan : dict
+        Everything that decided the numbers, as plain data.
+    interrupted : bool
+        Ended early by Ctrl-C.
+    seconds : float
+        Time taken.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> gs.mean_field(gs.ising_grid((3, 3), coupling=0.1, field=0.2))
+    MeanFieldResult(9 sites; approximate marginals, log_z >= 6.48108, converged in sweep 7)
+    """
+
+    model: FactorGraph
+    cells: NDArray[np.float64]
+    binary: bool
+    bounds: NDArray[np.float64]
+    changes: NDArray[np.float64]
+    tolerance: float
+    plan: dict[str, Any] = field(default_factory=dict)
+    interrupted: bool = False
+    seconds: float = float("nan")
+
+    @cached_property
+    def marginals(self) -> SiteTable:
+        """Approximate probabilities of the states of all sites, observed ones included."""
+        seen = observed_cells(self.model.evidence, self.model.evidence_labels, 1.0)
+        return SiteTable(self.model.domains, self.cells, self.binary, observed=seen)
+
+    @property
+    def log_z(self) -> float:
+        """Lower bound of the natural logarithm of the partition function, evidence included.
+
+        Minus infinity if the law gives a positive probability to something impossible.
+        """
+        return float(self.bounds[-1])
+
+    @property
+    def sweeps(self) -> int:
+        """Sweeps made."""
+        return int(self.bounds.size)
+
+    @property
+    def change(self) -> float:
+        """Largest change of the last sweep, before damping."""
+        return float(self.changes[-1])
+
+    @property
+    def converged(self) -> bool:
+        """Whether the iteration has come to rest, at a law that excludes what is impossible."""
+        return not self.reasons
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it has not converged, one sentence each."""
+        reasons = []
+        if self.change > self.tolerance:
+            reasons.append(
+                f"probabilities still change by up to {self.change:.2g} in sweep {self.sweeps:,}, more than "
+                f"{self.tolerance:g}; use more sweeps or damping, or go in place."
+            )
+        if self.log_z == -np.inf:
+            reasons.append(
+                "the law gives a positive probability to something impossible, so it bounds nothing; use "
+                "start='support'."
+            )
+        return tuple(reasons)
+
+    def line(self) -> str:
+        """Return the verdict in one line."""
+        word = "converged" if self.converged else "NOT CONVERGED"
+        return (
+            f"{word}: largest change {self.change:.2g} in sweep {self.sweeps:,}; marginals are approximate, "
+            f"their error is not known; log Z >= {self.log_z:.6g}"
+        )
+
+    def __repr__(self) -> str:
+        word = "converged" if self.converged else "NOT converged"
+        return (
+            f"MeanFieldResult({self.model.n_sites:,} sites; approximate marginals, log_z >= "
+            f"{self.log_z:.6g}, {word} in sweep {self.sweeps:,})"
+        )

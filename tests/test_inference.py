@@ -1,0 +1,131 @@
+"""``gs.infer``: every method answers its tasks, and says what its answer is."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gibbsite as gs
+from gibbsite.inference import METHODS
+
+RNG = np.random.default_rng(8)
+# A chain of eight sites with three states: all methods can answer, and the answers are known.
+CHAIN = gs.FactorGraph(
+    {f"s{i}": ["a", "b", "c"] for i in range(8)},
+    [((f"s{i}", f"s{i + 1}"), np.exp(RNG.normal(size=(3, 3)))) for i in range(7)],
+)
+EXACT = gs.solve_exact(CHAIN)
+
+
+def ask(task: str, method: Any, model: gs.FactorGraph = CHAIN, **given: Any) -> Any:
+    return gs.infer(model, task, method=method, rng=1, progress=False, **given)
+
+
+@pytest.mark.parametrize("task", ["MAR", "MAP", "PR"])
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_answers_its_tasks_and_no_others(method: str, task: str) -> None:
+    if task not in METHODS[method]:
+        with pytest.raises(
+            gs.ModelError, match=f"'{method}' does not answer {task}; choose one of auto, exact"
+        ):
+            ask(task, method)
+        return
+    answer = ask(task, method, sweeps=2000)
+    said = json.loads(json.dumps(answer.to_dict(), allow_nan=False))
+    assert {"task", "method", "reason", "kind", "diagnostics", "seconds", "plan"} <= set(said)
+    assert {"converged", "reasons"} <= set(said["diagnostics"])
+    assert said["plan"]
+    assert (said["kind"] == "exact") == (answer.method == "exact")
+    if task == "MAR":
+        assert gs.compare(answer, EXACT).max_abs < 0.2
+        assert set(said["mcse"]) == set(CHAIN.sites)
+    elif task == "MAP":
+        assert answer.assignment == EXACT.best_state
+        assert answer.log_potential == pytest.approx(EXACT.log_potential)
+        assert said["proved"] == (answer.method == "exact")
+    else:
+        assert answer.log_z <= EXACT.log_z + 1e-9
+
+
+def test_mean_field_says_that_it_is_approximate_and_a_bound() -> None:
+    law = gs.mean_field(CHAIN, progress=False)
+    marginals, partition = ask("MAR", "mean-field"), ask("PR", "mean-field")
+    assert gs.compare(marginals, law).max_abs == 0.0
+    assert gs.compare(marginals, EXACT).max_z is None
+    assert (marginals.kind, partition.kind) == ("approximation", "lower bound")
+    assert partition.log_z == law.log_z < EXACT.log_z
+    assert partition.to_dict()["log_z_error"] is None
+    assert ask("PR", "exact").to_dict()["log_z_error"] == 0.0
+    assert "approximate" in marginals.line()
+    assert "log Z >=" in partition.line()
+    assert marginals.converged
+    assert all(math.isnan(error) for error in marginals.mcse["s0"].values())
+    assert marginals.to_dict()["mcse"]["s0"] == {"a": None, "b": None, "c": None}
+
+
+def test_mean_field_takes_its_own_arguments_and_ignores_those_of_samplers() -> None:
+    with pytest.warns(gs.ConvergenceWarning):
+        answer = ask(
+            "MAR", "mean-field", damping=0.01, parallel=True, sweeps=3, chains=4, scan=gs.Chromatic()
+        )
+    assert not answer.converged
+    assert answer.to_dict()["plan"]["damping"] == 0.01
+    assert answer.to_dict()["diagnostics"]["sweeps"] == 3
+
+
+def test_observed_sites_are_certain_in_every_answer() -> None:
+    seen = CHAIN.observe({"s3": "b"})
+    answer = ask("MAR", "mean-field", seen)
+    assert answer.marginals["s3"] == {"a": 0.0, "b": 1.0, "c": 0.0}
+    assert answer.mcse["s3"] == {"a": 0.0, "b": 0.0, "c": 0.0}
+    found = ask("MAP", "annealed", seen, sweeps=500)
+    assert found.assignment == gs.solve_exact(seen, task="MAP").best_state
+
+
+@pytest.mark.parametrize("kernel", [gs.Gibbs(), gs.Gibbs("suwa-todo"), gs.AnnealedGibbs("exponential", 300)])
+def test_any_kernel_may_look_for_the_best_state(kernel: gs.Kernel) -> None:
+    answer = ask("MAP", kernel, sweeps=3000)
+    assert answer.method == type(kernel).__name__
+    assert answer.assignment == EXACT.best_state
+    assert answer.kind == "best found"
+
+
+def test_the_best_state_is_taken_uphill() -> None:
+    # one hot sweep: whatever it ends at, single sites of the answer cannot be improved
+    model = gs.potts_grid((12, 12), states=3, coupling=0.6)
+    answer = ask("MAP", gs.AnnealedGibbs([9.0]), model)
+    codes = np.array([answer.assignment[name] for name in model.sites])
+    for site in range(0, 144, 7):
+        for state in range(3):
+            other = codes.copy()
+            other[site] = state
+            assert model.log_potential(other) <= answer.log_potential + 1e-9
+
+
+def test_a_kernel_that_searches_gives_no_marginals() -> None:
+    with pytest.raises(gs.ModelError, match="AnnealedGibbs does not answer MAR"):
+        ask("MAR", gs.AnnealedGibbs())
+    with pytest.raises(gs.ModelError, match="method must be a name or a kernel"):
+        ask("MAR", 3)
+    with pytest.raises(gs.ModelError, match="'magic' is unknown; choose one of auto, exact, gibbs, annealed"):
+        ask("MAR", "magic")
+
+
+def test_what_is_too_large_for_exact_points_to_a_bound() -> None:
+    dense = gs.ising(np.triu(np.random.default_rng(1).normal(size=(80, 80)), 1))
+    with pytest.raises(gs.TooLargeError, match="method='mean-field' gives a lower bound"):
+        ask("PR", "auto", dense)
+    assert ask("PR", "mean-field", dense).log_z > 80 * math.log(2)  # that of the uniform law
+
+
+def test_chains_that_disagree_are_not_trusted() -> None:
+    dense = gs.ising(np.triu(np.random.default_rng(1).normal(size=(80, 80)), 1))
+    with pytest.warns(gs.ConvergenceWarning):
+        answer = ask("MAP", "annealed", dense, sweeps=5)
+    assert not answer.converged
+    assert "found by one chain of 4" in answer.reasons[0]
+    assert "NOT CONVERGED: the best state found by 1 of 4 chains" in answer.line()
