@@ -65,7 +65,7 @@ class Inference:
 
     @property
     def mcse(self) -> SiteTable:
-        """Standard error of every marginal; zero for exact answers."""
+        """Standard error of every marginal; zero for exact answers, NaN if not known."""
         return self.result.mcse
 
     @property
@@ -86,6 +86,12 @@ class Inference:
         if isinstance(self.result, ExactResult):
             return ()
         verdict = self.result.diagnostics
+        if verdict.mcse_max is None:
+            return (
+                *verdict.reasons,
+                f"there are no standard errors, so nothing shows whether marginals are off by more than "
+                f"{self.accuracy:g}.",
+            )
         if _STANDARD_ERRORS * verdict.mcse_max <= self.accuracy:
             return verdict.reasons
         return (
@@ -103,8 +109,9 @@ class Inference:
         """Return method, reason and verdict in one line."""
         if isinstance(self.result, ExactResult):
             return f"exact ({self.reason})"
-        word = "converged" if self.converged else "NOT CONVERGED"
-        return f"{self.method} ({self.reason}); {word}: {self.result.diagnostics.figures()}"
+        verdict = self.result.diagnostics
+        word = "NOT CONVERGED" if verdict.converged and self.reasons else verdict.word
+        return f"{self.method} ({self.reason}); {word}: {verdict.figures()}"
 
     def __repr__(self) -> str:
         return f"Inference({self.task} by {self.line()})"
@@ -140,8 +147,12 @@ class Inference:
         return answer
 
 
-def _by_text(table: SiteTable) -> dict[str, dict[str, float]]:
-    return {site: {str(state): p for state, p in states.items()} for site, states in table.items()}
+def _by_text(table: SiteTable) -> dict[str, dict[str, float | None]]:
+    """Return a table for JSON, which knows no NaN and no infinity."""
+    return {
+        site: {str(state): number if np.isfinite(number) else None for state, number in states.items()}
+        for site, states in table.items()
+    }
 
 
 def infer(

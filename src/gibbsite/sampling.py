@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from gibbsite._jit import on_compile
 from gibbsite.errors import ConvergenceWarning, ModelError
 from gibbsite.graph.lower import compile_graph
 from gibbsite.kernel import Gibbs, Kernel
+from gibbsite.kernel.base import Course
 from gibbsite.result.result import JointSets, Result
 from gibbsite.run.budget import is_real, read_budget, whole
 from gibbsite.run.checkpoint import read_checkpoint
@@ -63,7 +65,8 @@ def sample(
         In which order; ``Systematic()`` by default.
     sweeps, steps, seconds : number, optional
         Budget of each chain after the warmup, in sweeps (as many steps as there are free sites) or in
-        single steps; ``seconds`` limits the time of all chains together. 1000 sweeps by default.
+        single steps; ``seconds`` limits the time of all chains together. 1000 sweeps by default; kernels
+        that need a certain number take that.
     error : float, optional
         Stop as soon as the run has converged and no marginal has a larger standard error; asked at 256,
         512, 1024, ... draws.
@@ -112,13 +115,20 @@ def sample(
     threads = read_threads(threads)
     if error is not None and not (is_real(error) and 0 < error < 1):
         raise ModelError(f"error must be a number between 0 and 1, got {error!r}.")
-    budget = read_budget(model.n_sites, sweeps, steps, seconds, warmup, thin)
+    ask = partial(read_budget, model.n_sites, steps=steps, seconds=seconds, warmup=warmup, thin=thin)
+    budget = ask(sweeps=sweeps)
     show = choose_progress(progress)
     path = read_checkpoint(checkpoint, checkpoint_every, resume)
     with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
         graph = compile_graph(model)
         kernel.check(graph)
         scan = choose_scan(graph, kernel, chains) if scan is None else scan
+        counted = sweeps is not None or steps is not None
+        period = scan.cycle(graph, model)
+        visits = budget.visits if counted else None
+        kernel = kernel.settle(Course(type(scan).__name__, period, model.n_sites, int(thin), visits))
+        if kernel.whole and not counted:
+            budget = ask(sweeps=kernel.whole // model.n_sites)
         kernel.parameters(graph)  # refuses what makes no sense before any work
         layout = lay_out(model, graph, kernel, record)
         entropy = read_entropy(rng)
@@ -149,7 +159,7 @@ def sample(
         )
         result = make_result(recording)
         verdict = result.diagnostics
-    if not verdict.converged:
+    if verdict.reasons:
         reasons = " ".join(verdict.reasons)
         warnings.warn(f"The run has not converged: {reasons}", ConvergenceWarning, stacklevel=2)
     return result
@@ -174,7 +184,7 @@ def _check_parts(model: Any, kernel: Any, scan: Any) -> tuple[Kernel, Scan | Non
 def _is_enough(recording: Recording, error: float) -> bool:
     """Tell whether a run may end; the costly scrutiny comes last."""
     verdict = make_result(recording, scrutinise=False).diagnostics
-    if not verdict.converged or verdict.mcse_max > error:
+    if not verdict.converged or verdict.mcse_max is None or verdict.mcse_max > error:
         return False
     return make_result(recording).diagnostics.converged
 
@@ -206,6 +216,8 @@ def make_result(recording: Recording, scrutinise: bool = True) -> Result:
         best=None if best is None else float(tapes[best].best[0]) + setup.graph.log_offset,
         best_x=np.zeros(0, np.int8) if best is None else tapes[best].best_x,
         doubts=find_doubts(recording, totals) if scrutinise else (),
+        errors=setup.kernel.errors,
+        period=setup.kernel.whole // (model.n_sites * setup.plan.thin) if setup.kernel.whole else None,
         interrupted=recording.interrupted,
         seconds=recording.seconds,
     )

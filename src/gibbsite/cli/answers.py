@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gibbsite.errors import GibbsiteError
 from gibbsite.formats.text import save
 from gibbsite.formats.uai_results import write_uai_map, write_uai_mar, write_uai_pr
+from gibbsite.result.table import with_sign
 
 if TYPE_CHECKING:
     from gibbsite.inference import Inference
@@ -74,7 +75,8 @@ def as_csv(answer: Inference, sites: list[str] | None) -> str:
         for site in sites or answer.marginals:
             errors = answer.mcse[site]
             for state, p in answer.marginals[site].items():
-                writer.writerow([site, state, repr(p), repr(errors[state])])
+                known = not math.isnan(errors[state])
+                writer.writerow([site, state, repr(p), repr(errors[state]) if known else ""])
     elif answer.task == "MAP":
         assert answer.assignment is not None
         writer.writerow(["site", "state"])
@@ -108,7 +110,7 @@ def _row(answer: Inference, name: str, prior: SiteTable | None) -> str:
     errors = answer.mcse[name]
     exact = answer.method == "exact"
     parts = [
-        f"{state} {p:.4f}" + ("" if exact else f" ±{errors[state]:.4f}")
+        f"{state} {p:.4f}" + ("" if exact else with_sign(errors[state]))
         for state, p in answer.marginals[name].items()
     ]
     before = ""

@@ -36,6 +36,11 @@ class Budget:
     rest: int
     seconds: float
 
+    @property
+    def visits(self) -> int | None:
+        """Steps after the warmup, None if only time counts."""
+        return None if self.draws is None else self.draws * self.length + self.rest
+
 
 def read_budget(
     n_sites: int,
