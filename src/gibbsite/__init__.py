@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     )
     from gibbsite.graph import Graph, color_sites, compile_graph
     from gibbsite.inference import Inference, infer
-    from gibbsite.kernel import Gibbs, Kernel
+    from gibbsite.kernel import Gibbs, Kernel, QuasiGibbs
     from gibbsite.model import (
         AgreementFactors,
         FactorGraph,
@@ -92,7 +92,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "graph": ("Graph", "color_sites", "compile_graph"),
     "inference": ("Inference", "infer"),
-    "kernel": ("Gibbs", "Kernel"),
+    "kernel": ("Gibbs", "Kernel", "QuasiGibbs"),
     "model": (
         "AgreementFactors",
         "FactorGraph",
@@ -121,7 +121,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_ROOMS = (*_HOMES, "testing")
+_ROOMS = (*_HOMES, "lfsr", "testing")
 
 __all__ = [
     "AgreementFactors",
@@ -149,6 +149,7 @@ __all__ = [
     "ModelError",
     "PairMoments",
     "Palindromic",
+    "QuasiGibbs",
     "RandomScan",
     "Result",
     "Scan",

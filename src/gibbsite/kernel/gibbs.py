@@ -117,18 +117,26 @@ def _step_binary(
     if keep:
         cond[i] = odds
     if kernel.rule == _HEAT_BATH:
-        # u < P(1) = 1 / (1 + exp(-odds)) is odds > logit(u). A table of logits brackets logit(u) so closely
-        # that the logarithm itself is needed in one update of a thousand.
-        k = np.uintp(u * _BINS)
-        up = odds >= _LOGITS[k + _ONE]
-        if up != (odds >= _LOGITS[k]):  # a branch that is almost never taken, unlike one on ``up``
-            up = odds > math.log(u / (1.0 - u))
-        x[i] = up
+        x[i] = is_up(odds, u)
     else:
         gain = odds if x[i] == 0 else -odds
         if gain >= 0.0 or u < math.exp(gain):
             x[i] = 1 - x[i]
     return rng
+
+
+@inlined
+def is_up(odds: float, u: float) -> bool:
+    """Tell whether u < P(1) = 1 / (1 + exp(-odds)), that is odds > logit(u).
+
+    A table of logits brackets logit(u) so closely that the logarithm itself is needed in one update of a
+    thousand.
+    """
+    k = np.uintp(u * _BINS)
+    up: bool = odds >= _LOGITS[k + _ONE]
+    if up != (odds >= _LOGITS[k]):  # a branch that is almost never taken, unlike one on ``up``
+        up = odds > math.log(u / (1.0 - u))
+    return up
 
 
 @implement(step, GibbsParameters)
@@ -182,10 +190,7 @@ def _draw(
     rng, u = uniform(rng)
     if total > 0.0:
         if keep:
-            cell = np.uintp(graph.offset[i])
-            scale = 1.0 / total
-            for a in range(np.uintp(size)):
-                cond[cell + a] = w[a] * scale
+            put_cells(graph, w, size, total, i, cond)
         if kernel.rule == _HEAT_BATH:
             x[i] = pick(w, size, u * total)
         else:
@@ -195,6 +200,17 @@ def _draw(
                 suwa_todo_row(w, size, np.int64(x[i]))
             x[i] = pick(w, size, u)
     return rng
+
+
+@inlined
+def put_cells(
+    graph: Any, w: NDArray[np.float64], size: Integer, total: float, i: Integer, cond: NDArray[np.float64]
+) -> None:
+    """Write the conditional of a site to ``cond``."""
+    cell = np.uintp(graph.offset[i])
+    scale = 1.0 / total
+    for a in range(np.uintp(size)):
+        cond[cell + a] = w[a] * scale
 
 
 @inlined
