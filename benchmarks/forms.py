@@ -14,10 +14,10 @@ import numpy as np
 
 import gibbsite as gs
 from benchmarks.measure import Contestant, Spread, Times, race
-from benchmarks.reference import SpinReference
+from benchmarks.reference import AgreementReference, SpinReference
 from benchmarks.report import Section, Target
 from benchmarks.startup import run_fresh
-from benchmarks.workloads import Spins, grid, load
+from benchmarks.workloads import Agreements, Spins, grid, load, potts
 from gibbsite._random import stream
 from gibbsite.kernel.base import Team
 from gibbsite.run.chain import advance
@@ -31,19 +31,25 @@ GIBBS = gs.Gibbs()
 
 @dataclass(frozen=True)
 class Case:
-    """A model in a form, and what is promised of it in units of C."""
+    """A model in a form; what is promised of it bare, in units of C, and with marginals, in units of bare."""
 
     name: str
-    workload: Callable[[], Spins]
+    workload: Callable[[], Spins | Agreements]
     kind: str
     bound: float
     chains: int = 1
     uniform: bool = False
     quick: bool = True
+    kept: float = 0.6
 
 
 def _load(name: str) -> Callable[[], Spins]:
     return lambda: load(name)  # type: ignore[return-value]
+
+
+def _potts(side: int) -> Callable[[], Agreements]:
+    """Four states."""
+    return lambda: potts(f"potts{side}", side, 4)
 
 
 CASES = (
@@ -56,6 +62,13 @@ CASES = (
     Case("lattice, one coupling, 1000 x 1000", _load("grid1000"), "lattice", 12.0, uniform=True, quick=False),
     Case("64 replicas of 50 x 50", lambda: grid("grid50", 50), "ising", 15.0, chains=64),
     Case("128 replicas of 50 x 50", lambda: grid("grid50", 50), "ising", 15.0, chains=128),
+    Case("Potts, couplings of each edge, 100 x 100", _potts(100), "lattice", 7.0),
+    Case("Potts, one coupling, 100 x 100", _potts(100), "lattice", 7.0, uniform=True),
+    # four sums for each site: 32 MB
+    Case("Potts, couplings of each edge, 1000 x 1000", _potts(1000), "lattice", 8.0, quick=False, kept=0.4),
+    Case(
+        "Potts, one coupling, 1000 x 1000", _potts(1000), "lattice", 8.0, uniform=True, quick=False, kept=0.4
+    ),
 )
 
 
@@ -64,9 +77,8 @@ class Bundle:
 
     def __init__(self, form: Form, chains: int, keep: bool, team: int = 1, first: int = 0) -> None:
         self.form, self.chains, self.keep, self.team = form, chains, keep, team
-        n = form.graph.n_sites
         rng = np.random.default_rng(1 + first)
-        starts = [rng.integers(0, 2, n).astype(np.int8) for _ in range(chains)]
+        starts = [rng.integers(0, form.graph.cards).astype(np.int8) for _ in range(chains)]
         self.state = form.start(starts, [stream(1, first + c) for c in range(chains)])
         self.tape = form.tape(chains)
         self.tape.counters[LENGTH] = 1 << 20  # as in a long run: batches are closed now and then
@@ -86,14 +98,10 @@ class Bundle:
         self.executor.map(move, range(self.team))
 
 
-def make_form(case: Case, workload: Spins, record: list[Any] | None = None) -> Form:
+def make_form(case: Case, workload: Spins | Agreements, record: list[Any] | None = None) -> Form:
     """Return the form of a case; it records marginals unless told what."""
-    if case.uniform:
-        assert workload.shape is not None
-        model = gs.ising_grid(workload.shape, coupling=0.2)
-    else:
-        model = workload.model(case.kind)
-    graph = gs.compile_graph(model, case.kind)
+    model = workload.uniform() if case.uniform else workload.model(case.kind)
+    graph = gs.compile_graph(model)
     layout = lay_out(model, graph, GIBBS, record)
     form = replicate(model, graph, layout, case.chains) if case.chains > 1 else arrange(model, graph, layout)
     assert form is not None
@@ -110,7 +118,8 @@ def measure(*, quick: bool = False) -> Section:
             continue
         workload = case.workload()
         form = make_form(case, workload)
-        n, c = workload.n_sites, SpinReference(workload)
+        n = workload.n_sites
+        c = SpinReference(workload) if isinstance(workload, Spins) else AgreementReference(workload)
         bare, kept = Bundle(form, case.chains, False), Bundle(form, case.chains, True)
         field = [
             Contestant("C", c.run, n, least=2),
@@ -121,7 +130,7 @@ def measure(*, quick: bool = False) -> Section:
         rows += [_row(f"{case.name}: {name}", seen, times["C"]) for name, seen in times.items()]
         targets.append(_ratio(f"{case.name}", times["bare"].against(times["C"]), case.bound, "C"))
         targets.append(
-            _ratio(f"{case.name}, marginals", times["marginals"].against(times["bare"]), 0.6, "bare")
+            _ratio(f"{case.name}, marginals", times["marginals"].against(times["bare"]), case.kept, "bare")
         )
         data[case.name] = {name: seen.rate.to_dict() for name, seen in times.items()}
     targets += _threads(quick, rows, data)

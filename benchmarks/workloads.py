@@ -43,17 +43,16 @@ class Spins:
         """Build the model; as a lattice where that is asked for, otherwise from a list of pairs."""
         if kind == "lattice":
             assert self.shape is not None
-            axes = np.zeros((len(self.shape), self.n_sites))
-            step = np.array([math.prod(self.shape[a + 1 :]) for a in range(len(self.shape))])
-            gap = self.pairs[:, 1] - self.pairs[:, 0]
-            for axis, size in enumerate(self.shape):
-                along = (gap == step[axis]) | (gap == -step[axis] * (size - 1))
-                axes[axis, self.pairs[along, 0]] = self.weights[along]
-            coupling = axes.reshape(len(self.shape), *self.shape)
+            coupling = _by_axis(self.shape, self.pairs, self.weights)
             field = self.fields.reshape(self.shape)
             return gs.ising_grid(self.shape, coupling=coupling, field=field, periodic=self.periodic)
         i, j = self.pairs.T
         return gs.ising((i, j, self.weights), self.fields)
+
+    def uniform(self) -> gs.FactorGraph:
+        """Build a model of the same shape with one coupling for all."""
+        assert self.shape is not None
+        return gs.ising_grid(self.shape, coupling=0.2)
 
     def rows(self) -> Rows:
         """Return start, neighbour and coupling of compressed rows."""
@@ -70,20 +69,29 @@ class Spins:
 
 @dataclass(frozen=True)
 class Agreements:
-    """Sites with equally many states, ``p(x) ~ exp(sum J_ij [x_i == x_j])``."""
+    """Sites with equally many states, ``p(x) ~ exp(sum J_ij [x_i == x_j])``; ``shape`` if on a lattice."""
 
     name: str
     states: int
     n_sites: int
     pairs: NDArray[np.int32]
     weights: NDArray[np.float64]
+    shape: tuple[int, ...] | None = None
 
     def model(self, kind: str | None = None) -> gs.FactorGraph:
-        """Build the model; from tables where a kind for them is asked for."""
+        """Build the model; as a lattice or from tables where that is asked for, otherwise from pairs."""
+        if kind == "lattice":
+            assert self.shape is not None
+            return gs.potts_grid(self.shape, self.states, _by_axis(self.shape, self.pairs, self.weights))
         if kind in ("pairwise", "table"):
             return self.tables().model()
         pairs = gs.AgreementFactors(self.pairs, self.weights)
         return gs.FactorGraph(self.n_sites, groups=[pairs], states=self.states)
+
+    def uniform(self) -> gs.FactorGraph:
+        """Build a model of the same shape with one coupling for all."""
+        assert self.shape is not None
+        return gs.potts_grid(self.shape, self.states, coupling=0.5)
 
     def rows(self) -> Rows:
         """Return start, neighbour and coupling of compressed rows."""
@@ -133,6 +141,19 @@ def _rows(pairs: NDArray[np.int32], weights: NDArray[np.float64], n: int) -> Row
     return start, there[order], np.concatenate([weights, weights])[order]
 
 
+def _by_axis(
+    shape: tuple[int, ...], pairs: NDArray[np.int32], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the weights of the pairs of a lattice by axis and first site (axes, *shape)."""
+    axes = np.zeros((len(shape), math.prod(shape)))
+    step = np.array([math.prod(shape[a + 1 :]) for a in range(len(shape))])
+    gap = pairs[:, 1] - pairs[:, 0]
+    for axis, size in enumerate(shape):
+        along = (gap == step[axis]) | (gap == -step[axis] * (size - 1))
+        axes[axis, pairs[along, 0]] = weights[along]
+    return axes.reshape(len(shape), *shape)
+
+
 def grid(name: str, side: int, *, periodic: bool = False) -> Spins:
     """Square lattice, couplings uniform in (0, 0.25), no fields."""
     rng = np.random.default_rng(side)
@@ -165,7 +186,7 @@ def potts(name: str, side: int, states: int) -> Agreements:
     """Square lattice with random weights of equal neighbours."""
     pairs = grid(name, side).pairs
     weights = np.random.default_rng(states).uniform(0.0, 1.0, len(pairs))
-    return Agreements(name, states, side * side, pairs, weights)
+    return Agreements(name, states, side * side, pairs, weights, (side, side))
 
 
 def potts_dense(name: str, side: int, states: int) -> Agreements:

@@ -19,7 +19,7 @@ from gibbsite.run.budget import is_real, read_budget, whole
 from gibbsite.run.checkpoint import read_checkpoint
 from gibbsite.run.engine import Recording, Setup, run_chains
 from gibbsite.run.executor import read_threads
-from gibbsite.run.form import choose_form, choose_scan
+from gibbsite.run.form import choose_scan_and_form
 from gibbsite.run.plan import as_data, make_plan, read_entropy
 from gibbsite.run.progress import choose_progress
 from gibbsite.run.record import lay_out
@@ -62,7 +62,8 @@ def sample(
     kernel : Kernel, optional
         How a site moves; ``Gibbs()`` by default.
     scan : Scan, optional
-        In which order; ``Systematic()`` by default.
+        In which order; by default ``Chromatic()`` where many sites or chains can move at once (large binary
+        models and Potts lattices), otherwise ``Systematic()``.
     sweeps, steps, seconds : number, optional
         Budget of each chain after the warmup, in sweeps (as many steps as there are free sites) or in
         single steps; ``seconds`` limits the time of all chains together. 1000 sweeps by default; kernels
@@ -122,17 +123,19 @@ def sample(
     with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
         graph = compile_graph(model)
         kernel.check(graph)
-        scan = choose_scan(graph, kernel, chains) if scan is None else scan
+        layout = lay_out(model, graph, kernel, record)
+        entropy = read_entropy(rng)
+        scan, form = choose_scan_and_form(model, graph, kernel, scan, layout, chains)
         counted = sweeps is not None or steps is not None
-        period = scan.cycle(graph, model)
         visits = budget.visits if counted else None
-        kernel = kernel.settle(Course(type(scan).__name__, period, model.n_sites, int(thin), visits))
+        course = Course(type(scan).__name__, scan.cycle(graph, model), model.n_sites, int(thin), visits)
+        settled = kernel.settle(course)
+        if settled is not kernel:
+            kernel = settled
+            scan, form = choose_scan_and_form(model, graph, kernel, scan, layout, chains)
         if kernel.whole and not counted:
             budget = ask(sweeps=kernel.whole // model.n_sites)
         kernel.parameters(graph)  # refuses what makes no sense before any work
-        layout = lay_out(model, graph, kernel, record)
-        entropy = read_entropy(rng)
-        form = choose_form(model, graph, kernel, scan, layout, chains)
         plan = make_plan(
             graph,
             kernel,

@@ -34,8 +34,9 @@ from gibbsite.exact import Enumeration, enumerate_states
 from gibbsite.exact.transition import site_matrix, sweep_matrix
 from gibbsite.graph.lower import KINDS, Graph, compile_graph
 from gibbsite.kernel.base import Course, Kernel, alone, transition
-from gibbsite.kernel.gibbs import RULES, Gibbs
+from gibbsite.kernel.gibbs import Gibbs
 from gibbsite.kernel.quasi import QuasiGibbs
+from gibbsite.kernel.rules import RULES
 from gibbsite.run.chain import advance, start_chain
 from gibbsite.run.record import lay_out
 from gibbsite.scan import (

@@ -147,7 +147,7 @@ def test_a_tiny_case_runs_through_the_machinery(workload, kind):
     case = speed.Case(workload, kind)
     section = speed.measure_case(case, repetitions=2, seconds=0.001, variants=False)
     assert section is not None
-    assert [target.bound for target in section.targets] == [0.8 if kind == "table" else 1.0, 0.6, 0.6]
+    assert [target.bound for target in section.targets] == [0.85 if kind == "table" else 1.0, 0.6, 0.6]
     assert all(len(row) == len(section.head) for row in section.rows)
     figures = json.loads(json.dumps(section.data))["contestants"]
     assert figures["C"]["ratio"] == {"median": 1.0, "low": 1.0, "high": 1.0}

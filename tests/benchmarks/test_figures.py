@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import gate, growth, peers, workloads
+from benchmarks import gate, growth
 from benchmarks.figures import Figures, FiguresError, Table
-from benchmarks.measure import Contestant, Times
 from benchmarks.page import page
 from benchmarks.report import Section, Target
 
@@ -123,57 +118,6 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
     names = [section.name for section in command.measure(True, [])]
     assert names == ["startup", "memory", "growth", "forms", "exact"]
     assert [section.name for section in command.measure(True, ["peers"])] == ["peers"]
-
-
-class Idle:
-    """A player that stands still."""
-
-    sweeps = 3
-
-    def __init__(self, model: workloads.Spins, chains: int, how: object) -> None:
-        self.state = np.ones((chains, model.n_sites), int)
-
-    def run(self, calls: int) -> None:
-        pass
-
-    def spins(self) -> Any:
-        return self.state
-
-
-def pretend(contestants: list[Contestant], **how: Any) -> dict[str, Times]:
-    """A race in which the k-th takes k seconds."""
-    return {c.name: Times([k], [k]) for k, c in enumerate(contestants, start=1)}
-
-
-@pytest.mark.parametrize("promised", [True, False])
-@pytest.mark.parametrize("installed", [True, False])
-def test_a_contest_without_a_peer_is_a_line_and_no_promise(
-    promised: bool, installed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def version(name: str) -> str:
-        if installed:
-            return "1.0"
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(peers, "Ours", Idle)
-    monkeypatch.setattr(peers, "race", pretend)
-    monkeypatch.setattr(peers, "version", version)
-    monkeypatch.setitem(peers.PEERS, "thrml", Idle)
-    contest = peers.Contest("tiny", lambda: workloads.grid("tiny", 4), 1, {"thrml": 3}, 8.0, promised)
-    section = peers.compete(contest, quick=True)
-    cells = ["3.00", "3.00 .. 3.00", "1.0000"] if installed else ["", "", ""]
-    assert section.rows[-1][0] == ("tiny: thrml 1.0" if installed else "tiny: thrml")
-    assert section.rows[-1][3:] == cells
-    assert (section.rows[-1][1] == "not installed") is not installed
-    assert [target.seen for target in section.targets] == ([3.0] if installed and promised else [])
-    assert all(len(row) == len(section.head) for row in section.rows)
-    json.dumps(section.data)
-
-
-def test_bundles_of_one_contest_are_different_chains() -> None:
-    ours = peers.Ours(workloads.grid("tiny", 8), 100, "ising")
-    ours.run(2)
-    assert len(np.unique(ours.spins(), axis=0)) == 100
 
 
 @pytest.mark.parametrize("name", growth.FAMILIES)

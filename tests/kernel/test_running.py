@@ -15,7 +15,7 @@ from gibbsite._jit import compiled
 from gibbsite._random import stream
 from gibbsite.kernel._local import weights
 from gibbsite.kernel.base import Buffer, alone
-from gibbsite.kernel.gibbs import RULES
+from gibbsite.kernel.rules import RULES
 from gibbsite.kernel.running import Running, running_pays, running_weights
 from gibbsite.run import engine
 from gibbsite.run.chain import State, advance, start_chain

@@ -11,7 +11,7 @@ from gibbsite._jit import implement
 from gibbsite._random import below, uniform
 from gibbsite.kernel._local import weights
 from gibbsite.kernel.base import Kernel, step, transition
-from gibbsite.kernel.gibbs import pick
+from gibbsite.kernel.rules import pick
 from gibbsite.scan.base import Ordered, Scan
 
 

@@ -12,10 +12,11 @@ from gibbsite._random import BLOCK, stream
 from gibbsite.exact.enumeration import enumerate_states
 from gibbsite.graph.color import color_sites
 from gibbsite.graph.colored import MOST_ODDS
+from gibbsite.kernel._local import weights
 from gibbsite.kernel.base import Team, alone
 from gibbsite.run.chain import advance
 from gibbsite.run.executor import Executor
-from gibbsite.run.form import ArrangedForm, Form, ReplicatedForm, arrange, choose_form, replicate
+from gibbsite.run.form import ArrangedForm, Form, ReplicatedForm, arrange, choose_scan_and_form, replicate
 from gibbsite.run.record import lay_out
 from gibbsite.testing import FALSE_ALARM, law_p_value, tiny_models
 
@@ -29,8 +30,51 @@ def random_ising(n: int, degree: float, rng: Any, scale: float = 0.5) -> gs.Fact
     )
 
 
+def tiny_potts() -> dict[str, gs.FactorGraph]:
+    """Potts lattices: couplings of axes or edges; no fields, one, or one for each site; zeros."""
+    rng = np.random.default_rng(6)
+    shapes: list[tuple[tuple[int, ...], Any, int]] = [
+        ((1,), False, 3),
+        ((5,), False, 4),
+        ((4,), True, 3),
+        ((1, 3), False, 1),
+        ((3, 1), False, 5),
+        ((3, 3), False, 3),
+        ((2, 5), False, 3),
+        ((4, 3), (True, False), 3),
+        ((3, 4), (False, True), 3),
+        ((2, 4), (False, True), 4),
+        ((2, 2, 3), False, 3),
+        ((1, 3, 3), False, 3),
+        ((3, 2, 2), False, 3),
+        ((4, 1, 2), (True, False, False), 4),
+    ]
+    found = {}
+    for shape, periodic, states in shapes:
+        label = f"{'x'.join(map(str, shape))}{'' if periodic is False else ' periodic'}"
+        single = rng.normal(size=(*shape, states))
+        edges = rng.normal(size=(len(shape), *shape))
+        axes = tuple(0.9 - 0.6 * a for a in range(len(shape)))
+        for name, coupling, field in (
+            ("one field", axes, single.reshape(-1, states)[0]),
+            ("edges", edges, None),
+            ("edges and fields", edges, single),
+        ):
+            model = gs.potts_grid(shape, states, coupling=coupling, field=field, periodic=periodic)
+            found[f"potts {label} {name}"] = model
+    field = rng.normal(size=(3, 3, 2))
+    field[1, 2, 0] = field[0, 0, 1] = -np.inf
+    found["potts of two states with zeros"] = gs.potts_grid((3, 3), 2, coupling=0.8, field=field)
+    found["potts with an impossible state"] = gs.potts_grid((2, 3), 4, coupling=0.8, field=[0, -np.inf, 1, 0])
+    found["potts with a last state of zero"] = gs.potts_grid((2, 3), 3, coupling=-0.8, field=[0, 2, -np.inf])
+    found["potts of couplings up to 15"] = gs.potts_grid(
+        (2, 3), 3, coupling=(15.0, -13.0), field=[0, 2, -5.0]
+    )
+    return found
+
+
 def models() -> dict[str, gs.FactorGraph]:
-    """Binary models with what could go wrong: odd and thin lattices, hubs, isolated sites, strong fields."""
+    """Models with what could go wrong: odd and thin lattices, hubs, isolated sites, strong fields."""
     rng = np.random.default_rng(5)
     tiny = {name: model for name, model in tiny_models().items() if gs.compile_graph(model).binary}
     found = {name: model for name, model in tiny.items() if name != "steep"}  # beyond single precision
@@ -58,6 +102,7 @@ def models() -> dict[str, gs.FactorGraph]:
         weights = tuple(0.3 + 0.2 * a for a in range(len(shape)))
         found[f"uniform {label}"] = gs.ising_grid(shape, coupling=weights, field=-0.2, periodic=periodic)
         found[f"even {label}"] = gs.ising_grid(shape, coupling=0.4, field=0.1, periodic=periodic)
+    found |= tiny_potts()
     found["no pairs"] = gs.ising((np.zeros(0, int), np.zeros(0, int), np.zeros(0)), rng.normal(size=5))
     found["hub"] = gs.ising((np.zeros(11, int), np.arange(1, 12), rng.normal(size=11)), rng.normal(size=12))
     found["sparse"] = random_ising(10, 3, rng)
@@ -109,6 +154,11 @@ class Runner:
         return np.stack([tape.total + tape.open_batch for _, tape in released])
 
 
+def by_state(graph: gs.Graph, cells: Any) -> Any:
+    """Return the cells of all sites of a model of equal cardinalities as an array (sites, states)."""
+    return np.stack([1.0 - cells, cells], axis=1) if graph.binary else cells.reshape(graph.n_sites, -1)
+
+
 def label(form: Form) -> str:
     return f"{type(form).__name__} {type(form.arrays(1)).__name__}"
 
@@ -131,10 +181,12 @@ def test_conditionals_are_exact(name: str) -> None:
             for x, y, p in zip(starts, runner.states(), runner.sums(), strict=True):
                 for i in range(model.n_sites):
                     seen = np.where(color < color[i], y, x)
-                    pair = np.stack([seen, seen])
-                    pair[:, i] = (0, 1)
-                    w = weight[exact.number(pair)]
-                    assert abs(p[i] - w[1] / w.sum()) < 2e-6, (label(form), i)
+                    each = np.tile(seen, (model.cards[i], 1))
+                    each[:, i] = np.arange(model.cards[i])
+                    w = weight[exact.number(each)]
+                    chances = by_state(form.graph, p)[i]
+                    assert np.abs(chances - w / w.sum()).max() < 2e-6, (label(form), i)
+                    assert (chances[w == 0] == 0).all()
 
 
 @pytest.mark.parametrize("name", sorted(models()))
@@ -171,6 +223,29 @@ def large_models() -> dict[str, gs.FactorGraph]:
     }
 
 
+def large_potts() -> dict[str, gs.FactorGraph]:
+    """Rows longer than a block and shorter, ends that wrap and ends that do not."""
+    rng = np.random.default_rng(9)
+    return {
+        "potts": gs.potts_grid((41, 53), 4, coupling=0.6),
+        "potts lines": gs.potts_grid((3, 1102), 3, 0.7, [0.1, 0.0, 0.4], periodic=(False, True)),
+        "potts edges": gs.potts_grid(
+            (40, 53), 3, rng.normal(size=(2, 40, 53)), rng.normal(size=(40, 53, 3)), periodic=(True, False)
+        ),
+        "potts solid": gs.potts_grid((9, 10, 23), 5, (0.3, 0.5, -0.4), periodic=(False, True, False)),
+        "potts solid edges": gs.potts_grid((9, 11, 23), 3, rng.normal(size=(3, 9, 11, 23))),
+        "potts chain": gs.potts_grid(2500, 300, rng.normal(size=(1, 2500))),
+    }
+
+
+EVERY = {**large_models(), **large_potts()}
+
+
+def random_start(model: gs.FactorGraph) -> Any:
+    """Return a state of one chain."""
+    return np.random.default_rng(1).integers(0, model.cards[0], (1, model.n_sites)).astype(np.int16)
+
+
 @pytest.mark.parametrize("name", sorted(large_models()))
 def test_replicas_equal_single_chains(name: str) -> None:
     model = large_models()[name]
@@ -186,14 +261,32 @@ def test_replicas_equal_single_chains(name: str) -> None:
         assert np.allclose(alone_.sums()[0], together.sums()[c], atol=1e-12)
 
 
-@pytest.mark.parametrize("name", sorted(large_models()))
-@pytest.mark.parametrize("members", [2, 3])
+@pytest.mark.parametrize("name", sorted(large_potts()))
+def test_conditionals_of_boards_are_those_of_the_plain_kind(name: str) -> None:
+    """Even sites see the odd ones as they were, odd sites the even ones as they are now."""
+    model = EVERY[name]
+    (form,) = forms(model)
+    assert form.name == "checkered"
+    start = random_start(model)
+    runner = Runner(form, start).run(1, keep=True)
+    x, y, sums = start[0], runner.states()[0], by_state(form.graph, runner.sums()[0])
+    color = color_sites(form.graph)
+    seen, work = np.where(color == 0, y, x), np.zeros(model.cards[0])
+    for i in range(0, model.n_sites, 1 if work.size < 10 else 17):
+        _, total = weights(form.graph.arrays, x if color[i] == 0 else seen, i, work)
+        assert np.abs(sums[i] - work / total).max() < 1e-6
+    # each is rounded to a 32-bit float
+    assert np.abs(sums.sum(axis=1) - 1.0).max() <= sums.shape[1] * 2.0**-25
+
+
+@pytest.mark.parametrize("name", sorted(EVERY))
+@pytest.mark.parametrize("members", [2, 3, 4])
 def test_teams_equal_one_thread(name: str, members: int) -> None:
-    model = large_models()[name]
+    model = EVERY[name]
     graph = gs.compile_graph(model)
     form = arrange(model, graph, lay_out(model, graph, GIBBS, None))
     assert form is not None
-    start = np.random.default_rng(1).integers(0, 2, (1, model.n_sites)).astype(np.int8)
+    start = random_start(model)
     single, shared = Runner(form, start).run(9, keep=True), Runner(form, start)
     gate = np.zeros(1, np.int64)
 
@@ -217,11 +310,11 @@ def test_teams_equal_one_thread(name: str, members: int) -> None:
     assert single.state.position.tolist() == shared.state.position.tolist()
 
 
-@pytest.mark.parametrize("name", sorted(large_models()))
+@pytest.mark.parametrize("name", sorted(EVERY))
 def test_parts_of_sweeps_add_up(name: str) -> None:
-    model = large_models()[name]
+    model = EVERY[name]
     n = model.n_sites
-    start = np.random.default_rng(1).integers(0, 2, (1, n)).astype(np.int8)
+    start = random_start(model)
     for form in forms(model, 1):
         whole, parts = Runner(form, start).run(3), Runner(form, start)
         for steps in (1, BLOCK, n - 7, 3 * n - (1 + BLOCK + n - 7)):
@@ -229,12 +322,14 @@ def test_parts_of_sweeps_add_up(name: str) -> None:
         assert (whole.states() == parts.states()).all(), label(form)
         # a round that is no whole number of sweeps counts states instead of adding conditionals up
         counted = Runner(form, start).run(1, keep=True, steps=n + 5)
-        assert (counted.sums() == counted.states()).all()
+        states = np.arange(model.cards[0])
+        indicators = counted.states()[0][:, None] == states
+        assert (by_state(form.graph, counted.sums()[0]) == indicators).all()
 
 
-@pytest.mark.parametrize("name", sorted(large_models()))
+@pytest.mark.parametrize("name", sorted(EVERY))
 def test_log_potentials_agree(name: str) -> None:
-    model = large_models()[name]
+    model = EVERY[name]
     result = gs.sample(
         model,
         scan=gs.Chromatic(),
@@ -254,13 +349,18 @@ def test_log_potentials_agree(name: str) -> None:
 
 
 @pytest.mark.parametrize("strength", [1e3, 1e20, 1e39, 1e300])
-def test_couplings_beyond_single_precision_take_the_plain_form(strength: float) -> None:
+@pytest.mark.parametrize("states", [2, 3])
+def test_couplings_beyond_single_precision_take_the_plain_form(strength: float, states: int) -> None:
     rng = np.random.default_rng(1)
-    model = gs.ising_grid((20, 20), coupling=strength * rng.normal(size=(2, 20, 20)))
+    coupling = strength * rng.normal(size=(2, 20, 20))
+    model = gs.ising_grid((20, 20), coupling) if states == 2 else gs.potts_grid((20, 20), states, coupling)
     graph = gs.compile_graph(model)
     layout = lay_out(model, graph, GIBBS, None)
-    assert choose_form(model, graph, GIBBS, gs.Chromatic(), layout, 4).name == "plain"
-    assert choose_form(model, graph, GIBBS, gs.Chromatic(), layout, 64).name == "plain"
+    for chains in (4, 64):
+        for scan in (gs.Chromatic(), None):
+            scan, form = choose_scan_and_form(model, graph, GIBBS, scan, layout, chains)
+            assert form.name == "plain"
+        assert isinstance(scan, gs.Systematic)  # by itself: no color moves at once
     assert arrange(model, graph, layout) is None and strength > MOST_ODDS
 
 
@@ -270,7 +370,7 @@ def test_forms_are_chosen_by_themselves() -> None:
     layout = lay_out(model, graph, GIBBS, None)
 
     def chosen(kernel: gs.Kernel, scan: gs.Scan, chains: int, lay: Any = layout) -> type[Form]:
-        return type(choose_form(model, graph, kernel, scan, lay, chains))
+        return type(choose_scan_and_form(model, graph, kernel, scan, lay, chains)[1])
 
     assert chosen(GIBBS, gs.Chromatic(), 4) is ArrangedForm
     assert chosen(GIBBS, gs.Chromatic(), 64) is ReplicatedForm
@@ -289,3 +389,28 @@ def test_fields_of_fifty_take_the_plain_form_and_are_right() -> None:
         seen = np.array([result.marginals[site][1] for site in model.sites])
         assert np.array_equal(seen > 0.5, field.ravel() > 0)
         assert np.abs(seen - (field.ravel() > 0)).max() < 1e-12
+
+
+def test_boards_of_potts_lattices_are_refused_where_they_would_be_wrong() -> None:
+    field = np.zeros((20, 20, 3))
+    field[3, 4, 1] = -40.0
+    pair = gs.AgreementFactors([[0, 399]], [0.5])
+    grid = gs.potts_grid((20, 20), 3, coupling=0.5)
+    second = gs.LatticeFactors((20, 20), (False, False), 0.5, spin=False)
+    fine = {
+        "plain": grid,
+        "zeros": gs.potts_grid((20, 20), 3, 0.5, np.where(field < 0, -np.inf, 0.0)),
+        "strong": gs.potts_grid((20, 20), 3, 5.9, field),
+    }
+    wrong = {
+        "stronger": gs.potts_grid((20, 20), 3, 6.1, field),
+        "odd ring": gs.potts_grid((20, 21), 3, 0.5, periodic=(False, True)),
+        "four axes": gs.potts_grid((4, 4, 5, 5), 3, 0.5),
+        "one more pair": gs.FactorGraph(400, groups=[*grid.groups, pair], states=3),
+        "holes": grid.observe({"5": 1}),
+        "two lattices": gs.FactorGraph(400, groups=[*grid.groups, second], states=3),
+    }
+    for name, model in {**fine, **wrong}.items():
+        graph = gs.compile_graph(model)
+        form = arrange(model, graph, lay_out(model, graph, GIBBS, None))
+        assert (form is not None) == (name in fine), name

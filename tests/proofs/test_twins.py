@@ -9,7 +9,7 @@ import gibbsite as gs
 from gibbsite._random import stream
 from gibbsite.graph.lower import KINDS
 from gibbsite.kernel.base import alone
-from gibbsite.kernel.gibbs import RULES
+from gibbsite.kernel.rules import RULES
 from gibbsite.lfsr import TABLES
 from gibbsite.run.chain import advance, start_chain
 from gibbsite.run.record import lay_out

@@ -240,10 +240,11 @@ def test_a_run_cut_short_in_the_warmup_resumes_there(place: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_resuming_compiles_nothing(place: Path) -> None:
-    run_until_killed(place, 9)
+@pytest.mark.parametrize("model", [MODEL, gs.potts_grid((2, 3), 3, 0.5)], ids=["ising", "potts"])
+def test_resuming_compiles_nothing(model: gs.FactorGraph, place: Path) -> None:
+    run_until_killed(place, 9, model=model)
     before = len(advance.signatures)
-    run(place, resume=True)
+    run(place, model=model, resume=True)
     assert len(advance.signatures) == before, "loaded arrays must have the types of fresh ones"
 
 

@@ -18,8 +18,6 @@ def command(quiet: bool) -> None:
     import warnings
     from contextlib import suppress
 
-    import numpy as np
-
     import gibbsite as gs
     from gibbsite._jit import cache_directory, compile_always
     from gibbsite.run.form import LEAST_CHAINS
@@ -27,15 +25,14 @@ def command(quiet: bool) -> None:
 
     begun = time.monotonic()
     compile_always()
-    # the last has too many neighbours for exact inference, which is why it is sampled in another way
-    crowd = gs.potts(np.full((40, 40), 0.01) - 0.01 * np.eye(40), 3)
-    models = [*tiny_models().values(), crowd]
+    small = list(tiny_models().values())
+    models = [*small, *_sampled_models()]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number, model in enumerate(models):
             if not quiet:
                 click.echo(f"gibbsite: compiling, {number + 1} of {len(models)} models", err=True)
-            for task in ("MAR", "MAP") if model is not crowd else ():
+            for task in ("MAR", "MAP") if number < len(small) else ():
                 gs.solve_exact(model, task=task)
             for kernel in KERNELS:
                 for scan in scans(model.n_sites):
@@ -50,6 +47,19 @@ def command(quiet: bool) -> None:
         click.echo(f"gibbsite: all kernels compiled in {time.monotonic() - begun:.0f} s, {kept}", err=True)
 
 
+def _sampled_models() -> list[FactorGraph]:
+    """Return models that are sampled in another way, for their many neighbours or sites."""
+    import numpy as np
+
+    import gibbsite as gs
+
+    triples = np.arange(5000)[:, None] + np.arange(3)
+    return [
+        gs.potts(np.full((40, 40), 0.01) - 0.01 * np.eye(40), 3),
+        gs.FactorGraph(5002, groups=[gs.TableFactors(triples, np.zeros((1, 2, 2, 2)))], states=2),
+    ]
+
+
 def _large_models() -> list[FactorGraph]:
     """Return one model for each way to move many sites at once."""
     import numpy as np
@@ -61,5 +71,7 @@ def _large_models() -> list[FactorGraph]:
     return [
         gs.ising_grid((side, side), coupling=0.1),
         gs.ising_grid((side, side), coupling=np.full((2, side, side), 0.1)),
+        gs.potts_grid((side, side), 3, coupling=0.1),
+        gs.potts_grid((side, side), 3, coupling=np.full((2, side, side), 0.1)),
         gs.ising((pairs, (pairs + 1) % side**2, np.full(side**2, 0.1))),
     ]

@@ -6,6 +6,8 @@ are stretches as well: no neighbour is ever looked up. Rows run along the last a
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 from gibbsite.graph.arrangement import Parity
 from gibbsite.graph.colored import MOST_ODDS
 from gibbsite.graph.kinds import LatticeGraph
-from gibbsite.graph.lower import Graph
+from gibbsite.graph.lower import Graph, Triple
 
 Floats = NDArray[np.float32]
 
@@ -69,7 +71,7 @@ def checker_graph(graph: Graph) -> tuple[UniformBoard | PlaneBoard, Parity] | No
     if not isinstance(g, LatticeGraph):
         return None
     shape, wraps = (g.size_0, g.size_1, g.size_2), (g.wrap_0, g.wrap_1, g.wrap_2)
-    if any(wrap and size % 2 for size, wrap in zip(shape, wraps, strict=True)):
+    if not takes_two_colors(shape, wraps):
         return None
     couplings, steps = (g.coupling_0, g.coupling_1, g.coupling_2), (g.step_0, g.step_1, g.step_2)
     reach = 2 * np.abs(g.field).max() + sum(4 * np.abs(w).max() for w in couplings)
@@ -80,15 +82,41 @@ def checker_graph(graph: Graph) -> tuple[UniformBoard | PlaneBoard, Parity] | No
     if not any(steps) and not g.step_field:
         w0, w1, w2 = (4.0 * float(w[0]) for w in couplings)
         return UniformBoard(board, w0, w1, w2, 2.0 * float(g.field[0])), there
-    axes = 3 if shape[0] > 1 else 2
-    planes = np.zeros((2 * axes, graph.n_sites), np.float32)
+    planes = np.zeros((n_directions(shape), graph.n_sites), np.float32)
     field = np.broadcast_to(2.0 * g.field, graph.n_sites).reshape(shape).copy()
-    for d in range(axes):
-        axis = 2 - d
-        weight = np.broadcast_to(4.0 * couplings[axis], graph.n_sites).reshape(shape).copy()
-        if not wraps[axis]:
-            np.moveaxis(weight, axis, 0)[-1] = 0.0  # nobody follows the last layer
-        before = np.roll(weight, 1, axis)
-        field -= 0.5 * (before + weight)
-        planes[2 * d], planes[2 * d + 1] = there.pack(before.ravel()), there.pack(weight.ravel())
+    for d, weight in enumerate(toward_neighbours([4.0 * w for w in couplings], shape, wraps)):
+        field -= 0.5 * weight
+        planes[d] = there.pack(weight.ravel())
     return PlaneBoard(board, planes, there.pack(field.ravel()).astype(np.float32)), there
+
+
+def takes_two_colors(shape: Triple, wraps: Triple) -> bool:
+    """Tell whether the sites of even coordinate sum have odd neighbours only: no periodic axis is odd."""
+    return not any(wrap and size % 2 for size, wrap in zip(shape, wraps, strict=True))
+
+
+def n_directions(shape: Triple) -> int:
+    """Return in how many directions a site of a board looks for neighbours."""
+    return 6 if shape[0] > 1 else 4
+
+
+def toward_neighbours(
+    couplings: Sequence[NDArray[np.float64]], shape: Triple, wraps: Triple
+) -> Iterator[NDArray[np.float64]]:
+    """Yield the couplings of all sites by direction: before and after along the last axis, then the others.
+
+    Sites are in the model's order; the coupling is zero where there is no neighbour.
+
+    Examples
+    --------
+    >>> before, after, *_ = toward_neighbours([np.ones(1), np.ones(1), np.array([5.0, 6.0, 7.0])],
+    ...                                       (1, 1, 3), (0, 0, 0))
+    >>> before.tolist(), after.tolist()
+    ([[[0.0, 5.0, 6.0]]], [[[5.0, 6.0, 0.0]]])
+    """
+    for axis in range(2, 2 - n_directions(shape) // 2, -1):
+        after = np.broadcast_to(couplings[axis], math.prod(shape)).reshape(shape).copy()
+        if not wraps[axis]:
+            np.moveaxis(after, axis, 0)[-1] = 0.0  # nobody follows the last layer
+        yield np.roll(after, 1, axis)
+        yield after

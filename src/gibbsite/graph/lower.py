@@ -20,6 +20,7 @@ from gibbsite.graph.rows import Rows, build_rows
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph, FactorGroup
+    from gibbsite.model.lattice import LatticeFactors
 
 KINDS = ("lattice", "ising", "potts", "pairwise", "table")
 
@@ -165,14 +166,31 @@ def _build_lattice(model: FactorGraph) -> tuple[LatticeGraph, float] | None:
     lattice = lattices[0]
     if not lattice.spin or len(lattice.shape) > 3 or not _all_binary(model):
         return None
-    spare = 3 - len(lattice.shape)
-    shape = (1,) * spare + tuple(int(size) for size in lattice.shape)
-    wrap = (0,) * spare + tuple(int(flag) for flag in lattice.periodic)
-    axes = [np.zeros(1)] * spare + [np.ascontiguousarray(w).ravel() for w in lattice.weights]
+    shape, wrap, axes = three_axes(lattice)
     bias = np.ascontiguousarray(fields[0].weights).ravel() if fields else np.zeros(1)
     steps = [int(a.size > 1) for a in (*axes, bias)]
     parts: tuple[Any, ...] = (*shape, *wrap, *steps, *axes, bias)
     return LatticeGraph(*parts), 0.0
+
+
+Triple = tuple[int, int, int]
+
+
+def three_axes(lattice: LatticeFactors) -> tuple[Triple, Triple, list[NDArray[np.float64]]]:
+    """Return sizes, periodic or not, and couplings of a lattice as one of three axes, the first ones short.
+
+    Examples
+    --------
+    >>> from gibbsite.model import LatticeFactors
+    >>> shape, wraps, couplings = three_axes(LatticeFactors((4,), (True,), 0.5))
+    >>> shape, wraps, [w.tolist() for w in couplings]
+    ((1, 1, 4), (0, 0, 1), [[0.0], [0.0], [0.5]])
+    """
+    spare = 3 - len(lattice.shape)
+    shape = (1,) * spare + tuple(int(size) for size in lattice.shape)
+    wraps = (0,) * spare + tuple(int(flag) for flag in lattice.periodic)
+    couplings = [np.zeros(1)] * spare + [np.ascontiguousarray(w).ravel() for w in lattice.weights]
+    return cast("Triple", shape), cast("Triple", wraps), couplings
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """How one site moves: one file per algorithm."""
 
-import gibbsite.kernel.checkered  # noqa: F401 (registers its walk)
+import gibbsite.kernel.checkered
+import gibbsite.kernel.checkered_potts  # noqa: F401 (both register their walk)
 from gibbsite.kernel.base import Kernel
 from gibbsite.kernel.gibbs import Gibbs
 from gibbsite.kernel.quasi import QuasiGibbs

@@ -83,7 +83,7 @@ class Kernel(ABC):
 
     @property
     def at_once(self) -> bool:
-        """Whether there is a walk that moves many binary sites at once (see :func:`walk`)."""
+        """Whether there is a walk that moves many sites at once (see :func:`walk`)."""
         return False
 
     @property
@@ -115,7 +115,11 @@ class Kernel(ABC):
         """Return the parameters as compiled code sees them; refuse what makes no sense."""
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
-        """Allocate what one chain carries besides its state; the default is a scratch array."""
+        """Allocate what one chain carries besides its state; the default is a scratch array.
+
+        A checkpoint holds it, unless the named tuple has a property ``fleeting`` that is true: then it has no
+        influence on the numbers, and a resumed chain begins with a new one.
+        """
         return Buffer(np.zeros(int(graph.cards.max(initial=1))))
 
     def memory_bytes(self, graph: Graph) -> int:

@@ -1,19 +1,4 @@
-"""Gibbs sampling: draw a site from its conditional given the rest.
-
-Three rules share the conditional and differ in how the new value is drawn from it:
-
-* ``heat-bath``: independently of the old value (the textbook sampler);
-* ``metropolised``: propose one of the *other* values in proportion to its weight, accept with
-  min(1, (1 - p_old) / (1 - p_new)). Never worse than heat bath in asymptotic variance [1]_;
-* ``suwa-todo``: global balance without detailed balance, rejection as small as possible [2]_.
-
-For two states the last two are the same (Metropolis flip).
-
-References
-----------
-.. [1] Liu, J. S. (1996). Peskun's theorem and a modified discrete-state Gibbs sampler. Biometrika 83.
-.. [2] Suwa, H. and Todo, S. (2010). Markov chain Monte Carlo method without detailed balance. PRL 105.
-"""
+"""Gibbs sampling: draw a site from its conditional given the rest, by one of three rules (:mod:`.rules`)."""
 
 from __future__ import annotations
 
@@ -27,14 +12,23 @@ from numpy.typing import NDArray
 from gibbsite._jit import Integer, implement, inlined
 from gibbsite._random import Words, uniform
 from gibbsite.errors import ModelError
-from gibbsite.graph.kinds import IsingGraph, LatticeGraph, PottsGraph
+from gibbsite.graph.kinds import IsingGraph, LatticeGraph, PottsGraph, TableGraph
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel._local import log_odds, weights
 from gibbsite.kernel.base import Buffer, Kernel, step, transition
+from gibbsite.kernel.remembered import (
+    Remembered,
+    find_row,
+    pick_by_row,
+    remember_conditional,
+    remember_levels,
+    remembered_bytes,
+    remembered_memory,
+    remembering_pays,
+)
+from gibbsite.kernel.rules import HEAT_BATH, RULES, apply_rule, pick
 from gibbsite.kernel.running import Running, note_change, running_memory, running_pays, running_weights
 
-RULES = ("heat-bath", "metropolised", "suwa-todo")
-_HEAT_BATH, _METROPOLISED, _SUWA_TODO = range(3)
 _ONE = np.uintp(1)
 _BINS = 1024
 # logit(k / 1024) for k = 0 .. 1024, both ends infinite
@@ -86,16 +80,25 @@ class Gibbs(Kernel):
         return GibbsParameters(RULES.index(self.rule))
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
-        """Keep log-weights where that pays, otherwise a scratch array."""
+        """Keep log-weights or remember conditionals where that pays, otherwise a scratch array."""
+        if remembering_pays(graph):
+            return remembered_memory(graph, own=self._looks_back)
         return running_memory(graph) if running_pays(graph) else super().memory(graph, stream)
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""
+        if remembering_pays(graph):
+            return remembered_bytes(graph, own=self._looks_back)
         scratch = super().memory_bytes(graph)
         return scratch * (1 + graph.n_sites) + 8 if running_pays(graph) else scratch
 
+    @property
+    def _looks_back(self) -> bool:
+        """Whether the new value depends on the old one."""
+        return self.rule != "heat-bath"
+
     def forget(self, memory: Any) -> None:
-        """Let the log-weights be summed up anew."""
+        """Let log-weights be summed up anew; a remembered conditional names the state that it is for."""
         if isinstance(memory, Running):
             memory.left[0] = 0
 
@@ -116,7 +119,7 @@ def _step_binary(
     odds = log_odds(graph, x, i)
     if keep:
         cond[i] = odds
-    if kernel.rule == _HEAT_BATH:
+    if kernel.rule == HEAT_BATH:
         x[i] = is_up(odds, u)
     else:
         gain = odds if x[i] == 0 else -odds
@@ -173,6 +176,38 @@ def _step_running(
     return rng
 
 
+@implement(step, GibbsParameters, TableGraph, Remembered)
+def _step_remembered(
+    kernel: GibbsParameters,
+    graph: TableGraph,
+    memory: Remembered,
+    x: NDArray[np.int16],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    row = np.uintp(0)
+    if memory.place[i] > 0:
+        row = find_row(memory, x, i)
+        if memory.table[row] > 0.0:
+            states = np.uintp(graph.card[i])
+            rng, u = uniform(rng)
+            x[i] = pick_by_row(memory, i, row, states, u)
+            if keep:
+                cell = np.uintp(graph.offset[i])
+                for a in range(states):
+                    cond[cell + a] = memory.table[row + states + a]
+            return rng
+    size, total = weights(graph, x, i, memory.work)
+    if row > 0:
+        remember_conditional(memory, row, size, total)
+    rng = _draw(kernel, graph, memory.work, size, total, x, i, rng, cond, keep)
+    if row > 0:
+        remember_levels(kernel.rule, memory, i, row, size, total)
+    return rng
+
+
 @inlined
 def _draw(
     kernel: GibbsParameters,
@@ -191,14 +226,7 @@ def _draw(
     if total > 0.0:
         if keep:
             put_cells(graph, w, size, total, i, cond)
-        if kernel.rule == _HEAT_BATH:
-            x[i] = pick(w, size, u * total)
-        else:
-            if kernel.rule == _METROPOLISED:
-                metropolised_row(w, size, total, np.int64(x[i]))
-            else:
-                suwa_todo_row(w, size, np.int64(x[i]))
-            x[i] = pick(w, size, u)
+        x[i] = pick(w, size, u * apply_rule(kernel.rule, w, size, total, np.int64(x[i])))
     return rng
 
 
@@ -213,80 +241,6 @@ def put_cells(
         cond[cell + a] = w[a] * scale
 
 
-@inlined
-def pick(w: NDArray[np.float64], size: Integer, level: float) -> Integer:
-    """Return the state at which the running sum of ``w`` passes ``level``, never one of weight zero."""
-    passed = 0.0
-    for a in range(size):
-        passed += w[a]
-        if level < passed:
-            return a
-    for a in range(size - 1, -1, -1):  # rounding brought the level to the total
-        if w[a] > 0.0:
-            return a
-    return 0
-
-
-@inlined
-def metropolised_row(w: NDArray[np.float64], size: Integer, total: float, now: Integer) -> None:
-    """Replace weights by the transition row of Liu's rule from state ``now``.
-
-    P(now -> v) = p_v / (1 - p_now) * min(1, (1 - p_now) / (1 - p_v)) = p_v / max(1 - p_now, 1 - p_v).
-    """
-    rest = 0.0  # 1 - p_now as a sum, so that nothing cancels when p_now is close to one
-    for a in range(size):
-        if a != now:
-            rest += w[a]
-    stay = total
-    for a in range(size):
-        if a != now:
-            others = total - w[a]
-            w[a] = w[a] / max(rest, others) if w[a] > 0.0 else 0.0
-            stay -= w[a] * total
-    w[now] = max(stay / total, 0.0)
-
-
-@inlined
-def suwa_todo_row(w: NDArray[np.float64], size: Integer, now: Integer) -> None:
-    """Replace weights by the transition row of the Suwa-Todo rule from state ``now``.
-
-    Lay the weights end to end on a circle, the largest first, and turn the circle by the largest weight: what
-    lay on i now lies on the states it flows to. This is their v_ij = max(0, min(D, w_i + w_j - D, w_i, w_j)),
-    D = S_i - S_{j-1} + w_1, as overlaps of intervals. States keep their own order behind the largest.
-    """
-    first = 0
-    for a in range(size):
-        if w[a] > w[first]:
-            first = a
-    total = 0.0
-    low = 0.0
-    for k in range(size):
-        a = (first + k) % size
-        if a == now:
-            low = total
-        total += w[a]
-    low += w[first]
-    high = low + w[now]
-    begin = 0.0
-    landed = first  # where the lower end comes to lie, should the interval vanish by rounding
-    length = 0.0
-    for k in range(size):
-        a = (first + k) % size
-        end = begin + w[a]
-        if w[a] > 0.0 and (begin <= low < end or begin <= low - total < end):
-            landed = a
-        straight = min(high, end) - max(low, begin)
-        around = min(high - total, end) - max(low - total, begin)
-        w[a] = max(0.0, straight) + max(0.0, around)
-        length += w[a]
-        begin = end
-    for a in range(size):
-        if length > 0.0:
-            w[a] = w[a] / length
-        else:
-            w[a] = 1.0 if a == landed else 0.0
-
-
 @implement(transition, GibbsParameters)
 def _transition(
     kernel: GibbsParameters,
@@ -297,11 +251,7 @@ def _transition(
     row: NDArray[np.float64],
 ) -> Integer:
     size, total = weights(graph, x, i, row)
-    if kernel.rule == _HEAT_BATH:
-        for a in range(size):
-            row[a] /= total
-    elif kernel.rule == _METROPOLISED:
-        metropolised_row(row, size, total, np.int64(x[i]))
-    else:
-        suwa_todo_row(row, size, np.int64(x[i]))
+    scale = apply_rule(kernel.rule, row, size, total, np.int64(x[i]))
+    for a in range(size):
+        row[a] /= scale
     return size

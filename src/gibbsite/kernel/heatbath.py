@@ -1,8 +1,13 @@
-"""Heat bath of many binary sites at once, in 32-bit floats that compile to vector instructions.
+"""Heat bath of many sites at once, in loops that compile to vector instructions.
 
-From log-odds y and a random word v in (0, 1) a site takes its less probable state if v < 1 / (1 + exp|y|),
-which resolves the small probability alike in both tails. What is drawn is the conditional of the model to
-about 1e-6 relative (the exponential, and y itself), rounded to multiples of 2^-31, the resolution of v.
+Two states: from log-odds y and a random word v in (0, 1) a site takes its less probable state if
+v < 1 / (1 + exp|y|), which resolves the small probability alike in both tails.
+
+Any number of states: from weights w of sum W a site takes the first state q with v W < w_0 + ... + w_q. The
+weights are 32-bit floats, their sums 64-bit ones: small weights count wherever they stand.
+
+What is drawn is the conditional of the model to about 1e-6 relative (the exponential, the log-odds or weights
+themselves), rounded to multiples of 2^-31, the resolution of v.
 """
 
 from __future__ import annotations
@@ -81,3 +86,48 @@ def settle(
         for k in range(np.uintp(count)):
             small = _ONE / odds[k]
             sums[first + k] += _ONE - small if small > F(0.0) else -small
+
+
+@called
+def settle_states(
+    weight: NDArray[np.float32],
+    total: NDArray[np.float64],
+    left: NDArray[np.float64],
+    words: NDArray[np.uint32],
+    at: Integer,
+    x: NDArray[np.int16],
+    first: Integer,
+    count: Integer,
+    sums: NDArray[np.float32],
+    keep: bool,
+) -> None:
+    """Draw the sites ``first``, ... from their weights and the random words from ``at`` on.
+
+    ``weight[q, k]`` is that of state q at the k-th site, ``total`` and ``left`` are room for a number per
+    site. The probabilities of state q are added to ``sums`` from ``q * x.size`` on if ``keep`` is set.
+
+    v < 1 - 2^-32, so that v times the total stays below the total in 64-bit floats: a state of weight zero
+    is never taken. The last state is what is left if no other has been taken.
+    """
+    states, sites = np.uintp(weight.shape[0]), np.uintp(count)
+    for k in range(sites):
+        total[k] = 0.0
+    for q in range(states):
+        own = weight[q]
+        for k in range(sites):
+            total[k] += own[k]
+    for k in range(sites):
+        left[k] = (np.int32(words[at + k] >> np.uint32(1)) + 0.5) * 2.0**-31 * total[k]
+        x[first + k] = 0
+    for q in range(states - np.uintp(1)):
+        own = weight[q]
+        for k in range(sites):
+            left[k] -= own[k]
+            x[first + k] += left[k] >= 0.0
+    if keep:
+        for k in range(sites):
+            total[k] = 1.0 / total[k]
+        for q in range(states):
+            own, cell = weight[q], q * np.uintp(x.size) + first
+            for k in range(sites):
+                sums[cell + k] += F(own[k] * total[k])

@@ -31,7 +31,8 @@ from gibbsite.graph.kinds import IsingGraph, LatticeGraph
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel._local import log_odds, weights
 from gibbsite.kernel.base import Course, Kernel, step, transition
-from gibbsite.kernel.gibbs import is_up, pick, put_cells
+from gibbsite.kernel.gibbs import is_up, put_cells
+from gibbsite.kernel.rules import pick
 from gibbsite.lfsr import TABLES, Reader, Source, find_register, open_source, read_uniform, start_reading
 
 _FIXED = "gs.Systematic(), gs.Palindromic() or gs.Chromatic()"

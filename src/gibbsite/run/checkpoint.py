@@ -39,12 +39,17 @@ _UNREADABLE = (
 
 
 def flatten(prefix: str, value: Any) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield the arrays of nested named tuples with their paths."""
+    """Yield the arrays of nested named tuples with their paths, without fleeting ones."""
     if isinstance(value, np.ndarray):
         yield prefix, value
-    elif hasattr(value, "_fields"):
+    elif hasattr(value, "_fields") and not is_fleeting(value):
         for name in value._fields:
             yield from flatten(f"{prefix}/{name}", getattr(value, name))
+
+
+def is_fleeting(value: Any) -> bool:
+    """Tell whether a chain goes on as before without these arrays (see :meth:`Kernel.memory`)."""
+    return bool(getattr(value, "fleeting", False))
 
 
 def restore(prefix: str, template: Any, arrays: dict[str, NDArray[Any]]) -> Any:
@@ -59,10 +64,11 @@ def restore(prefix: str, template: Any, arrays: dict[str, NDArray[Any]]) -> Any:
         if stored.dtype != template.dtype or stored.ndim != template.ndim:
             raise CheckpointError(f"The checkpoint holds another kind of array at {prefix}.")
         if stored.shape != template.shape or not template.flags.writeable:
+            stored.setflags(write=template.flags.writeable)  # which is part of the type compiled code is for
             return stored
         template[...] = stored
         return template
-    if hasattr(template, "_fields"):
+    if hasattr(template, "_fields") and not is_fleeting(template):
         return template._replace(
             **{f: restore(f"{prefix}/{f}", getattr(template, f), arrays) for f in template._fields}
         )

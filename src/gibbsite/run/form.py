@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from gibbsite.graph.arrangement import Arrangement, Permutation
 from gibbsite.graph.checkered import checker_graph
+from gibbsite.graph.checkered_potts import checker_potts
 from gibbsite.graph.colored import ColoredGraph, color_graph
 from gibbsite.graph.lower import Graph, compile_graph
 from gibbsite.kernel.colored import keyed_memory
 from gibbsite.kernel.replicated import ReplicatedGraph, replica_memory
 from gibbsite.run.chain import State, start_chain
-from gibbsite.run.tape import Tape
+from gibbsite.run.tape import BATCHES, Tape
 from gibbsite.scan.base import Raster
 
 if TYPE_CHECKING:
@@ -147,12 +148,14 @@ class ArrangedForm(Form):
         """Make the state of a chain."""
         (x0,), (words,) = starts, streams
         x = self.there.pack(np.asarray(x0, self.graph.state_dtype))
-        return _keyed_state(x, self.layout, words, keyed_memory(words, MOST_MEMBERS))
+        return _keyed_state(x, self.layout, words, keyed_memory(self.arranged, words, MOST_MEMBERS))
 
     def tape(self, chains: int) -> Tape:
-        """Make an empty tape; recorded sites are named by position."""
-        tape = self.layout.empty_tape(self.graph, adding=True)
+        """Make an empty tape; recorded sites are named by position, marginals come state by state."""
+        tape, n = self.layout.empty_tape(self.graph, adding=True), self.graph.n_sites
         return tape._replace(
+            offset=np.arange(n, dtype=np.int64) if tape.offset.size else tape.offset,
+            stride=n,
             set_member=self.there.locate(tape.set_member).astype(np.int32)
             if tape.set_member.size
             else tape.set_member,
@@ -161,7 +164,7 @@ class ArrangedForm(Form):
 
     def release(self, state: State, tape: Tape, chains: int) -> list[tuple[NDArray[Any], Tape]]:
         """Return the chain in the model's order."""
-        return [(self.there.unpack(state.x), _unpacked(tape, self.there))]
+        return [(self.there.unpack(state.x), _unpacked(tape, self.there, self.graph.n_sites))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +216,9 @@ class ReplicatedForm(Form):
                 total=np.ascontiguousarray(tape.total[c::lanes]),
                 trace=np.ascontiguousarray(tape.trace[:, c::lanes]),
             )
-            found.append((self.there.unpack(state.x[c::lanes]), _unpacked(own, self.there)))
+            found.append(
+                (self.there.unpack(state.x[c::lanes]), _unpacked(own, self.there, self.graph.n_sites))
+            )
         return found
 
 
@@ -233,14 +238,15 @@ def _keyed_state(x: NDArray[Any], layout: Layout, words: NDArray[np.uint64], mem
     )
 
 
-def _unpacked(tape: Tape, there: Arrangement) -> Tape:
-    """Return a tape with the marginals, and the best state, in the model's order."""
+def _unpacked(tape: Tape, there: Arrangement, n_sites: int) -> Tape:
+    """Return a tape with the marginals site by site, and the best state, in the model's order."""
 
     def back(values: NDArray[Any]) -> NDArray[Any]:
         if not tape.n_marginal:
             return values
         head, rest = values[..., : tape.n_marginal], values[..., tape.n_marginal :]
-        return np.concatenate([there.unpack(head), rest], axis=-1)
+        planes = there.unpack(head.reshape(*head.shape[:-1], tape.n_marginal // n_sites, n_sites))
+        return np.concatenate([np.swapaxes(planes, -1, -2).reshape(head.shape), rest], axis=-1)
 
     batch = tape.open_batch.copy()
     batch[: tape.recent.size] += tape.recent
@@ -248,50 +254,72 @@ def _unpacked(tape: Tape, there: Arrangement) -> Tape:
         open_batch=back(batch),
         recent=tape.recent[:0].copy(),
         total=back(tape.total),
-        trace=back(tape.trace),
+        trace=back(tape.trace[: tape.counters[BATCHES]]),
         best_x=there.unpack(tape.best_x) if tape.best_x.size else tape.best_x,
     )
 
 
-def choose_scan(graph: Graph, kernel: Kernel, chains: int) -> Scan:
-    """Return the scan of a run that names none: by color where many sites or chains can move at once."""
+def choose_scan_and_form(
+    model: FactorGraph, graph: Graph, kernel: Kernel, scan: Scan | None, layout: Layout, chains: int
+) -> tuple[Scan, Form]:
+    """Return the scan of a run, and the fastest form for it.
+
+    A run that names no scan goes by color where there are many sites or chains that can move at once.
+    """
     from gibbsite.scan import Chromatic, Systematic
 
-    large = graph.n_sites >= LEAST_COLORED or chains >= LEAST_CHAINS
-    return Chromatic() if kernel.at_once and graph.binary and large else Systematic()
+    found: Form | None = None
+    if scan is None:
+        if graph.n_sites >= LEAST_COLORED or chains >= LEAST_CHAINS:
+            found = move_at_once(model, graph, kernel, layout, chains)
+        scan = Systematic() if found is None else Chromatic()
+    elif scan.by_color:
+        found = move_at_once(model, graph, kernel, layout, chains)
+    return scan, PlainForm(graph, kernel, scan, layout, model) if found is None else found
 
 
-def choose_form(
-    model: FactorGraph, graph: Graph, kernel: Kernel, scan: Scan, layout: Layout, chains: int
-) -> Form:
-    """Return the fastest form for a run."""
-    if kernel.at_once and scan.by_color and graph.binary:
-        if chains >= LEAST_CHAINS and layout.only_marginals:
-            bundles = -(-chains // BUNDLE)
-            replicated = replicate(model, graph, layout, -(-chains // bundles))
-            if replicated is not None:
-                return replicated
-        arranged = arrange(model, graph, layout)
-        if arranged is not None and arranged.longest >= LEAST_SITES:
-            return arranged
-    return PlainForm(graph, kernel, scan, layout, model)
+def move_at_once(
+    model: FactorGraph, graph: Graph, kernel: Kernel, layout: Layout, chains: int
+) -> Form | None:
+    """Return the fastest form in which many sites or chains move at once, if there is one worth while."""
+    if not kernel.at_once:
+        return None
+    if chains >= LEAST_CHAINS and layout.only_marginals:
+        bundles = -(-chains // BUNDLE)
+        replicated = replicate(model, graph, layout, -(-chains // bundles))
+        if replicated is not None:
+            return replicated
+    arranged = arrange(model, graph, layout)
+    return arranged if arranged is not None and arranged.longest >= LEAST_SITES else None
 
 
 def replicate(model: FactorGraph, graph: Graph, layout: Layout, width: int) -> ReplicatedForm | None:
-    """Lay the chains of a binary model out side by side, if its couplings allow it."""
-    graph = graph if graph.kind == "ising" else compile_graph(model, "ising")
-    found = color_graph(graph)
-    return None if found is None else ReplicatedForm(graph, layout, *found, bundle=width)
+    """Lay the chains of a model out side by side, if it is binary and its couplings allow it."""
+    found = _colored(model, graph)
+    if found is None:
+        return None
+    graph, colored, there = found
+    return ReplicatedForm(graph, layout, colored, there, width)
 
 
 def arrange(model: FactorGraph, graph: Graph, layout: Layout) -> ArrangedForm | None:
-    """Lay a binary model out color by color, if its couplings allow it."""
-    board = checker_graph(graph)
+    """Lay a model out color by color, if it is a lattice or binary, and its couplings allow it."""
+    board = checker_graph(graph) or checker_potts(model, graph)
     if board is not None:
-        return ArrangedForm(graph, layout, *board, longest=graph.n_sites // 2, name="checkered")
-    graph = graph if graph.kind == "ising" else compile_graph(model, "ising")
-    found = color_graph(graph)
+        arranged, parity = board
+        return ArrangedForm(graph, layout, arranged, parity, graph.n_sites // 2, "checkered")
+    found = _colored(model, graph)
     if found is None:
         return None
-    longest = int(np.diff(found[0].color_start).max(initial=0))
-    return ArrangedForm(graph, layout, *found, longest=longest)
+    graph, colored, there = found
+    longest = int(np.diff(colored.color_start).max(initial=0))
+    return ArrangedForm(graph, layout, colored, there, longest)
+
+
+def _colored(model: FactorGraph, graph: Graph) -> tuple[Graph, ColoredGraph, Permutation] | None:
+    """Return a binary model in compressed rows, and color by color."""
+    if not graph.binary:
+        return None
+    graph = graph if graph.kind == "ising" else compile_graph(model, "ising")
+    found = color_graph(graph)
+    return None if found is None else (graph, *found)

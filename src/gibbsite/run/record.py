@@ -147,6 +147,7 @@ class Layout:
         return Tape(
             counters=np.array([0, 0, 0, 1], np.int64),
             offset=graph.offset,
+            stride=1,
             n_marginal=self.n_marginal,
             set_start=self.set_start,
             set_member=self.set_member,

@@ -38,8 +38,10 @@ class Tape(NamedTuple):
     ----------
     counters : int64 (4,)
         Draws recorded; draws in the open batch; closed batches; draws per batch.
-    offset : int64 (n + 1,) or empty
+    offset : int64 (n,) or longer, or empty
         First cell of each site; empty where a site is one cell (binary kinds).
+    stride : int
+        Distance between the cells of a site.
     n_marginal : int
         Number of leading cells that are marginals (0: marginals are not recorded).
     set_start, set_member, set_stride, set_cell
@@ -61,6 +63,7 @@ class Tape(NamedTuple):
 
     counters: NDArray[np.int64]
     offset: NDArray[np.int64]
+    stride: int
     n_marginal: int
     set_start: NDArray[np.int64]
     set_member: NDArray[np.int32]
@@ -87,7 +90,7 @@ def write_indicators(tape: Tape, x: NDArray[Any], cond: NDArray[np.float64]) -> 
         for c in range(cond.size):
             cond[c] = 0.0
         for i in range(x.size):
-            cond[tape.offset[i] + x[i]] = 1.0
+            cond[tape.offset[i] + tape.stride * x[i]] = 1.0
 
 
 @inlined
@@ -128,7 +131,7 @@ def record(tape: Tape, graph: Any, x: NDArray[Any], cond: NDArray[np.float64], a
                 batch[c] += x[c]
         else:
             for i in range(x.size):
-                batch[tape.offset[i] + x[i]] += 1.0
+                batch[tape.offset[i] + tape.stride * x[i]] += 1.0
     for s in range(tape.set_cell.size):
         cell = tape.set_cell[s]
         for m in range(tape.set_start[s], tape.set_start[s + 1]):

@@ -1,42 +1,42 @@
-"""Other samplers on the same models, in the same race as ours; whoever is not installed is left out.
+"""Spin samplers on square grids: large ones, and many chains of a small one.
 
-All run on one thread and are called as their users would for speed: compiled once, many sweeps to a call, so
-that what a call costs beside them does not matter. thrml gets the two colors of the grid as blocks. The
-annealers stay at one temperature and take part with many chains only, for they convert the model at every
-call. The last column is the mean product of neighbouring spins in the last state: it would show a wrong sign
-or scale of a model, no more (its noise is about 0.7 divided by the root of all sites of all chains).
+thrml gets the two colors of the grid as blocks. The annealers stay at one temperature and take part with many
+chains only, for they convert the model at every call. The noise of the mean product of neighbouring spins in
+the last state is about 0.7 divided by the root of all sites of all chains.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Protocol
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.forms import Bundle, Case, make_form
-from benchmarks.measure import Contestant, race
-from benchmarks.report import Section, Target
+from benchmarks.peers.contest import Contest, Maker
 from benchmarks.workloads import Spins, grid
 from gibbsite.run.form import BUNDLE
 
 Spin = NDArray[np.int64]
 
 
-class Player(Protocol):
-    """Someone in the race: makes ``sweeps`` sweeps of all chains per call."""
+def neighbours(spins: Spin, model: Spins) -> float:
+    """Return the mean product of neighbouring spins; a row for each chain or draw."""
+    i, j = model.pairs.T
+    return float((spins[:, i] * spins[:, j]).mean())
 
-    sweeps: int
 
-    def run(self, calls: int) -> None: ...
+def keep_to_one_thread() -> None:
+    """Keep jax to one thread of the processor; to be called before it starts.
 
-    def spins(self) -> Spin:
-        """Return the present spins, one row per chain."""
+    The flags of XLA about threads are without effect, and two threads cost up to half as much processor time
+    again for the same sweeps.
+    """
+    os.environ.setdefault("PJRT_NPROC", "1")
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 
 class Ours:
@@ -64,11 +64,7 @@ class Thrml:
     """thrml: blocks by color, chains by ``vmap``, one compiled function of several sweeps."""
 
     def __init__(self, model: Spins, chains: int, sweeps: int) -> None:
-        # read when jax starts
-        os.environ.setdefault(
-            "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-        )
-        os.environ.setdefault("JAX_PLATFORMS", "cpu")
+        keep_to_one_thread()
         import jax
         import jax.numpy as jnp
         from thrml import Block, SamplingSchedule, SpinNode, sample_states
@@ -172,93 +168,47 @@ def _in_order(answer: Any) -> Spin:
     return np.asarray(answer.record.sample)[:, order].astype(np.int64)
 
 
-#: Distributions and how to enter them: model, chains, sweeps per call.
-PEERS: dict[str, Callable[[Spins, int, int], Player]] = {
-    "thrml": Thrml,
-    "dwave-samplers": DWave,
-    "openjij": OpenJij,
-}
-
-
-def enter(names: dict[str, int], model: Spins, chains: int) -> dict[str, Player | None]:
-    """Make the players of some peers, with so many sweeps per call each; None for one not installed."""
-    found: dict[str, Player | None] = {}
-    for name, sweeps in names.items():
-        try:
-            title = f"{name} {version(name)}"
-        except PackageNotFoundError:
-            found[name] = None
-        else:
-            found[title] = PEERS[name](model, chains, sweeps)
-    return found
-
-
-@dataclass(frozen=True)
-class Contest:
-    """A model, how many chains of it, who takes part with how many sweeps per call, and the promise."""
-
-    title: str
-    model: Callable[[], Spins]
-    chains: int
-    peers: dict[str, int]
-    bound: float  # how many times thrml's speed ours must be; promised of the full size only
-    promised: bool = True
-
-
-def contests(quick: bool) -> tuple[Contest, ...]:
-    """Return one large grid, and many chains of a small one."""
+def contests(quick: bool) -> Iterator[Contest]:
+    """Yield one large grid, and many chains of a small one."""
     side = 100 if quick else 1000
-    everybody = {"thrml": 50, "dwave-samplers": 100, "openjij": 100}
-    return (
-        Contest(f"grid of {side} x {side}", lambda: grid("large", side), 1, {"thrml": 20}, 8.0, not quick),
-        Contest("100 chains of 50 x 50", lambda: grid("small", 50), 100, everybody, 5.0),
+    large, small = grid("large", side), grid("small", 50)
+    yield _contest(
+        f"grid of {side} x {side}",
+        large,
+        1,
+        {"gibbsite": "lattice", "gibbsite, as a graph": "ising"},
+        {"thrml": lambda: Thrml(large, 1, 20)},
+        {} if quick else {"thrml": 8.0},  # promised of the full size only
+    )
+    chains = 100
+    yield _contest(
+        f"{chains} chains of 50 x 50",
+        small,
+        chains,
+        {"gibbsite": "ising"},
+        {
+            "thrml": lambda: Thrml(small, chains, 50),
+            "dwave-samplers": lambda: DWave(small, chains, 100),
+            "openjij": lambda: OpenJij(small, chains, 100),
+        },
+        {"thrml": 5.0},
     )
 
 
-def compete(contest: Contest, *, quick: bool) -> Section:
-    """Hold one contest."""
-    model, chains = contest.model(), contest.chains
-    kinds = {"gibbsite": "ising"} if chains > 1 else {"gibbsite": "lattice", "gibbsite, as a graph": "ising"}
-    field: dict[str, Player | None] = {name: Ours(model, chains, kind) for name, kind in kinds.items()}
-    field |= enter(contest.peers, model, chains)
-    playing = {name: player for name, player in field.items() if player is not None}
-    work = chains * model.n_sites
-    times = race(
-        [Contestant(name, p.run, p.sweeps * work, least=1) for name, p in playing.items()],
-        repetitions=3 if quick else 7,
-        seconds=0.2 if quick else 1.0,
+def _contest(
+    title: str,
+    model: Spins,
+    chains: int,
+    kinds: dict[str, str],
+    peers: dict[str, Maker],
+    promises: dict[str, float],
+) -> Contest:
+    return Contest(
+        title,
+        chains * model.n_sites,
+        {name: lambda kind=kind: Ours(model, chains, kind) for name, kind in kinds.items()},
+        peers,
+        lambda player: neighbours(player.spins(), model),
+        "neighbours",
+        promises,
     )
-    targets, rows, data = [], [], {}
-    for name in field:
-        title = f"{contest.title}: {name}"
-        if name not in playing:
-            rows.append([title, "not installed", "", "", "", ""])
-            continue
-        ratio = times["gibbsite"].against(times[name])
-        spread, agreement = f"{ratio.low:.2f} .. {ratio.high:.2f}", _agreement(playing[name], model)
-        rates = (f"{rate.median / 1e6:.1f}" for rate in (times[name].rate, times[name].wall_rate))
-        rows.append([title, *rates, f"{ratio.median:.2f}", spread, f"{agreement:.4f}"])
-        data[title] = {**times[name].rate.to_dict(), "multiple": ratio.to_dict(), "neighbours": agreement}
-        if name.startswith("thrml") and contest.promised:
-            targets.append(Target(contest.title, ratio.median, contest.bound, True, "thrml", spread))
-    head = ["million updates per second", "cpu", "wall", "gibbsite's multiple", "range", "neighbours"]
-    return Section("peers", targets, head, rows, data)
-
-
-def measure(*, quick: bool = False) -> Section:
-    """Hold all contests."""
-    held = [compete(contest, quick=quick) for contest in contests(quick)]
-    return Section(
-        "peers",
-        [target for section in held for target in section.targets],
-        held[0].head,
-        [row for section in held for row in section.rows],
-        {title: seen for section in held for title, seen in section.data.items()},
-    )
-
-
-def _agreement(player: Player, model: Spins) -> float:
-    """Mean product of neighbouring spins."""
-    spins = player.spins()
-    i, j = model.pairs.T
-    return float((spins[:, i] * spins[:, j]).mean())
