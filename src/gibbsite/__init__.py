@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     )
     from gibbsite.graph import Graph, color_sites, compile_graph
     from gibbsite.inference import Inference, infer
-    from gibbsite.kernel import AnnealedGibbs, Gibbs, HerdedGibbs, Kernel
+    from gibbsite.kernel import AnnealedGibbs, Gibbs, HerdedGibbs, Kernel, QuasiGibbs
     from gibbsite.model import (
         AgreementFactors,
         FactorGraph,
@@ -107,7 +107,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "graph": ("Graph", "color_sites", "compile_graph"),
     "inference": ("Inference", "infer"),
-    "kernel": ("AnnealedGibbs", "Gibbs", "HerdedGibbs", "Kernel"),
+    "kernel": ("AnnealedGibbs", "Gibbs", "HerdedGibbs", "Kernel", "QuasiGibbs"),
     "model": (
         "AgreementFactors",
         "FactorGraph",
@@ -137,7 +137,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "variational": ("MeanFieldResult", "mean_field"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_ROOMS = (*_HOMES, "applications", "lab", "testing")
+_ROOMS = (*_HOMES, "applications", "lab", "lfsr", "testing")
 
 __all__ = [
     "AgreementFactors",
@@ -169,6 +169,7 @@ __all__ = [
     "ModelError",
     "PairMoments",
     "Palindromic",
+    "QuasiGibbs",
     "RandomScan",
     "Result",
     "Scan",

@@ -299,13 +299,20 @@ def _judge_run(result: Result, task: str, accuracy: float) -> Verdict:
     """Return the verdict on a sampling run."""
     found = result.diagnostics
     reasons = found.reasons
-    if _STANDARD_ERRORS * found.mcse_max > accuracy:
+    if found.mcse_max is None:
+        if task == "MAR":
+            reasons = (
+                *reasons,
+                "there are no standard errors, so nothing shows whether marginals are off by more than "
+                f"{accuracy:g}.",
+            )
+    elif _STANDARD_ERRORS * found.mcse_max > accuracy:
         reasons = (
             *reasons,
             f"standard errors are up to {found.mcse_max:.2g}, so marginals may be off by more than "
             f"{accuracy:g}; run longer, or ask for less accuracy.",
         )
-    word = "NOT CONVERGED" if reasons else "converged"
+    word = "NOT CONVERGED" if found.converged and reasons else found.word
     return Verdict(
         kind="best found" if task == "MAP" else "estimate",
         text=f"{word}: {found.figures()}",

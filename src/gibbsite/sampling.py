@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ from gibbsite._jit import on_compile
 from gibbsite.errors import ConvergenceWarning, IncompatibleError, ModelError
 from gibbsite.graph.lower import compile_graph
 from gibbsite.kernel import Gibbs, Kernel
+from gibbsite.kernel.base import Course
 from gibbsite.result.result import JointSets, Result
 from gibbsite.run.budget import Budget, is_real, read_budget, whole
 from gibbsite.run.checkpoint import read_checkpoint
@@ -64,8 +67,8 @@ def sample(
         models and Potts lattices), otherwise ``Systematic()``.
     sweeps, steps, seconds : number, optional
         Budget of each chain after the warmup, in sweeps (as many steps as there are free sites) or in
-        single steps; ``seconds`` limits the time of all chains together. 1000 sweeps by default; with
-        an annealed kernel as many as it has temperatures.
+        single steps; ``seconds`` limits the time of all chains together. 1000 sweeps by default; kernels
+        that need a certain number, as for all of their temperatures, take that.
     error : float, optional
         Stop as soon as the run has converged and no marginal has a larger standard error; asked at 256,
         512, 1024, ... draws.
@@ -118,7 +121,8 @@ def sample(
         raise IncompatibleError(
             f"{type(kernel).__name__} estimates no probabilities: there is no error to stop at; leave it out."
         )
-    budget = read_budget(model.n_sites, sweeps, steps, seconds, warmup, thin, kernel.span)
+    length = partial(read_budget, model.n_sites, sweeps, steps, seconds, warmup, thin)
+    length()  # refuses what makes no sense before any work
     show = choose_progress(progress)
     path = read_checkpoint(checkpoint, checkpoint_every, resume)
     with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
@@ -126,7 +130,7 @@ def sample(
             model,
             kernel,
             scan=scan,
-            budget=budget,
+            length=length,
             thin=int(thin),
             chains=chains,
             rng=rng,
@@ -141,7 +145,7 @@ def sample(
         )
         result = make_result(recording)
         verdict = result.diagnostics
-    if not verdict.converged:
+    if verdict.reasons:
         reasons = " ".join(verdict.reasons)
         warnings.warn(f"The run has not converged: {reasons}", ConvergenceWarning, stacklevel=2)
     return result
@@ -152,7 +156,7 @@ def record_chains(
     kernel: Kernel,
     *,
     scan: Scan | None,
-    budget: Budget,
+    length: Callable[..., Budget],
     thin: int = 1,
     chains: int = 1,
     rng: Any,
@@ -161,13 +165,25 @@ def record_chains(
     progress: Progress,
     **how: Any,
 ) -> Recording:
-    """Compile a model and run its chains; nothing is judged. ``how`` is passed to :func:`run_chains`."""
+    """Compile a model and run its chains; nothing is judged.
+
+    ``length`` tells the budget of a kernel (see :func:`read_budget`); ``how`` is passed to
+    :func:`run_chains`.
+    """
     graph = compile_graph(model)
     kernel.check(graph)
-    kernel.parameters(graph)  # refuses what makes no sense before any work
     layout = lay_out(model, graph, kernel, record)
     entropy = read_entropy(rng)
     scan, form = choose_scan_and_form(model, graph, kernel, scan, layout, chains)
+    asked = length()
+    visits = asked.visits if asked.counted else None
+    course = Course(type(scan).__name__, scan.cycle(graph, model), model.n_sites, thin, visits)
+    settled = kernel.settle(course)
+    if settled is not kernel:
+        kernel = settled
+        scan, form = choose_scan_and_form(model, graph, kernel, scan, layout, chains)
+    kernel.parameters(graph)  # refuses what makes no sense before any work
+    budget = length(span=kernel.span(model.n_sites), warms=kernel.estimates)
     plan = make_plan(
         graph,
         kernel,
@@ -204,7 +220,7 @@ def _check_parts(model: Any, kernel: Any, scan: Any) -> tuple[Kernel, Scan | Non
 def _is_enough(recording: Recording, error: float) -> bool:
     """Tell whether a run may end; the costly scrutiny comes last."""
     verdict = make_result(recording, scrutinise=False).diagnostics
-    if not verdict.converged or verdict.mcse_max > error:
+    if not verdict.converged or verdict.mcse_max is None or verdict.mcse_max > error:
         return False
     return make_result(recording).diagnostics.converged
 
@@ -215,6 +231,7 @@ def make_result(recording: Recording, scrutinise: bool = True) -> Result:
     model, layout = setup.model, setup.layout
     counters = tapes[0].counters
     draws = int(counters[DRAWS])
+    span = setup.kernel.span(model.n_sites)
     totals = np.stack([tape.total + tape.open_batch for tape in tapes])
     bests = np.array([tape.best[0] for tape in tapes if layout.best]) + setup.graph.log_offset
     return Result(
@@ -236,6 +253,8 @@ def make_result(recording: Recording, scrutinise: bool = True) -> Result:
         bests=bests,
         best_x=tapes[int(np.argmax(bests))].best_x if layout.best else np.zeros(0, np.int8),
         doubts=find_doubts(recording, totals) if scrutinise else (),
+        errors=setup.kernel.errors,
+        period=None if span is None else span // setup.plan.thin,
         interrupted=recording.interrupted,
         seconds=recording.seconds,
     )

@@ -30,7 +30,7 @@ from gibbsite.run import engine
 from gibbsite.run.chain import State, advance, start_chain
 from gibbsite.run.checkpoint import load_checkpoint
 from gibbsite.run.record import lay_out
-from gibbsite.testing import KERNELS, check_kernel, tiny_models
+from gibbsite.testing import check_kernel, tiny_models
 
 
 def network(n: int = 40, sharp: float = 0.3, zeros: float = 0.2) -> gs.FactorGraph:
@@ -344,10 +344,10 @@ def test_models_that_differ_in_weights_share_blankets_but_no_rows() -> None:
 # ---- part of the whole
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_all_proofs_hold(kernel: gs.Kernel, bounds: str) -> None:
+@pytest.mark.parametrize("rule", RULES)
+def test_all_proofs_hold(rule: str, bounds: str) -> None:
     report = check_kernel(
-        kernel,
+        gs.Gibbs(rule),
         models={name: tiny_models()[name] for name in ("mixed", "tables")},
         kinds=["table"],
         scans_of=lambda n: (gs.Systematic(), gs.RandomScan()),
@@ -394,8 +394,8 @@ def test_a_killed_and_resumed_run_gives_the_same_bytes_without_a_memory_on_disk(
 def test_it_is_chosen_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     models = [(network(), "table", True), (hub(), None, False), (gs.ising_grid((3, 3)), None, False)]
     models += [(gs.potts_grid((3, 3), 3, 0.5), None, False), (gs.FactorGraph({}), "table", True)]
-    for (model, kind, expected), kernel in itertools.product(models, KERNELS):
-        graph = gs.compile_graph(model, kind)
+    for (model, kind, expected), rule in itertools.product(models, RULES):
+        graph, kernel = gs.compile_graph(model, kind), gs.Gibbs(rule)
         memory = kernel.memory(graph, stream(1, 0))
         assert remembering_pays(graph) == expected
         assert isinstance(memory, Remembered if expected else Buffer)

@@ -44,6 +44,46 @@ def rotate(word: int, by: int) -> int:
     return ((word << by) | (word >> (64 - by))) & MASK
 
 
+def register_bits(polynomial: int) -> list[int]:
+    """One period of b[j + m] = XOR of b[j + e] over the exponents e < m, from 1, 0, 0, ... on."""
+    m = polynomial.bit_length() - 1
+    bits = [1] + [0] * (m - 1)
+    while len(bits) < 2**m - 1:
+        bits.append(sum(bits[-m + e] for e in range(m) if polynomial >> e & 1) % 2)
+    return bits
+
+
+def register_numbers(polynomial: int, stride: int) -> list[int]:
+    """One period of the 32-bit numbers that begin at bits 0, stride, 2 stride, ..."""
+    bits = register_bits(polynomial)
+    period = len(bits)
+    return [int("".join(str(bits[(i * stride + k) % period]) for k in range(32)), 2) for i in range(period)]
+
+
+def driving_rows(polynomial: int, stride: int, shift: Any) -> list[list[float]]:
+    """The rows that drive a chain: zeros, then numbers in rows of a length prime to the period."""
+    numbers = register_numbers(polynomial, stride)
+    width = next(d for d in range(len(shift), 2**40) if math.gcd(d, len(numbers)) == 1)
+    rows = [[0] * len(shift)]
+    rows += [
+        [numbers[(t * width + k) % len(numbers)] for k in range(len(shift))] for t in range(len(numbers))
+    ]
+    return [
+        [(word ^ int(own)) / 2**32 + 2**-33 for word, own in zip(row, shift, strict=True)] for row in rows
+    ]
+
+
+class Driven:
+    """Hands out given numbers one after another, over and over, in place of a generator."""
+
+    def __init__(self, numbers: list[float]) -> None:
+        self.numbers, self.at, self.s = numbers, 0, []
+
+    def uniform(self) -> float:
+        self.at += 1
+        return self.numbers[(self.at - 1) % len(self.numbers)]
+
+
 def log_odds(graph: Any, x: list[int], i: int) -> float:
     g = graph.arrays
     if graph.kind == "ising":
@@ -193,7 +233,7 @@ def pick(w: list[float], level: float) -> int:
     return chosen
 
 
-def step(graph: Any, rule: str, x: list[int], i: int, rng: Xoshiro, kept: Kept | None = None) -> list[float]:
+def step(graph: Any, rule: str, x: list[int], i: int, rng: Any, kept: Kept | None = None) -> list[float]:
     """Move site i; return what is recorded: the log-odds or the probabilities."""
     if graph.binary:
         u = rng.uniform()
@@ -251,7 +291,7 @@ def suwa_todo(w: list[float], now: int) -> list[float]:
     return [value / length for value in row] if length > 0 else [float(a == landed) for a in range(len(w))]
 
 
-def visits(scan: Any, graph: Any, rng: Xoshiro) -> Callable[[], int]:
+def visits(scan: Any, graph: Any, rng: Any) -> Callable[[], int]:
     """Return a function that gives one site after another."""
     name, n = type(scan).__name__, graph.n_sites
     schedule = scan.schedule(graph)
@@ -294,7 +334,7 @@ def sigmoid(odds: float) -> float:
 def run(graph: Any, rule: str, scan: Any, x0: Any, words: Any, sweeps: int, kept: Kept | None = None) -> Any:
     """Run ``sweeps`` sweeps from ``x0``; return the state, the generator words and the marginal sums."""
     x = [int(code) for code in x0]
-    rng = Xoshiro(words)
+    rng = words if isinstance(words, Driven) else Xoshiro(words)
     site_of = visits(scan, graph, rng)
     offset = list(range(graph.n_sites + 1)) if graph.binary else graph.offset.tolist()
     if graph.binary:

@@ -10,6 +10,7 @@ from gibbsite._random import stream
 from gibbsite.graph.lower import KINDS
 from gibbsite.kernel.base import alone
 from gibbsite.kernel.rules import RULES
+from gibbsite.lfsr import TABLES
 from gibbsite.run.chain import advance, start_chain
 from gibbsite.run.record import lay_out
 from gibbsite.testing import scans, tiny_models
@@ -81,6 +82,34 @@ def test_running_log_weights_equal_their_twin(rule: str, share: float, monkeypat
             assert sums.tolist() == twin_sums
             assert state.memory.left[0] == kept.left
             assert state.memory.logs.reshape(-1, graph.n_sites).T.tolist() == kept.logs
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_driven_sweeps_equal_their_twin(kind: str, table: str) -> None:
+    """More than a period, with row lengths that do and that do not divide it."""
+    m, sweeps = 8, 400  # no batch of the sums is longer than one draw yet
+    compared = 0
+    for name, model in tiny_models().items():
+        try:
+            graph = gs.compile_graph(model, kind)
+        except gs.IncompatibleError:
+            continue
+        x0 = gs.exact.enumerate(model).draw(1, np.random.default_rng(2))[0]
+        for number, scan in enumerate(scan for scan in scans(graph.n_sites) if not scan.random):
+            kernel = gs.QuasiGibbs(m, table, visits=scan.cycle(graph))
+            words = stream(11, number)
+            state, sums = compiled_run(model, graph, kernel, scan, x0, words, sweeps)
+            shift = kernel.memory(graph, words).reader.shift
+            numbers = [u for row in naive.driving_rows(*TABLES[table][m], shift) for u in row]
+            if graph.binary:  # the twin has state 1 below P(1); the kernel has states in order
+                numbers = [1.0 - u for u in numbers]
+            x, _, twin_sums = naive.run(graph, "heat-bath", scan, x0, naive.Driven(numbers), sweeps)
+            where = f"{name} {type(scan).__name__} on {kind}"
+            assert state.x.tolist() == x, where
+            assert sums.tolist() == twin_sums, where
+            compared += 1
+    assert compared >= 5
 
 
 def test_twins_agree_on_three_dimensions_and_long_runs() -> None:

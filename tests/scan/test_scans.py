@@ -27,6 +27,14 @@ def test_every_scan_covers_all_sites() -> None:
         assert set(seen.tolist()) == {0, 1, 2}, scan
 
 
+def test_fixed_orders_repeat_themselves_after_a_cycle() -> None:
+    assert gs.Systematic().cycle(GRAPH) == gs.Systematic([2, 0, 1]).cycle(GRAPH) == 3
+    assert gs.Chromatic().cycle(GRAPH) == 3
+    assert gs.Palindromic().cycle(GRAPH) == 6
+    assert gs.Sequence(["b", "b"]).cycle(GRAPH, MODEL) == 2
+    assert gs.RandomScan().cycle(GRAPH) is gs.Shuffled().cycle(GRAPH) is None
+
+
 def test_shuffles_are_uniform_permutations() -> None:
     counts: dict[tuple[int, ...], int] = {}
     for seed in range(3000):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,14 +104,13 @@ def average(
             raise ModelError("icm goes uphill from the noisy image or a given one, not from a random start.")
         return _indicators(model, climb(model, start.ravel())), None
     kernel = _KERNELS[method] if isinstance(method, str) else method
-    budget = read_budget(model.n_sites, sweeps, None, None, 0, 1)
     show = choose_progress(progress)
     with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
         recording = record_chains(
             model,
             kernel,
             scan=Systematic() if scan is None else scan,
-            budget=budget,
+            length=partial(read_budget, model.n_sites, sweeps, None, None, 0, 1),
             rng=rng,
             start="random" if start is None else start.ravel(),
             record=Marginals(rao_blackwell=False if states else None),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gibbsite.errors import GibbsiteError
 from gibbsite.formats.text import save
 from gibbsite.formats.uai_results import write_uai_map, write_uai_mar, write_uai_pr
+from gibbsite.result.table import with_sign
 
 if TYPE_CHECKING:
     from gibbsite.inference import Inference
@@ -110,7 +111,7 @@ def _row(answer: Inference, name: str, prior: SiteTable | None) -> str:
     errors = answer.mcse[name]
     drawn = answer.kind == "estimate"
     parts = [
-        f"{state} {p:.4f}" + (f" ±{errors[state]:.4f}" if drawn else "")
+        f"{state} {p:.4f}" + (with_sign(errors[state]) if drawn else "")
         for state, p in answer.marginals[name].items()
     ]
     before = ""

@@ -6,5 +6,6 @@ from gibbsite.kernel.annealed import AnnealedGibbs
 from gibbsite.kernel.base import Kernel
 from gibbsite.kernel.gibbs import Gibbs
 from gibbsite.kernel.herded import HerdedGibbs
+from gibbsite.kernel.quasi import QuasiGibbs
 
-__all__ = ["AnnealedGibbs", "Gibbs", "HerdedGibbs", "Kernel"]
+__all__ = ["AnnealedGibbs", "Gibbs", "HerdedGibbs", "Kernel", "QuasiGibbs"]

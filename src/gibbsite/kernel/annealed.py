@@ -32,7 +32,7 @@ from gibbsite.graph.kinds import IsingGraph, LatticeGraph
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel._local import log_odds, log_weights
 from gibbsite.kernel.base import Kernel, step, transition
-from gibbsite.kernel.gibbs import rises
+from gibbsite.kernel.gibbs import is_up
 from gibbsite.kernel.rules import pick
 
 SCHEDULES = ("linear", "exponential")
@@ -133,8 +133,7 @@ class AnnealedGibbs(Kernel):
             )
         return given
 
-    @property
-    def span(self) -> int:
+    def span(self, n_sites: int) -> int:
         """As many sweeps as there are temperatures."""
         return int(self.temperatures.size)
 
@@ -227,7 +226,7 @@ def _step_binary(
     rng, u = uniform(rng)
     odds = log_odds(graph, x, i)
     inverse = now(kernel, memory)
-    x[i] = rises(inverse * odds, u) if inverse < np.inf else odds > 0.0
+    x[i] = is_up(inverse * odds, u) if inverse < np.inf else odds > 0.0
     tick(kernel, memory)
     return rng
 

@@ -7,7 +7,7 @@ function, registered with ``@implement(step, Parameters)``, that moves one site:
 
 It changes ``x[i]``, draws as many random numbers as it likes from ``rng`` (and returns the advanced
 generator), uses ``memory`` (a named tuple of arrays it asked for) as it pleases, and, where ``keep`` is set,
-writes the conditional probabilities of the site to ``cond`` with :func:`put_binary` or :func:`put_cells`.
+writes the conditional of the site to ``cond``: log-odds on two-state kinds, otherwise probabilities.
 Everything else (scans, chains, recording, checkpoints, proofs) is done for it.
 """
 
@@ -38,6 +38,28 @@ class Buffer(NamedTuple):
     work: NDArray[np.float64]
 
 
+class Course(NamedTuple):
+    """How a run will go, as far as kernels may care.
+
+    Attributes
+    ----------
+    scan : str
+        Name of the scan.
+    period : int or None
+        Visits after which the scan starts again; None: never, its order is random.
+    sites, thin : int
+        Visits of a sweep, and sweeps from one recorded draw to the next.
+    visits : int or None
+        Visits after the warmup; None: as many as the kernel likes.
+    """
+
+    scan: str
+    period: int | None
+    sites: int
+    thin: int
+    visits: int | None
+
+
 @dataclass(frozen=True)
 class Kernel(ABC):
     """How one site moves.
@@ -47,7 +69,7 @@ class Kernel(ABC):
     kinds : frozenset of str
         Graph kinds the kernel runs on.
     deterministic : bool
-        No random numbers are used: error bars come from theory, not from the spread of draws.
+        No random numbers are used.
     exact : bool
         The target law is stationary.
     conditional : bool
@@ -74,9 +96,22 @@ class Kernel(ABC):
         return True
 
     @property
-    def span(self) -> int | None:
-        """Sweeps after which a run is complete by itself; None if it can always go on."""
+    def errors(self) -> str:
+        """Return what standard errors can be taken from.
+
+        "draws": draws of a chain are dependent, but random, and the length of their memory shows in them.
+        "chains": draws of a chain are more even than random ones and say nothing about its error; chains are
+        independent replicates, and the spread of their means does. "none": chains are not independent either.
+        """
+        return "none" if self.deterministic else "draws"
+
+    def span(self, n_sites: int) -> int | None:
+        """Sweeps that make a complete run, and its length unless another is asked for; None: any number."""
         return None
+
+    def settle(self, course: Course) -> Kernel:
+        """Return the kernel with everything decided that was left open; refuse a run that makes no sense."""
+        return self
 
     @abstractmethod
     def parameters(self, graph: Graph) -> NamedTuple:

@@ -103,18 +103,6 @@ class Gibbs(Kernel):
             memory.left[0] = 0
 
 
-@inlined
-def rises(odds: float, u: float) -> bool:
-    """Whether a uniform number u is below the probability 1 / (1 + exp(-odds)) of state 1."""
-    # That is odds > logit(u). A table of logits brackets logit(u) so closely that the logarithm itself is
-    # needed in one update of a thousand.
-    k = np.uintp(u * _BINS)
-    up = bool(odds >= _LOGITS[k + _ONE])
-    if up != (odds >= _LOGITS[k]):  # a branch that is almost never taken, unlike one on ``up``
-        up = odds > math.log(u / (1.0 - u))
-    return up
-
-
 @implement(step, GibbsParameters, IsingGraph)
 @implement(step, GibbsParameters, LatticeGraph)
 def _step_binary(
@@ -132,12 +120,26 @@ def _step_binary(
     if keep:
         cond[i] = odds
     if kernel.rule == HEAT_BATH:
-        x[i] = rises(odds, u)
+        x[i] = is_up(odds, u)
     else:
         gain = odds if x[i] == 0 else -odds
         if gain >= 0.0 or u < math.exp(gain):
             x[i] = 1 - x[i]
     return rng
+
+
+@inlined
+def is_up(odds: float, u: float) -> bool:
+    """Tell whether u < P(1) = 1 / (1 + exp(-odds)), that is odds > logit(u).
+
+    A table of logits brackets logit(u) so closely that the logarithm itself is needed in one update of a
+    thousand.
+    """
+    k = np.uintp(u * _BINS)
+    up: bool = odds >= _LOGITS[k + _ONE]
+    if up != (odds >= _LOGITS[k]):  # a branch that is almost never taken, unlike one on ``up``
+        up = odds > math.log(u / (1.0 - u))
+    return up
 
 
 @implement(step, GibbsParameters)
@@ -223,12 +225,20 @@ def _draw(
     rng, u = uniform(rng)
     if total > 0.0:
         if keep:
-            cell = np.uintp(graph.offset[i])
-            scale = 1.0 / total
-            for a in range(np.uintp(size)):
-                cond[cell + a] = w[a] * scale
+            put_cells(graph, w, size, total, i, cond)
         x[i] = pick(w, size, u * apply_rule(kernel.rule, w, size, total, np.int64(x[i])))
     return rng
+
+
+@inlined
+def put_cells(
+    graph: Any, w: NDArray[np.float64], size: Integer, total: float, i: Integer, cond: NDArray[np.float64]
+) -> None:
+    """Write the conditional of a site to ``cond``."""
+    cell = np.uintp(graph.offset[i])
+    scale = 1.0 / total
+    for a in range(np.uintp(size)):
+        cond[cell + a] = w[a] * scale
 
 
 @implement(transition, GibbsParameters)

@@ -48,9 +48,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     lengths = space_lengths(2**m, 10, per_decade=50)
     # a run twice as long: the largest error after 2^m sweeps is more than the error at 2^m
     longer = np.append(lengths, space_lengths(2 ** (m + 1), 2**m, per_decade=400)[1:])
-    random: dict[str, gs.Kernel] = {"Gibbs": gs.Gibbs()}
-    if hasattr(gs, "QuasiGibbs"):
-        random["MCQMC"] = gs.QuasiGibbs(m=m, table="chen", visits=2)
+    random = {"Gibbs": gs.Gibbs(), "MCQMC": gs.QuasiGibbs(m=m, table="chen", visits=2)}
     meter.expect(len(EPSILONS) * (STARTS + len(random) * runs))
     arrays: dict[str, NDArray[Any]] = {"sweeps": lengths, "epsilon": np.array(EPSILONS)}
     rows: list[tuple[Any, ...]] = []

@@ -25,8 +25,9 @@ def plot_convergence(result: Result, *, path: str | Path | None = None) -> Figur
     """Show how far a run has converged.
 
     Left, for the (up to four) states of worst R-hat: the running mean of the probability in each chain,
-    with a band of two standard errors of one chain. Right: R-hat and effective draws of all states with
-    a probability between 0.001 and 0.999, and the limits of the verdict.
+    with a band of two standard errors of one chain, if draws tell anything about them. Right: R-hat and
+    effective draws of all states with a probability between 0.001 and 0.999, and the limits of the verdict;
+    nothing where they are not known.
 
     Parameters
     ----------
@@ -58,20 +59,20 @@ def plot_convergence(result: Result, *, path: str | Path | None = None) -> Figur
     order = judged[np.lexsort((ess[judged], -rhat[judged]))]
     shown = _first_of_each_site(result, order, 4)
     figure = new_figure(10.0, 5.2)
+    verdict = result.diagnostics
+    known = verdict.errors != "none"
     if shown.size:
-        grid = figure.add_gridspec(2, 3, width_ratios=[1.0, 1.0, 0.9])
+        grid = figure.add_gridspec(2, 3, width_ratios=[1.0, 1.0, 0.9] if known else [1.0, 1.0, 0.001])
         for number, cell in enumerate(shown.tolist()):
             axes = figure.add_subplot(grid[number // 2, number % 2])
             _draw_running_mean(axes, result, cell)
     else:
         grid = figure.add_gridspec(2, 1)
-    _draw_rhat(figure.add_subplot(grid[0, -1]), rhat[judged])
-    _draw_ess(figure.add_subplot(grid[1, -1]), ess[judged])
-    verdict = result.diagnostics
-    word, _, numbers = verdict.line().partition(": ")
-    figure.suptitle(
-        f"{word}\n{numbers}", fontsize=9.5, color=_GOOD if verdict.converged else _BAD, ha="left", x=0.01
-    )
+    if known:
+        _draw_rhat(figure.add_subplot(grid[0, -1]), rhat[judged])
+        _draw_ess(figure.add_subplot(grid[1, -1]), ess[judged])
+    title = f"{verdict.word}\n{verdict.figures()}"
+    figure.suptitle(title, fontsize=9.5, color=_GOOD if verdict.converged else _BAD, ha="left", x=0.01)
     return finish(figure, path)
 
 
@@ -91,9 +92,11 @@ def _draw_running_mean(axes: Axes, result: Result, cell: int) -> None:
     count = np.arange(1, batches + 1)
     draws = count * result.length
     running = np.cumsum(trace, axis=1) / count
-    # The error of one chain, averaged over chains because a single one knows its own badly.
-    errors = np.array([mcse(trace[chain : chain + 1]) for chain in range(result.chains)])
-    error = float(np.sqrt(np.mean(np.square(errors)))) if np.isfinite(errors).all() else 0.0
+    error = 0.0
+    if result.errors == "draws":
+        # The error of one chain, averaged over chains because a single one knows its own badly.
+        errors = np.array([mcse(trace[chain : chain + 1]) for chain in range(result.chains)])
+        error = float(np.sqrt(np.mean(np.square(errors)))) if np.isfinite(errors).all() else 0.0
     band = 2.0 * error * np.sqrt(batches / count)
     for chain in range(result.chains):
         color = COLORS[chain % len(COLORS)]
@@ -108,12 +111,9 @@ def _draw_running_mean(axes: Axes, result: Result, cell: int) -> None:
     margin = 0.05 * (top - bottom) + 1e-6
     axes.set_ylim(bottom - margin, top + margin)
     axes.set_xlim(draws[0], max(draws[-1], draws[0] + 1))
-    tidy(
-        axes,
-        f"P({shorten(result._cell_name(cell))})   R-hat {result.rhat.cells[cell]:.3f}",
-        "draws of each chain",
-        "running mean",
-    )
+    rhat = result.rhat.cells[cell]
+    title = f"P({shorten(result._cell_name(cell))})" + ("" if np.isnan(rhat) else f"   R-hat {rhat:.3f}")
+    tidy(axes, title, "draws of each chain", "running mean")
     axes.locator_params(axis="x", nbins=5)
 
 

@@ -104,7 +104,7 @@ def plot_trace(
 def _worst_sites(result: Result) -> list[int]:
     if not result.n_marginal:
         return []
-    worst = result.rhat.to_array().max(axis=1)
+    worst = np.nan_to_num(result.rhat.to_array().max(axis=1), nan=0.0, posinf=np.inf)
     return sorted(int(site) for site in np.argsort(-worst, kind="stable")[:_TRACES])
 
 

@@ -168,7 +168,7 @@ def read_table(answer: Any) -> SiteTable:
 
 
 def read_errors(answer: Any) -> SiteTable | None:
-    """Return the standard errors of an answer, if it has any."""
+    """Return the standard errors of an answer, if they are known."""
     table = getattr(answer, "mcse", None)
     return table if isinstance(table, SiteTable) and not np.isnan(table.cells).any() else None
 

@@ -12,12 +12,16 @@ equally good, which is agreement, not a proof.
 
 R-hat and effective size are judged where a probability is between 0.001 and 0.999; outside, chains must
 agree within 0.005. All numbers come from half-chain and batch means, so they exist for millions of sites.
+
+Draws that are not random tell nothing about their error. Where kernels say so (``Kernel.errors``), all
+numbers come from the means of whole chains; where there is one chain only, or where chains are no
+replicates, there are none, and the run is not judged.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,10 +61,10 @@ class Diagnostics:
         The verdict.
     reasons : tuple of str
         Why not, one sentence each.
-    rhat_max, ess_min : float
+    rhat_max, ess_min : float or None
         Worst R-hat and effective number of independent draws, with the site and state they belong to.
-    mcse_max : float
-        Largest standard error of a probability.
+    mcse_max : float or None
+        Largest standard error of a probability. These are None where nothing is known about errors.
     disagreement : float
         Largest difference between the probability of a chain, or half of one, and the pooled one.
     frozen : tuple of str
@@ -71,20 +75,23 @@ class Diagnostics:
         Number of chains, and of draws in each.
     found : int, optional
         Number of chains that have seen a state as good as the best, where a run is judged by it.
+    errors : {"draws", "chains", "none"}
+        What standard errors are taken from: the dependence of draws, the spread of chains, or nothing.
     """
 
     converged: bool
     reasons: tuple[str, ...]
-    rhat_max: float
+    rhat_max: float | None
     rhat_at: str
-    ess_min: float
+    ess_min: float | None
     ess_at: str
-    mcse_max: float
+    mcse_max: float | None
     disagreement: float
     frozen: tuple[str, ...]
     unreached: tuple[Doubt, ...]
     chains: int
     draws: int
+    errors: str
     found: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,23 +101,37 @@ class Diagnostics:
     def __getitem__(self, key: str) -> Any:
         return getattr(self, key)
 
+    @property
+    def word(self) -> str:
+        """The verdict in a word or two."""
+        if self.converged:
+            return "converged"
+        return "NOT JUDGED" if self.errors == "none" else "NOT CONVERGED"
+
     def line(self) -> str:
         """Return the verdict in one line."""
-        return f"{'converged' if self.converged else 'NOT CONVERGED'}: {self.figures()}"
+        return f"{self.word}: {self.figures()}"
 
     def figures(self) -> str:
         """Return the numbers behind the verdict in one line."""
         if self.found is not None:
             return f"the best state found by {self.found} of {self.chains} chains x {self.draws:,} draws"
+        size = f"{self.chains} chain{'s' * (self.chains != 1)} x {self.draws:,} draws"
+        if self.rhat_max is None or self.ess_min is None or self.mcse_max is None:
+            return f"no standard errors ({size})"
+        spread = "spread of " if self.errors == "chains" else ""
         return (
             f"R-hat at most {self.rhat_max:.4f}, effective draws at least {self.ess_min:,.0f}, "
-            f"standard error at most {self.mcse_max:.2g} ({self.chains} chains x {self.draws:,} draws)"
+            f"standard error at most {self.mcse_max:.2g} ({spread}{size})"
         )
 
 
 @dataclass(frozen=True)
 class CellNumbers:
-    """Pooled mean, standard error, effective size, R-hat and chain disagreement of every cell."""
+    """Pooled mean, standard error, effective size, R-hat and chain disagreement of every cell.
+
+    Standard error, effective size and R-hat are NaN where nothing is known about errors.
+    """
 
     mean: NDArray[np.float64]
     error: NDArray[np.float64]
@@ -119,8 +140,19 @@ class CellNumbers:
     spread: NDArray[np.float64]
 
 
+def source_of_errors(errors: str, chains: int) -> str:
+    """Return what standard errors are taken from in a run of so many chains.
+
+    Examples
+    --------
+    >>> source_of_errors("chains", 1)
+    'none'
+    """
+    return "none" if errors == "chains" and chains < 2 else errors
+
+
 def measure_cells(
-    totals: NDArray[np.float64], trace: NDArray[np.float32], draws: int, length: int
+    totals: NDArray[np.float64], trace: NDArray[np.float32], draws: int, length: int, errors: str = "draws"
 ) -> CellNumbers:
     """Compute what is known of every cell.
 
@@ -132,6 +164,8 @@ def measure_cells(
         Means of closed batches.
     draws, length : int
         Draws per chain, and per batch.
+    errors : {"draws", "chains", "none"}
+        What standard errors can be taken from, see ``Kernel.errors``.
 
     Examples
     --------
@@ -144,17 +178,32 @@ def measure_cells(
     means = totals / max(draws, 1)
     mean = means.mean(axis=0)
     variance = np.clip(mean * (1.0 - mean), 0.0, None)
+    spread = np.abs(means - mean).max(axis=0)
+    source = source_of_errors(errors, len(means))
+    if source == "none":
+        unknown = np.full(mean.size, np.nan)
+        return CellNumbers(mean, unknown, unknown, unknown, spread)
+    if source == "chains":
+        error = means.std(axis=0, ddof=1) / np.sqrt(len(means))
+        rhat = _ratio(means, draws)
+    else:
+        error = _error_of_draws(trace)
+        rhat, within = _halves(trace, length)
+        spread = np.maximum(spread, within)
+    n_draws = float(len(totals) * draws)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ess = np.where(error > 0, variance / np.square(error), n_draws)
+    return CellNumbers(mean, error, ess, rhat, spread)
+
+
+def _error_of_draws(trace: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return standard errors from batch means and their dependence."""
     error = mcse(trace)
     if trace.shape[1] < _FEW_BATCHES:
         # Too short for a sum of autocorrelations, which then takes the batches for antithetic.
         count = max(trace.shape[0] * trace.shape[1], 1)
         error = np.maximum(error, trace.std(axis=(0, 1), dtype=float) / np.sqrt(max(count - 1, 1)))
-    n_draws = float(len(totals) * draws)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ess = np.where(error > 0, variance / np.square(error), n_draws)
-    rhat, spread = _halves(trace, length)
-    spread = np.maximum(spread, np.abs(means - mean).max(axis=0))
-    return CellNumbers(mean, error, ess, rhat, spread)
+    return error
 
 
 def count_states(
@@ -191,25 +240,31 @@ def count_states(
 
 
 def _halves(trace: NDArray[np.float32], length: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """R-hat of state indicators from the means of half chains, and their largest deviation.
-
-    The variance of an indicator within a half follows from its mean p as p (1 - p), so no draw is needed.
-    """
+    """R-hat of state indicators from the means of half chains, and their largest deviation."""
     half = trace.shape[1] // 2
     cells = trace.shape[2]
     if half < 2:
         return np.full(cells, np.inf), np.zeros(cells)
-    n = half * length
     parts = np.concatenate(
         [trace[:, :half].mean(axis=1, dtype=float), trace[:, -half:].mean(axis=1, dtype=float)]
     )
+    parts = np.clip(parts, 0.0, 1.0)
+    return _ratio(parts, half * length), np.abs(parts - parts.mean(axis=0)).max(axis=0)
+
+
+def _ratio(parts: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """R-hat of state indicators from the means of parts of ``n`` draws.
+
+    The variance of an indicator within a part follows from its mean p as p (1 - p), so no draw is needed.
+    """
+    if n < 2:
+        return np.full(parts.shape[1], np.inf)
     parts = np.clip(parts, 0.0, 1.0)
     within = (parts * (1.0 - parts)).mean(axis=0) * n / (n - 1)
     between = parts.var(axis=0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         rhat = np.sqrt(((n - 1) / n * within + between) / within)
-    rhat = np.where(within > 0, rhat, np.where(between > 0, np.inf, 1.0))
-    return rhat, np.abs(parts - parts.mean(axis=0)).max(axis=0)
+    return np.where(within > 0, rhat, np.where(between > 0, np.inf, 1.0))
 
 
 def _doubtful(doubts: tuple[Doubt, ...]) -> list[str]:
@@ -238,15 +293,30 @@ def judge(
     doubts: tuple[Doubt, ...],
     name: Any,
     blind: bool = False,
+    errors: str = "draws",
+    period: int | None = None,
     bests: NDArray[np.float64] | None = None,
 ) -> Diagnostics:
     """Pronounce the verdict.
 
     ``name`` turns a cell number into words; ``blind``: no probability was recorded by which to judge;
-    ``bests``: largest log-potential of each chain, if they are known.
+    ``errors``: what standard errors can be taken from; ``period``: how many draws averages are meant to be
+    taken over; ``bests``: largest log-potential of each chain, if they are known.
     """
     reasons: list[str] = []
     found = None
+    something = bool(cells.mean.size) or blind  # without free sites there is nothing to estimate
+    source = source_of_errors(errors, chains) if something else "draws"
+    if something and source != errors:
+        reasons.append(
+            "one chain has no standard error, because its draws are more even than random ones; take two "
+            "chains or more."
+        )
+    if period is not None and draws != period and not blind:
+        reasons.append(
+            f"averages are meant to be taken over {period:,} draws, and {draws:,} were made; there is no "
+            "gain before the period is complete."
+        )
     if blind and bests is not None and bests.size:
         top = float(bests.max())
         found = int((bests >= top - _ROUNDING * (1.0 + abs(top))).sum())
@@ -260,41 +330,56 @@ def judge(
             "no probabilities were recorded, so nothing shows whether the chains agree; add "
             "gs.Marginals() to record=."
         )
-    material = (cells.mean > MATERIAL) & (cells.mean < 1.0 - MATERIAL)
-    minor = ~material & (cells.spread > _AGREEMENT)
-    judged = np.flatnonzero(material | minor)
-    if judged.size:
-        worst = judged[np.argmax(cells.rhat[judged])]
-        least = judged[np.argmin(cells.ess[judged])]
-        rhat_max, rhat_at = float(cells.rhat[worst]), name(int(worst))
-        ess_min, ess_at = float(cells.ess[least]), name(int(least))
-    else:
-        rhat_max, rhat_at, ess_min, ess_at = 1.0, "", float(chains * draws), ""
-    if rhat_max > RHAT_LIMIT:
+    worst = _find_worst(cells, chains, draws, name) if source != "none" else _Worst()
+    if worst.rhat is not None and worst.rhat > RHAT_LIMIT:
         reasons.append(
-            f"chains disagree: R-hat is {rhat_max:.3f} at {rhat_at}, more than {RHAT_LIMIT}; run longer."
+            f"chains disagree: R-hat is {worst.rhat:.3f} at {worst.rhat_at}, more than {RHAT_LIMIT}; "
+            "run longer."
         )
-    if ess_min < ESS_LIMIT and cells.mean.size:  # without free sites there is nothing to estimate
-        place = f" at {ess_at}" if ess_at else ""
+    if worst.ess is not None and worst.ess < ESS_LIMIT and cells.mean.size:
+        place = f" at {worst.ess_at}" if worst.ess_at else ""
         reasons.append(
-            f"too few effective draws: {ess_min:.0f}{place}, fewer than {ESS_LIMIT:.0f}; run longer."
+            f"too few effective draws: {worst.ess:.0f}{place}, fewer than {ESS_LIMIT:.0f}; run longer."
         )
     reasons += _doubtful(doubts)
     doubted: dict[str, int] = {}
     for doubt in doubts:
         doubted[doubt.site] = doubted.get(doubt.site, 0) + 1
     return Diagnostics(
-        converged=not reasons,
+        converged=not reasons and source != "none",
         reasons=tuple(reasons),
-        rhat_max=rhat_max,
-        rhat_at=rhat_at,
-        ess_min=ess_min,
-        ess_at=ess_at,
-        mcse_max=float(cells.error.max(initial=0.0)),
+        rhat_max=worst.rhat,
+        rhat_at=worst.rhat_at,
+        ess_min=worst.ess,
+        ess_at=worst.ess_at,
+        mcse_max=worst.error,
         disagreement=float(cells.spread.max(initial=0.0)),
         frozen=tuple(doubted),
         unreached=doubts,
         chains=chains,
         draws=draws,
+        errors=source,
         found=found,
     )
+
+
+class _Worst(NamedTuple):
+    """The worst numbers of a run and where they are; None where nothing is known."""
+
+    rhat: float | None = None
+    rhat_at: str = ""
+    ess: float | None = None
+    ess_at: str = ""
+    error: float | None = None
+
+
+def _find_worst(cells: CellNumbers, chains: int, draws: int, name: Any) -> _Worst:
+    material = (cells.mean > MATERIAL) & (cells.mean < 1.0 - MATERIAL)
+    minor = ~material & (cells.spread > _AGREEMENT)
+    judged = np.flatnonzero(material | minor)
+    error = float(cells.error.max(initial=0.0))
+    if not judged.size:
+        return _Worst(1.0, "", float(chains * draws), "", error)
+    most = int(judged[np.argmax(cells.rhat[judged])])
+    least = int(judged[np.argmin(cells.ess[judged])])
+    return _Worst(float(cells.rhat[most]), name(most), float(cells.ess[least]), name(least), error)

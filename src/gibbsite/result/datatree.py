@@ -27,8 +27,8 @@ def make_datatree(result: Result) -> xarray.DataTree:
     ``sample_stats``
         ``lp`` (chain, draw): log-potential of every draw.
     ``marginals``
-        ``probability``, ``mcse``, ``ess``, ``rhat`` (site, state). Sites with fewer states than the
-        largest are padded: probability 0, the others NaN.
+        ``probability``, ``mcse``, ``ess``, ``rhat`` (site, state); the last three are NaN if nothing is known
+        about errors. Sites with fewer states than the largest are padded: probability 0, the others NaN.
     ``observed_data``
         ``x`` (site): codes of the observed sites.
 
@@ -44,7 +44,8 @@ def make_datatree(result: Result) -> xarray.DataTree:
     -------
     xarray.DataTree
         The root has the attributes ``inference_library``, ``inference_library_version``, ``plan``,
-        ``evidence`` (both JSON), ``draws``, ``warmup`` and ``converged`` (1 or 0).
+        ``evidence`` (both JSON), ``draws``, ``warmup``, ``converged`` (1 or 0) and ``errors``, what standard
+        errors are taken from: where that is not "draws", those that ArviZ computes from draws mean nothing.
 
     Examples
     --------
@@ -67,6 +68,7 @@ def make_datatree(result: Result) -> xarray.DataTree:
         "draws": result.draws,
         "warmup": result.warmup,
         "converged": int(result.diagnostics.converged),
+        "errors": result.diagnostics.errors,
     }
     groups: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {}
     if result.draw_sites.size:

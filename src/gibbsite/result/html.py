@@ -6,6 +6,8 @@ from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from gibbsite.result.table import with_sign
+
 if TYPE_CHECKING:
     from gibbsite.result.result import Result
 
@@ -37,12 +39,11 @@ def result_html(result: Result) -> str:
     True
     """
     verdict = result.diagnostics
-    word, color = ("converged", _GOOD) if verdict.converged else ("not converged", _BAD)
-    numbers = verdict.line().partition(": ")[2]
+    color = _GOOD if verdict.converged else _BAD
     parts = [
         '<div style="line-height:1.5">',
-        f'<div><b style="color:{color}">{word}</b> &nbsp; {escape(repr(result))}</div>',
-        f"<div>{escape(numbers)}</div>",
+        f'<div><b style="color:{color}">{verdict.word.lower()}</b> &nbsp; {escape(repr(result))}</div>',
+        f"<div>{escape(verdict.figures())}</div>",
     ]
     reasons = [*verdict.reasons, *(["interrupted: this is what there was"] * result.interrupted)]
     if reasons:
@@ -56,9 +57,7 @@ def result_html(result: Result) -> str:
 
 
 def _table(result: Result) -> list[str]:
-    heads = "".join(
-        f'<th style="{_CELL}">{head}</th>' for head in ("site", "state", "probability", "± error")
-    )
+    heads = "".join(f'<th style="{_CELL}">{head}</th>' for head in ("site", "state", "probability", "error"))
     rows = ['<table style="border-collapse:collapse;margin-top:6px">', f"<tr>{heads}</tr>"]
     # Without a list of all names: there may be millions.
     free = (result.domains.names[k] for k in range(min(_SITES, result.domains.n_sites)))
@@ -76,7 +75,7 @@ def _table(result: Result) -> list[str]:
                 f'<td style="{_CELL}">{"" if number else first}</td>'
                 f'<td style="{_CELL}">{escape(str(label))}</td>'
                 f'<td style="{_CELL}">{_bar(p)} {p:.4f}</td>'
-                f'<td style="{_CELL}">{errors[label]:.4f}</td></tr>'
+                f'<td style="{_CELL}">{with_sign(errors[label])}</td></tr>'
             )
         hidden = len(result.marginals[name]) - len(states)
         if hidden:

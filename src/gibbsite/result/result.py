@@ -19,7 +19,7 @@ from gibbsite.result.convergence import (
     judge,
     measure_cells,
 )
-from gibbsite.result.table import SiteTable, observed_cells
+from gibbsite.result.table import SiteTable, observed_cells, with_sign
 
 if TYPE_CHECKING:
     import xarray
@@ -53,6 +53,11 @@ class Result:
         Means over batches of ``length`` draws.
     bests : float array (chains,) or empty
         Largest log-potential seen by each chain, where the best state was recorded.
+    errors : {"draws", "chains", "none"}
+        What standard errors can be taken from, see ``Kernel.errors``. Where nothing is known about errors
+        (also with a single chain of the second kind) ``mcse``, ``ess`` and ``rhat`` hold NaN.
+    period : int or None
+        Draws that averages are meant to be taken over, None for any number.
     interrupted : bool
         The run ended early by Ctrl-C.
     seconds : float
@@ -87,6 +92,8 @@ class Result:
     bests: NDArray[np.float64]
     best_x: NDArray[Any]
     doubts: tuple[Doubt, ...] = ()
+    errors: str = "draws"
+    period: int | None = None
     interrupted: bool = False
     seconds: float = field(default=float("nan"), compare=False)
 
@@ -99,7 +106,7 @@ class Result:
 
     @cached_property
     def _numbers(self) -> CellNumbers:
-        return measure_cells(self.totals, self.trace, self.draws, self.length)
+        return measure_cells(self.totals, self.trace, self.draws, self.length, self.errors)
 
     def _table(self, cells: NDArray[np.float64], complement: bool, certain: float, other: float) -> SiteTable:
         if not self.n_marginal and self.domains.n_sites:
@@ -136,9 +143,12 @@ class Result:
         if not numbers.mean.size and self.values.size:
             # No probabilities were recorded: the draws tell whether the chains agree.
             cards = np.asarray(self.domains.cards)[self.draw_sites]
-            numbers, name = measure_cells(*count_states(self.values, cards)), self._draw_name
+            numbers = measure_cells(*count_states(self.values, cards), self.errors)
+            name = self._draw_name
         blind = not numbers.mean.size and self.domains.n_sites > 0
-        return judge(numbers, self.chains, self.draws, self.doubts, name, blind, self.bests)
+        return judge(
+            numbers, self.chains, self.draws, self.doubts, name, blind, self.errors, self.period, self.bests
+        )
 
     def _cell_name(self, cell: int) -> str:
         if cell >= self.n_marginal:
@@ -247,7 +257,7 @@ class Result:
             for name in names:
                 states = self.marginals[name]
                 errors = self.mcse[name]
-                parts = [f"{s} {p:.4f} ±{errors[s]:.4f}" for s, p in states.items()]
+                parts = [f"{s} {p:.4f}{with_sign(errors[s])}" for s, p in states.items()]
                 lines.append(f"{name:>{width}}  {'  '.join(parts)}")
             if len(self.marginals) > len(names):
                 lines.append(f"... and {len(self.marginals) - len(names):,} more sites")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -109,6 +110,17 @@ class SiteTable(Mapping[str, dict[Any, float]]):
         out = np.zeros((cards.size, widest))
         out[np.arange(widest) < np.asarray(cards)[:, None]] = self.cells
         return out
+
+
+def with_sign(error: float) -> str:
+    """Return a standard error as text to put behind a number; nothing if it is not known.
+
+    Examples
+    --------
+    >>> f"0.25{with_sign(0.01)}", f"0.25{with_sign(float('nan'))}"
+    ('0.25 ±0.0100', '0.25')
+    """
+    return "" if math.isnan(error) else f" ±{error:.4f}"
 
 
 def observed_cells(

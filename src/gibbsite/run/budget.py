@@ -28,6 +28,8 @@ class Budget:
         Steps of a last, shorter round (budgets in steps).
     seconds : float
         Time limit.
+    counted : bool
+        Sweeps or steps were asked for.
     """
 
     warmup: int | None
@@ -35,6 +37,12 @@ class Budget:
     length: int
     rest: int
     seconds: float
+    counted: bool = True
+
+    @property
+    def visits(self) -> int | None:
+        """Steps after the warmup, None if only time counts."""
+        return None if self.draws is None else self.draws * self.length + self.rest
 
 
 def read_budget(
@@ -45,22 +53,25 @@ def read_budget(
     warmup: int | None,
     thin: int,
     span: int | None = None,
+    warms: bool = True,
 ) -> Budget:
     """Check the arguments of a run that are about its length and bring them into one form.
 
-    ``span`` is the number of sweeps of a kernel that is done by itself: its runs are that long, and have no
-    warmup, unless they are told otherwise.
+    ``span`` is the number of sweeps of a kernel whose runs are complete after so many, and ``warms`` tells
+    whether there is anything to forget at the beginning; both count where nothing else is asked for.
 
     Examples
     --------
     >>> read_budget(100, sweeps=None, steps=250, seconds=None, warmup=0, thin=1)
-    Budget(warmup=0, draws=2, length=100, rest=50, seconds=inf)
+    Budget(warmup=0, draws=2, length=100, rest=50, seconds=inf, counted=True)
     """
     if sweeps is not None and steps is not None:
         raise ModelError("Give the budget in sweeps or in steps, not both.")
-    if span is not None:
-        sweeps = span if sweeps is None and steps is None else sweeps
-        warmup = 0 if warmup is None else warmup
+    counted = sweeps is not None or steps is not None
+    if not counted:
+        sweeps = span
+    if not warms and warmup is None:
+        warmup = 0
     thin = whole("thin", thin, 1)
     length = n_sites * thin
     draws: int | None
@@ -84,7 +95,7 @@ def read_budget(
     elif draws is not None:
         warmup = warm
     limit = math.inf if seconds is None else float(seconds)
-    return Budget(warmup, draws, length, rest, limit)
+    return Budget(warmup, draws, length, rest, limit, counted)
 
 
 def is_real(value: Any) -> bool:

@@ -56,6 +56,12 @@ class Scan(ABC):
         """Allocate the array :func:`refresh` writes to; empty for fixed schedules."""
         return np.zeros(graph.n_sites if self.random else 0, np.int32)
 
+    def cycle(self, graph: Graph, model: FactorGraph | None = None) -> int | None:
+        """Return the number of visits after which the order repeats itself, None if it never does."""
+        if self.random:
+            return None
+        return graph.n_sites if self.by_color else period(self.schedule(graph, model))
+
     def left_out(self, graph: Graph, model: FactorGraph | None = None) -> NDArray[np.intp]:
         """Return the sites that are never visited; they keep their start state."""
         schedule = self.schedule(graph, model)
