@@ -103,7 +103,11 @@ def make_form(case: Case, workload: Spins | Agreements, record: list[Any] | None
     model = workload.uniform() if case.uniform else workload.model(case.kind)
     graph = gs.compile_graph(model)
     layout = lay_out(model, graph, GIBBS, record)
-    form = replicate(model, graph, layout, case.chains) if case.chains > 1 else arrange(model, graph, layout)
+    form = (
+        replicate(model, graph, layout, case.chains)
+        if case.chains > 1
+        else arrange(model, graph, gs.Gibbs(), layout)
+    )
     assert form is not None
     return form
 
@@ -184,7 +188,7 @@ from gibbsite.run.chain import advance
 def begin(side):
     model = gs.ising_grid((side, side), coupling=0.2)
     graph = gs.compile_graph(model)
-    form = arrange(model, graph, lay_out(model, graph, gs.Gibbs(), []))
+    form = arrange(model, graph, gs.Gibbs(), lay_out(model, graph, gs.Gibbs(), []))
     return form, form.start([np.zeros(side * side, np.int8)], [stream(1, 0)])
 def run(form, state, sweeps):
     n = form.graph.n_sites

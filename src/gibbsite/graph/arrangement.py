@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from gibbsite.graph.lower import Graph
 
 
 class Arrangement(ABC):
@@ -28,6 +31,30 @@ class Arrangement(ABC):
     @abstractmethod
     def locate(self, sites: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         """Return the positions of some sites."""
+
+
+class Arranged(NamedTuple):
+    """A model laid out for a walk that moves many sites at once.
+
+    Attributes
+    ----------
+    graph : Graph
+        The model in its own order, of the kind that was laid out.
+    arrays : NamedTuple
+        What compiled code sees.
+    there : Arrangement
+        The order of the sites.
+    longest : int
+        Most sites that move at once.
+    name : str
+        Of the layout, for plans.
+    """
+
+    graph: Graph
+    arrays: Any
+    there: Arrangement
+    longest: int
+    name: str
 
 
 @dataclass(frozen=True, eq=False)

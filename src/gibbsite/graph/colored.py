@@ -54,8 +54,10 @@ class ColoredGraph(NamedTuple):
     threshold: NDArray[np.uint32]
 
 
-def color_graph(graph: Graph) -> tuple[ColoredGraph, Permutation] | None:
+def color_graph(graph: Graph, most_tabled: int = MOST_TABLED) -> tuple[ColoredGraph, Permutation] | None:
     """Lay a binary graph out color by color; None if its couplings are too large for it.
+
+    Sites of at most so many neighbours have tables of thresholds.
 
     Examples
     --------
@@ -94,12 +96,12 @@ def color_graph(graph: Graph) -> tuple[ColoredGraph, Permutation] | None:
         part = slice(edge[k], edge[k + 1])
         neighbour[part] = position[arrays.neighbour[rows]].T.ravel()
         coupling[part] = odds.T.ravel()
-        if degree[k] <= MOST_TABLED:
+        if degree[k] <= most_tabled:
             table[k] = used
             thresholds.append(_thresholds(field[first[k] : first[k + 1]], odds))
             used += thresholds[-1].size
     # the last table can be read like one of full size
-    limits = np.concatenate([*thresholds, np.zeros(1 << MOST_TABLED, np.uint32)])
+    limits = np.concatenate([*thresholds, np.zeros(1 << most_tabled, np.uint32)])
     colors = keys[0][first[:-1]] if order.size else np.zeros(0, np.int32)
     count = int(colors.max(initial=-1)) + 1
     arrays_out = ColoredGraph(

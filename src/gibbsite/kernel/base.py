@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,11 @@ from numpy.typing import NDArray
 from gibbsite._jit import Integer, generic, implement
 from gibbsite._random import Words
 from gibbsite.errors import IncompatibleError
+from gibbsite.graph.arrangement import Arranged
 from gibbsite.graph.lower import KINDS, Graph
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
 
 
 class Nothing(NamedTuple):
@@ -86,9 +90,17 @@ class Kernel(ABC):
     estimates: ClassVar[bool] = True
 
     @property
-    def at_once(self) -> bool:
-        """Whether there is a walk that moves many sites at once (see :func:`walk`)."""
+    def side_by_side(self) -> bool:
+        """Whether there is a walk that moves many chains at once."""
         return False
+
+    def arrange(self, model: FactorGraph, graph: Graph) -> Arranged | None:
+        """Lay a model out for a walk that moves many sites at once (see :func:`walk`), if there is one."""
+        return None
+
+    def arranged_memory(self, arranged: Any, stream: NDArray[np.uint64], team: int) -> NamedTuple:
+        """Allocate what one chain carries besides its state in such a layout; ``team`` threads share it."""
+        raise NotImplementedError
 
     @property
     def reversible(self) -> bool:

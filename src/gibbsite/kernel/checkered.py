@@ -21,8 +21,8 @@ from gibbsite.kernel.board import (
     right_of,
     settle_block,
 )
-from gibbsite.kernel.colored import KeyedMemory
 from gibbsite.kernel.heatbath import settle
+from gibbsite.kernel.keyed import KeyedMemory
 
 _ONE = np.uintp(1)
 F = np.float32

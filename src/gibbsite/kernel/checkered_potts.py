@@ -27,8 +27,8 @@ from gibbsite.kernel.board import (
     right_of,
     settle_block,
 )
-from gibbsite.kernel.colored import ROOM, keyed_memory
 from gibbsite.kernel.heatbath import settle_states
+from gibbsite.kernel.keyed import ROOM, keyed_memory
 
 _ONE = np.uintp(1)
 F = np.float32

@@ -6,55 +6,25 @@ the same on one thread or many.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._intrinsic import wait_for_all
-from gibbsite._jit import Integer, called, generic, implement, inlined
-from gibbsite._random import BLOCK, BYTES, WORDS, Words, chain_key, fill_keyed, single_word
+from gibbsite._jit import Integer, called, implement, inlined
+from gibbsite._random import BLOCK, BYTES, WORDS, Words, fill_keyed, single_word
 from gibbsite.graph.colored import SCALE, ColoredGraph
 from gibbsite.kernel._local import log_potential
 from gibbsite.kernel.base import Team, sums_up, walk
 from gibbsite.kernel.gibbs import GibbsParameters
 from gibbsite.kernel.heatbath import settle
+from gibbsite.kernel.keyed import UNIT, KeyedMemory
 
 _U = np.uintp
 _U32 = np.uint32
 F = np.float32
 _TO_UNIT = F(1.0 / SCALE)
-
-
-# Positions that are worked on at a time: the bytes of a block of random words.
-UNIT = 4 * BLOCK
-# Room for the block of a member of a team. What lies behind it keeps members out of each other's cache lines:
-# two processors that write to one line wait for each other.
-ROOM = BLOCK + 64
-
-
-class KeyedMemory(NamedTuple):
-    """What a chain with keyed numbers carries: its key; for each member of a team, words and room for odds.
-
-    ``quarters`` are the bytes of ``words``, lowest first: little-endian machines only, as all we know of are.
-    """
-
-    key: NDArray[np.uint32]
-    words: NDArray[np.uint32]
-    quarters: NDArray[np.uint8]
-    room: NDArray[np.float32]
-
-
-@generic
-def keyed_memory(graph: Any, stream: NDArray[np.uint64], team: int) -> Any:
-    """Allocate the memory of a chain with keyed numbers that is shared by a team."""
-    raise NotImplementedError
-
-
-@implement(keyed_memory)
-def _binary_memory(graph: Any, stream: NDArray[np.uint64], team: int) -> KeyedMemory:
-    words = np.zeros((team, ROOM), np.uint32)
-    return KeyedMemory(chain_key(stream), words, words.view(np.uint8), np.zeros((team, ROOM), np.float32))
 
 
 @implement(sums_up, ColoredGraph)

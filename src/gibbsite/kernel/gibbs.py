@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from gibbsite._jit import Integer, implement, inlined
 from gibbsite._random import Words, uniform
 from gibbsite.errors import ModelError
+from gibbsite.graph.arrangement import Arranged
+from gibbsite.graph.by_color import arrange_by_color
 from gibbsite.graph.kinds import IsingGraph, LatticeGraph, PottsGraph, TableGraph
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel._local import log_odds, weights
 from gibbsite.kernel.base import Buffer, Kernel, step, transition
+from gibbsite.kernel.keyed import keyed_memory
 from gibbsite.kernel.remembered import (
     Remembered,
     find_row,
@@ -28,6 +31,9 @@ from gibbsite.kernel.remembered import (
 )
 from gibbsite.kernel.rules import HEAT_BATH, RULES, apply_rule, pick
 from gibbsite.kernel.running import Running, note_change, running_memory, running_pays, running_weights
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
 
 _ONE = np.uintp(1)
 _BINS = 1024
@@ -64,9 +70,18 @@ class Gibbs(Kernel):
     rule: str = "heat-bath"
 
     @property
-    def at_once(self) -> bool:
-        """The heat bath, which forgets the old value, can move many sites at once."""
-        return self.rule == "heat-bath"
+    def side_by_side(self) -> bool:
+        """The heat bath, which forgets the old value, can move many chains at once."""
+        return not self._looks_back
+
+    def arrange(self, model: FactorGraph, graph: Graph) -> Arranged | None:
+        """Lay lattices and binary models out by color: the heat bath can move many sites at once."""
+        return None if self._looks_back else arrange_by_color(model, graph)
+
+    def arranged_memory(self, arranged: Any, stream: NDArray[np.uint64], team: int) -> NamedTuple:
+        """Allocate room for random numbers, and for what is made of the neighbours."""
+        memory: NamedTuple = keyed_memory(arranged, stream, team)
+        return memory
 
     @property
     def reversible(self) -> bool:

@@ -18,9 +18,10 @@ from gibbsite.graph.colored import ColoredGraph
 from gibbsite.kernel._lanes import WIDTH, Near, add_lanes, settle_lanes
 from gibbsite.kernel._local import log_potential
 from gibbsite.kernel.base import Team, sums_up, walk
-from gibbsite.kernel.colored import UNIT, counters, first_without_table, rest_passes
+from gibbsite.kernel.colored import counters, first_without_table, rest_passes
 from gibbsite.kernel.gibbs import GibbsParameters
 from gibbsite.kernel.heatbath import settle
+from gibbsite.kernel.keyed import UNIT
 
 _U = np.uintp
 _U32, _U64 = np.uint32, np.uint64

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.graph.arrangement import Arrangement, Permutation
-from gibbsite.graph.checkered import checker_graph
-from gibbsite.graph.checkered_potts import checker_potts
+from gibbsite.graph.arrangement import Arranged, Arrangement, Permutation
+from gibbsite.graph.by_color import color_binary
 from gibbsite.graph.color import color_sites
-from gibbsite.graph.colored import ColoredGraph, color_graph
-from gibbsite.graph.lower import Graph, compile_graph
-from gibbsite.kernel.colored import keyed_memory
+from gibbsite.graph.colored import ColoredGraph
+from gibbsite.graph.lower import Graph
 from gibbsite.kernel.replicated import ReplicatedGraph, replica_memory
 from gibbsite.run.chain import State, start_chain
 from gibbsite.run.tape import BATCHES, Tape
@@ -131,23 +129,35 @@ class PlainForm(Form):
 
 @dataclass(frozen=True, eq=False)
 class ArrangedForm(Form):
-    """One chain, sites color by color, updated many at once with keyed random numbers."""
+    """One chain, sites color by color, updated many at once."""
 
-    graph: Graph
+    kernel: Kernel
     layout: Layout
-    arranged: Any
-    there: Arrangement
-    longest: int
-    name: str = "arranged"
+    arranged: Arranged
+
+    @property
+    def graph(self) -> Graph:  # type: ignore[override]
+        """The model."""
+        return self.arranged.graph
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The name of the layout."""
+        return self.arranged.name
+
+    @property
+    def there(self) -> Arrangement:
+        """The order of the sites."""
+        return self.arranged.there
 
     def arrays(self, chains: int) -> Any:
         """Return the arrays in this order."""
-        return self.arranged
+        return self.arranged.arrays
 
     @property
     def most_members(self) -> int:
         """As many threads as have enough to do."""
-        return min(MOST_MEMBERS, max(1, self.longest // LEAST_SHARE))
+        return min(MOST_MEMBERS, max(1, self.arranged.longest // LEAST_SHARE))
 
     def schedule(self) -> NamedTuple:
         """Return all positions one after another."""
@@ -157,7 +167,8 @@ class ArrangedForm(Form):
         """Make the state of a chain."""
         (x0,), (words,) = starts, streams
         x = self.there.pack(np.asarray(x0, self.graph.state_dtype))
-        return _keyed_state(x, self.layout, words, keyed_memory(self.arranged, words, MOST_MEMBERS))
+        memory = self.kernel.arranged_memory(self.arranged.arrays, words, MOST_MEMBERS)
+        return _keyed_state(x, self.layout, words, memory)
 
     def tape(self, chains: int) -> Tape:
         """Make an empty tape; recorded sites are named by position, marginals come state by state."""
@@ -292,44 +303,25 @@ def move_at_once(
     model: FactorGraph, graph: Graph, kernel: Kernel, layout: Layout, chains: int
 ) -> Form | None:
     """Return the fastest form in which many sites or chains move at once, if there is one worth while."""
-    if not kernel.at_once:
-        return None
-    if chains >= LEAST_CHAINS and layout.only_marginals:
+    if chains >= LEAST_CHAINS and layout.only_marginals and kernel.side_by_side:
         bundles = -(-chains // BUNDLE)
         replicated = replicate(model, graph, layout, -(-chains // bundles))
         if replicated is not None:
             return replicated
-    arranged = arrange(model, graph, layout)
-    return arranged if arranged is not None and arranged.longest >= LEAST_SITES else None
+    arranged = arrange(model, graph, kernel, layout)
+    return arranged if arranged is not None and arranged.arranged.longest >= LEAST_SITES else None
 
 
 def replicate(model: FactorGraph, graph: Graph, layout: Layout, width: int) -> ReplicatedForm | None:
     """Lay the chains of a model out side by side, if it is binary and its couplings allow it."""
-    found = _colored(model, graph)
+    found = color_binary(model, graph)
     if found is None:
         return None
     graph, colored, there = found
     return ReplicatedForm(graph, layout, colored, there, width)
 
 
-def arrange(model: FactorGraph, graph: Graph, layout: Layout) -> ArrangedForm | None:
-    """Lay a model out color by color, if it is a lattice or binary, and its couplings allow it."""
-    board = checker_graph(graph) or checker_potts(model, graph)
-    if board is not None:
-        arranged, parity = board
-        return ArrangedForm(graph, layout, arranged, parity, graph.n_sites // 2, "checkered")
-    found = _colored(model, graph)
-    if found is None:
-        return None
-    graph, colored, there = found
-    longest = int(np.diff(colored.color_start).max(initial=0))
-    return ArrangedForm(graph, layout, colored, there, longest)
-
-
-def _colored(model: FactorGraph, graph: Graph) -> tuple[Graph, ColoredGraph, Permutation] | None:
-    """Return a binary model in compressed rows, and color by color."""
-    if not graph.binary:
-        return None
-    graph = graph if graph.kind == "ising" else compile_graph(model, "ising")
-    found = color_graph(graph)
-    return None if found is None else (graph, *found)
+def arrange(model: FactorGraph, graph: Graph, kernel: Kernel, layout: Layout) -> ArrangedForm | None:
+    """Lay a model out as a kernel wants it to move many sites at once, if it does."""
+    found = kernel.arrange(model, graph)
+    return None if found is None else ArrangedForm(kernel, layout, found)
