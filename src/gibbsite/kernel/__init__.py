@@ -1,7 +1,9 @@
 """How one site moves: one file per algorithm."""
 
 import gibbsite.kernel.checkered
-import gibbsite.kernel.checkered_potts  # noqa: F401 (both register their walk)
+import gibbsite.kernel.checkered_potts
+import gibbsite.kernel.herded_board
+import gibbsite.kernel.herded_colored  # noqa: F401 (all register their walk)
 from gibbsite.kernel.annealed import AnnealedGibbs
 from gibbsite.kernel.base import Kernel
 from gibbsite.kernel.gibbs import Gibbs

@@ -162,7 +162,7 @@ def _adds(graph: Any) -> bool:
 
 
 @called
-def _first_row(start: NDArray[np.int64], position: Integer) -> Integer:
+def first_row(start: NDArray[np.int64], position: Integer) -> Integer:
     """Return the row that a position of a color is in, by bisection."""
     low, high = 0, start.size - 1
     while high - low > 1:
@@ -202,7 +202,7 @@ def _walk_board(
         low, high = max(where, off), min(stop, off + _U(board.start[color, rows]))
         if low < high:
             begin, end = share(low - off, high - off, BLOCK, team)
-            row = _first_row(board.start[color], max(low, off + begin * _U(BLOCK)) - off)
+            row = first_row(board.start[color], max(low, off + begin * _U(BLOCK)) - off)
             for block in range(begin, end):
                 base = off + block * _U(BLOCK)
                 a, b = max(low, base), min(high, base + _U(BLOCK))

@@ -19,23 +19,30 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, implement, inlined
+from gibbsite._jit import Integer, generic, implement, inlined
 from gibbsite._random import Words, chain_key, single_word, uniform
 from gibbsite.errors import ModelError, TooLargeError
+from gibbsite.graph.arrangement import Arranged
+from gibbsite.graph.by_color import arrange_columns
 from gibbsite.graph.color import markov_graph
+from gibbsite.graph.counted import arrange_counted, counts_suffice
 from gibbsite.graph.kinds import IsingGraph, LatticeGraph
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel._ledger import Hashed, Table, expect, find, make_hashed, make_table
 from gibbsite.kernel._local import log_odds, weights
 from gibbsite.kernel.base import Kernel, step
-from gibbsite.kernel.herding import herd_argmax, herd_bounded, herd_tijdeman
+from gibbsite.kernel.herding import herd_argmax, herd_bounded, herd_entry, herd_tijdeman
 from gibbsite.kernel.rules import pick
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
 
 Floats = NDArray[np.float64]
 State = NDArray[np.signedinteger[Any]]
@@ -56,6 +63,7 @@ _ALIKE_ODDS, _ALIKE = 2.0**30, 2.0**40  # conditionals that differ by less than 
 _AHEAD = _U(8)  # sites
 _NUMBERS = 2.0**62
 _GIGABYTE = 2**30
+_MOST_BITS = 12  # neighbours whose states make a table worth reading color by color
 
 
 class HerdedParameters(NamedTuple):
@@ -147,9 +155,31 @@ class HerdedGibbs(Kernel):
             graph.binary and self._dense(graph) and self.rule != "bounded" and "randomised" not in self.keys
         )
 
-    def inspect(self, graph: Graph, memory: HerdedMemory) -> None:
+    def arrange(self, model: FactorGraph, graph: Graph) -> Arranged | None:
+        """Lay a model out by color where keys are numbers or states of few neighbours, in a table."""
+        if not self.shareable(graph):
+            return None
+        if self.keys == "shared" and self._counts(graph):
+            return arrange_counted(graph)
+        most = int(_degrees(self._others(graph)[0]).max(initial=0))
+        return arrange_columns(model, graph, most) if self.keys == "blanket" and most <= _MOST_BITS else None
+
+    def arranged_memory(self, arranged: Any, stream: NDArray[np.uint64], team: int) -> NamedTuple:
+        """Allocate the weights of a chain."""
+
+        def first(*shape: int) -> NDArray[np.uint32]:
+            if self.start == "random":
+                words = np.random.Philox(key=stream[:2]).random_raw(-(-math.prod(shape) // 2))
+                return words.view(np.uint32)[: math.prod(shape)].reshape(shape)
+            start = 0.5 if self.start == "centred" else float(self.start)
+            return np.full(shape, np.uint32(start * _SCALE))
+
+        memory: NamedTuple = arranged_weights(arranged, first, team)
+        return memory
+
+    def inspect(self, graph: Graph, memory: Any) -> None:
         """Refuse to go on when a hash table is full."""
-        ledger = memory.ledger
+        ledger = getattr(memory, "ledger", None)
         if isinstance(ledger, Hashed) and ledger.fill[2]:
             sizes = self._sizes(graph)
             raise TooLargeError(
@@ -268,9 +298,7 @@ class HerdedGibbs(Kernel):
             return False
         g = graph.arrays
         if isinstance(g, LatticeGraph):
-            axes = [(w, size) for w, size in zip(g[10:13], g[0:3], strict=True) if size > 1]
-            found = {float(w[0]) for w, _ in axes}
-            return len(found) <= 1 and not (g.step_0 or g.step_1 or g.step_2) and not _doubled(g)
+            return counts_suffice(g)
         if isinstance(g, IsingGraph):
             if not g.coupling.size:
                 return True
@@ -325,11 +353,6 @@ def _degrees(start: NDArray[np.uint32]) -> NDArray[np.int64]:
     return found
 
 
-def _doubled(g: LatticeGraph) -> bool:
-    """Tell whether some pair is coupled twice, around a ring of two."""
-    return any(wrap and size == 2 for wrap, size in zip(g[3:6], g[0:3], strict=True))
-
-
 @inlined
 def _code(memory: HerdedMemory, x: State, i: Integer) -> np.uint64:
     """Return the key that the states of other sites select."""
@@ -347,6 +370,12 @@ def _first(kernel: HerdedParameters, memory: HerdedMemory, key: Any, a: Integer)
     return single_word(memory.seed[0], memory.seed[1], a, key & _U64(2**62 - 1)) * _TO_UNIT
 
 
+@generic
+def arranged_weights(graph: Any, first: Callable[..., NDArray[np.uint32]], team: int) -> Any:
+    """Allocate the memory of a chain that moves many sites at once; ``first`` gives weights of any shape."""
+    raise NotImplementedError
+
+
 @implement(step, HerdedParameters, IsingGraph)
 @implement(step, HerdedParameters, LatticeGraph)
 def _step_binary(
@@ -359,8 +388,7 @@ def _step_binary(
     cond: Floats,
     keep: bool,
 ) -> Words:
-    # Weight and probability are whole multiples of 2^-32 in the upper and lower half of a number: their sum
-    # reaches one where it carries. A key that has not been met has no probability, and none is ever zero.
+    # A key that has not been met has no probability in the lower half of its entry, and none is ever zero.
     ledger = memory.ledger.weight
     ahead = i + _AHEAD
     if ahead + _ONE < _U(memory.place.size):
@@ -397,9 +425,7 @@ def _step_binary(
         rng, up = _draw_within(kernel, entry, rng)
         entry += ((entry & _LOW) << _HIGH) - up * (_U64(_SCALE / kernel.span) << _HIGH)
     else:
-        total = (entry >> _HIGH) + (entry & _LOW)
-        up = total >> _HIGH
-        entry = (total << _HIGH) | (entry & _LOW)
+        entry, up = herd_entry(entry)
     ledger[at] = entry
     x[i] = up
     return rng

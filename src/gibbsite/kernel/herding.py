@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from gibbsite._jit import Integer, inlined
 
 Floats = NDArray[np.float64]
+_HIGH, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 @inlined
@@ -45,6 +46,27 @@ def herd_threshold(weight: float, p: float) -> tuple[float, bool]:
     if up:
         weight -= 1.0
     return weight, up
+
+
+@inlined
+def herd_entry(entry: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Choose between two values, in whole numbers: weight and probability in units of 2^-32.
+
+    The weight is the upper half of a number, the probability the lower: their sum reaches one where it
+    carries. Return the entry with its new weight, and the choice.
+
+    Examples
+    --------
+    >>> entry, chosen = np.uint64((1 << 63) | (1 << 30)), []
+    >>> for _ in range(8):
+    ...     entry, up = herd_entry(entry)
+    ...     chosen.append(int(up))
+    >>> chosen
+    [0, 1, 0, 0, 0, 1, 0, 0]
+    """
+    share = entry & _LOW
+    total = (entry >> _HIGH) + share
+    return (total << _HIGH) | share, total >> _HIGH
 
 
 @inlined
