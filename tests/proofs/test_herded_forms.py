@@ -55,10 +55,10 @@ def check_same_choices(model: gs.FactorGraph, kernel: gs.HerdedGibbs, form: str)
     at_once, one_by_one = run(model, kernel, True), run(model, kernel, False)
     assert at_once.plan.form == form
     np.testing.assert_array_equal(at_once.values, one_by_one.values)
-    # compressed columns keep couplings and fields as 32-bit floats
+    # sums of 64-bit floats, one term per site; compressed columns keep couplings and fields as 32-bit floats
     arrays = gs.compile_graph(model, "ising").arrays
     reach = np.abs(arrays.coupling).sum() + np.abs(arrays.field).sum()
-    rounding = 2.0 ** (-24 if form == "arranged" else -50) * reach
+    rounding = reach * (2.0**-24 if form == "arranged" else model.n_sites * 2.0**-52)
     np.testing.assert_allclose(at_once.energy, one_by_one.energy, rtol=0, atol=rounding)
     np.testing.assert_array_equal(at_once.best_x, one_by_one.best_x)
     # sums of conditionals are 32-bit floats: 50 terms below one, a rounding of 2^-24 of the sum each
