@@ -225,6 +225,12 @@ def _is_enough(recording: Recording, error: float) -> bool:
     return make_result(recording).diagnostics.converged
 
 
+def _source_of_errors(setup: Setup) -> str:
+    """Return what standard errors can be taken from: not from draws, if means of batches were not kept."""
+    errors = setup.kernel.errors
+    return "chains" if errors == "draws" and not setup.layout.batches else errors
+
+
 def make_result(recording: Recording, scrutinise: bool = True) -> Result:
     """Turn what a run left behind into a result, doubts included unless they are not asked for."""
     setup, tapes = recording.setup, recording.tapes
@@ -253,7 +259,7 @@ def make_result(recording: Recording, scrutinise: bool = True) -> Result:
         bests=bests,
         best_x=tapes[int(np.argmax(bests))].best_x if layout.best else np.zeros(0, np.int8),
         doubts=find_doubts(recording, totals) if scrutinise else (),
-        errors=setup.kernel.errors,
+        errors=_source_of_errors(setup),
         period=None if span is None else span // setup.plan.thin,
         interrupted=recording.interrupted,
         seconds=recording.seconds,

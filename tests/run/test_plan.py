@@ -28,7 +28,7 @@ def test_a_plan_is_plain_data() -> None:
     assert found.kernel == {"name": "Gibbs", "rule": "suwa-todo"}
     assert found.scan == {"name": "RandomScan", "weights": [1, 2]}
     assert found.record == [
-        {"name": "Marginals", "rao_blackwell": None},
+        {"name": "Marginals", "rao_blackwell": None, "batches": True},
         {"name": "Draws", "sites": [0]},
     ]
     assert (found.chains, found.thin, found.warmup, found.entropy, found.start) == (4, 1, 1, 1, "None")

@@ -68,7 +68,9 @@ def test_conditionals_are_less_noisy_than_counts() -> None:
     averaged = run(MODELS["grid"], sweeps=4000)
     for site in MODELS["grid"].sites:
         assert averaged.mcse[site][1] < counted.mcse[site][1]
-    assert run(MODELS["grid"], sweeps=100).plan.record == [{"name": "Marginals", "rao_blackwell": None}]
+    assert run(MODELS["grid"], sweeps=100).plan.record == [
+        {"name": "Marginals", "rao_blackwell": None, "batches": True}
+    ]
 
 
 @every_model

@@ -151,7 +151,7 @@ def denoise(
     sweeps : int
         Sweeps; all are averaged, there is no warmup.
     scan : Scan, optional
-        Order of the pixels, row by row by default.
+        Order of the pixels, one color of a checkerboard after the other by default.
     start : "noisy", "random" or array
         Start at the noisy image, every pixel by itself; at random; or at an image like the noisy one. Mean
         field has a start of its own instead of the first and the last.

@@ -28,7 +28,7 @@ from gibbsite.run.climb import climb
 from gibbsite.run.executor import read_threads
 from gibbsite.run.progress import choose_progress
 from gibbsite.sampling import make_result, record_chains
-from gibbsite.scan import Scan, Systematic
+from gibbsite.scan import Scan
 from gibbsite.variational import mean_field
 
 if TYPE_CHECKING:
@@ -109,11 +109,11 @@ def average(
         recording = record_chains(
             model,
             kernel,
-            scan=Systematic() if scan is None else scan,
+            scan=scan,
             length=partial(read_budget, model.n_sites, sweeps, None, None, 0, 1),
             rng=rng,
             start="random" if start is None else start.ravel(),
-            record=Marginals(rao_blackwell=False if states else None),
+            record=Marginals(rao_blackwell=False if states else None, batches=False),
             threads=read_threads(None),
             progress=show,
         )

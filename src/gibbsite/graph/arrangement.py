@@ -6,7 +6,9 @@ notice: what goes in is packed, what comes out is unpacked.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -124,25 +126,27 @@ class Parity(Arrangement):
             np.cumsum((length - begin + 1) // 2, out=found[color, 1:])
         return found
 
-    def _mask(self) -> NDArray[np.bool_]:
-        """Return which sites are odd."""
-        _, length, odd = self._rows()
-        mask: NDArray[np.bool_] = odd[:, None] ^ (np.arange(length) & 1).astype(np.bool_)
-        return mask.ravel()
-
     def pack(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return values given in the model's order (last axis) in this order."""
-        odd = self._mask()
-        return np.concatenate([values[..., ~odd], values[..., odd]], axis=-1)
+        out = np.empty(values.shape, values.dtype)
+        for here, there in self._pair_up(values, out):
+            there[...] = here
+        return out
 
     def unpack(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return values given in this order (last axis) in the model's order."""
-        odd = self._mask()
-        out = np.empty_like(values)
-        split = odd.size - int(np.count_nonzero(odd))
-        out[..., ~odd] = values[..., :split]
-        out[..., odd] = values[..., split:]
+        out = np.empty(values.shape, values.dtype)
+        for here, there in self._pair_up(out, values):
+            here[...] = there
         return out
+
+    def _pair_up(self, cells: NDArray[Any], packed: NDArray[Any]) -> Iterator[tuple[Any, Any]]:
+        """Yield parts of values in the model's order with those in this order that they correspond to."""
+        n = cells.shape[-1]
+        shape = tuple(size for size in self.shape if size > 1) or (1,)
+        flat = cells.reshape(-1, n), packed.reshape(-1, n)
+        half = (n + 1) // 2
+        yield from _pair_up(flat[0], flat[1][:, :half], flat[1][:, half:], shape, 0)
 
     def locate(self, sites: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         """Return the positions of some sites."""
@@ -153,3 +157,30 @@ class Parity(Arrangement):
         position = starts[color.astype(np.intp), row] + column // 2
         found: NDArray[np.int64] = np.where(color, position + starts[0, -1], position)
         return found
+
+
+def _pair_up(
+    cells: NDArray[Any], even: NDArray[Any], odd: NDArray[Any], shape: tuple[int, ...], flip: int
+) -> Iterator[tuple[Any, Any]]:
+    """Yield parts of a lattice with those of its even and odd sites, which have changed places by ``flip``.
+
+    Neighbours in memory alternate where all axes but the first are odd. Otherwise there are as many even as
+    odd sites in every layer across the first axis, and it is done layer by layer; in two dimensions, with
+    all even rows at once.
+    """
+    n = cells.shape[1]
+    if math.prod(shape[1:]) % 2:
+        parts = cells[:, flip::2], cells[:, 1 - flip :: 2]
+        yield parts[0], even[:, : parts[0].shape[1]]
+        yield parts[1], odd[:, : parts[1].shape[1]]
+    elif len(shape) == 2:
+        lattice = cells.reshape(-1, shape[0], shape[1] // 2, 2)
+        for color, half in ((flip, even), (1 - flip, odd)):
+            rows = half[:, : n // 2].reshape(-1, shape[0], shape[1] // 2)
+            yield lattice[:, 0::2, :, color], rows[:, 0::2]
+            yield lattice[:, 1::2, :, 1 - color], rows[:, 1::2]
+    else:
+        layer = n // shape[0]
+        for k in range(shape[0]):
+            inside, part = slice(k * layer, (k + 1) * layer), slice(k * layer // 2, (k + 1) * layer // 2)
+            yield from _pair_up(cells[:, inside], even[:, part], odd[:, part], shape[1:], flip ^ (k & 1))

@@ -93,8 +93,16 @@ def arrange_counted(graph: Graph) -> Arranged | None:
 
 @compiled
 def _fill_shares(share: Shares, base: NDArray[np.float64], coupling: float) -> None:
-    """Write the probabilities of state 1 for every number of neighbours; none is ever zero or one."""
+    """Write the probabilities of state 1 for every number of neighbours; none is ever zero or one.
+
+    They are 1 / (1 + exp(-base) exp(-coupling)^c): one exponential per site.
+    """
+    odds = np.empty(base.size)
+    for p in range(base.size):
+        odds[p] = math.exp(min(max(-base[p], -_MOST), _MOST))
+    factor = math.exp(min(max(-coupling, -_MOST), _MOST))
     for c in range(share.shape[0]):
         for p in range(base.size):
-            odds = min(max(base[p] + coupling * c, -_MOST), _MOST)
-            share[c, p] = np.uint32(min(max(np.rint(_SCALE / (1.0 + math.exp(-odds))), 1.0), _SCALE - 1.0))
+            part = np.rint(_SCALE / (1.0 + odds[p]))
+            share[c, p] = np.uint32(np.int64(min(max(part, 1.0), _SCALE - 1.0)))
+            odds[p] *= factor

@@ -159,7 +159,7 @@ class HerdedGibbs(Kernel):
         """Lay a model out by color where keys are numbers or states of few neighbours, in a table."""
         if not self.shareable(graph):
             return None
-        if self.keys == "shared" and self._counts(graph):
+        if self._counts(graph):
             return arrange_counted(graph)
         most = int(_degrees(self._others(graph)[0]).max(initial=0))
         return arrange_columns(model, graph, most) if self.keys == "blanket" and most <= _MOST_BITS else None
@@ -311,6 +311,8 @@ class HerdedGibbs(Kernel):
     def _sizes(self, graph: Graph) -> Floats:
         """Return how many keys each site can have."""
         n, cards = graph.n_sites, graph.cards.astype(np.float64)
+        if self._counts(graph) and isinstance(graph.arrays, LatticeGraph):  # what borders lack is not saved
+            return np.full(n, 2.0 * sum(size > 1 for size in graph.arrays[0:3]) + 1.0)
         start, member = self._others(graph)
         degree = _degrees(start)
         if self.keys == "site":

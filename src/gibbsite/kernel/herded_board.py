@@ -37,20 +37,29 @@ from gibbsite.kernel.herded import HerdedParameters, arranged_weights
 _U, _U8, _U32 = np.uintp, np.uint8, np.uint32
 F = np.float32
 _ZERO, _ONE = np.uintp(0), np.uintp(1)
-_TO_UNIT = F(2.0**-32)
+_TO_UNIT = F(2.0**-31)
 # Sites that are looked at together: few enough that not every number of neighbours occurs.
 _STRETCH = 128
 State = NDArray[np.int8]
 
 
-class CountedMemory(NamedTuple):
-    """The weights of a chain, ``phase[c, p]`` in units of 2^-32, and room for each member of a team.
+class Room(NamedTuple):
+    """Of a stretch: the numbers of neighbours in state 1, the new states, and the probabilities of state 1.
 
-    Of a stretch: the numbers of neighbours in state 1, and the new states.
+    A row for each member of a team, or one of these rows. What lies behind a row keeps members out of each
+    other's cache lines.
     """
 
+    seen: NDArray[np.uint8]
+    up: NDArray[np.uint8]
+    part: NDArray[np.uint32]
+
+
+class CountedMemory(NamedTuple):
+    """The weights of a chain, ``phase[c, p]`` in units of 2^-32, and room."""
+
     phase: NDArray[np.uint32]
-    room: NDArray[np.uint8]
+    room: Room
 
 
 @implement(arranged_weights, CountedUniform)
@@ -58,8 +67,8 @@ class CountedMemory(NamedTuple):
 def _counted_memory(graph: Any, first: Callable[..., NDArray[np.uint32]], team: int) -> CountedMemory:
     sites = int(graph.board.start[:, -1].sum())
     phase = first(graph.share.shape[0], sites + APART)
-    # what lies behind the room of a member keeps it out of the others' cache lines
-    return CountedMemory(phase, np.zeros((team, 2 * _STRETCH + 64), np.uint8))
+    seen, part = np.zeros((team, _STRETCH + 64), np.uint8), np.zeros((team, _STRETCH + 64), np.uint32)
+    return CountedMemory(phase, Room(seen, seen.copy(), part))
 
 
 @implement(sums_up, CountedUniform)
@@ -95,17 +104,12 @@ def _look_around(board: Board, row: Row, j: Integer, x: State) -> tuple[Integer,
 
 @generic
 def herd_plane(
-    graph: Any,
-    degree: Integer,
-    c: Integer,
-    p: Integer,
-    count: Integer,
-    memory: CountedMemory,
-    room: NDArray[np.uint8],
-    sums: NDArray[np.float32],
-    keep: bool,
+    graph: Any, degree: Integer, c: Integer, p: Integer, count: Integer, phase: Any, room: Room, only: bool
 ) -> None:
-    """Let the weights for c neighbours choose, for those of the sites p, ... that have so many."""
+    """Let the weights for c neighbours choose, for those of the sites p, ... that have so many.
+
+    ``only`` says that all of them have.
+    """
     raise NotImplementedError
 
 
@@ -116,33 +120,15 @@ def _herd_uniform(
     c: Integer,
     p: Integer,
     count: Integer,
-    memory: CountedMemory,
-    room: NDArray[np.uint8],
-    sums: NDArray[np.float32],
-    keep: bool,
+    phase: Any,
+    room: Room,
+    only: bool,
 ) -> None:
     own: Any = graph.share[degree, c]
-    _herd_alike(memory.phase[c], p, count, _U8(c), own, room)
-    if keep:
-        probability = F(own) * _TO_UNIT
-        for i in range(count):
-            sums[p + i] += probability if room[i] == _U8(c) else F(0.0)
-
-
-@called
-def _herd_alike(
-    phase: NDArray[np.uint32],
-    p: Integer,
-    count: Integer,
-    c: np.uint8,
-    own: np.uint32,
-    room: NDArray[np.uint8],
-) -> None:
-    for i in range(_U(count)):
-        old = phase[p + i]
-        new = _U32(old + (own if room[i] == c else _U32(0)))
-        phase[p + i] = new
-        room[_STRETCH + i] |= _U8(new < old)
+    if only:
+        _herd_all_alike(phase[c], p, count, own, room.up, room.part)
+    else:
+        _herd_alike(phase[c], p, count, _U8(c), own, room.seen, room.up, room.part)
 
 
 @implement(herd_plane, CountedPlanes)
@@ -152,33 +138,62 @@ def _herd_planes(
     c: Integer,
     p: Integer,
     count: Integer,
-    memory: CountedMemory,
-    room: NDArray[np.uint8],
-    sums: NDArray[np.float32],
-    keep: bool,
+    phase: Any,
+    room: Room,
+    only: bool,
 ) -> None:
-    _herd_each(memory.phase[c], p, count, _U8(c), graph.share[c], room)
-    if keep:
-        own = graph.share[c]
-        for i in range(count):
-            probability = F(own[p + i]) * _TO_UNIT
-            sums[p + i] += probability if room[i] == _U8(c) else F(0.0)
+    if only:
+        _herd_all(phase[c], p, count, graph.share[c], room.up, room.part)
+    else:
+        _herd_each(phase[c], p, count, _U8(c), graph.share[c], room.seen, room.up, room.part)
+
+
+# Four loops that differ in whether sites have a probability each, and whether some are left out: what is
+# known beforehand is not asked in a loop over sites.
+
+
+@called
+def _herd_all_alike(phase: Any, p: Integer, count: Integer, own: np.uint32, up: Any, part: Any) -> None:
+    for i in range(_U(count)):
+        new = _U32(phase[p + i] + own)
+        phase[p + i] = new
+        part[i] = own
+        up[i] = _U8(new < own)
+
+
+@called
+def _herd_alike(
+    phase: Any, p: Integer, count: Integer, c: np.uint8, own: np.uint32, seen: Any, up: Any, part: Any
+) -> None:
+    for i in range(_U(count)):
+        mine = own if seen[i] == c else _U32(0)
+        new = _U32(phase[p + i] + mine)
+        phase[p + i] = new
+        part[i] |= mine
+        up[i] |= _U8(new < mine)
+
+
+@called
+def _herd_all(phase: Any, p: Integer, count: Integer, own: Any, up: Any, part: Any) -> None:
+    for i in range(_U(count)):
+        mine = own[p + i]
+        new = _U32(phase[p + i] + mine)
+        phase[p + i] = new
+        part[i] = mine
+        up[i] = _U8(new < mine)
 
 
 @called
 def _herd_each(
-    phase: NDArray[np.uint32],
-    p: Integer,
-    count: Integer,
-    c: np.uint8,
-    own: NDArray[np.uint32],
-    room: NDArray[np.uint8],
+    phase: Any, p: Integer, count: Integer, c: np.uint8, own: Any, seen: Any, up: Any, part: Any
 ) -> None:
     for i in range(_U(count)):
-        old, part = phase[p + i], own[p + i]
-        new = _U32(old + (part if room[i] == c else _U32(0)))
+        mine = own[p + i]
+        mine = mine if seen[i] == c else _U32(0)
+        new = _U32(phase[p + i] + mine)
         phase[p + i] = new
-        room[_STRETCH + i] |= _U8(new < old)
+        part[i] |= mine
+        up[i] |= _U8(new < mine)
 
 
 @called
@@ -196,7 +211,6 @@ def _count_neighbours(board: Board, row: Row, j: Integer, count: Integer, x: Sta
             room[i] += _U8((x[front + i] & ahead) + (x[back + i] & behind))
     found = _U8(0)
     for i in range(count):
-        room[_STRETCH + i] = 0
         found |= _U8(_U8(1) << room[i])
     return found
 
@@ -208,8 +222,8 @@ def _herd_inside(
     j: Integer,
     count: Integer,
     x: State,
-    memory: CountedMemory,
-    room: NDArray[np.uint8],
+    phase: NDArray[np.uint32],
+    room: Room,
     sums: NDArray[np.float32],
     keep: bool,
 ) -> None:
@@ -217,12 +231,28 @@ def _herd_inside(
     degree = _U(6) - _missing(row)
     for done in range(_ZERO, count, _U(_STRETCH)):
         many, p = min(_U(_STRETCH), count - done), row.own + j + done
-        found = _count_neighbours(graph.board, row, j + done, many, x, room)
-        for c in range(_U(memory.phase.shape[0])):
+        found = _count_neighbours(graph.board, row, j + done, many, x, room.seen)
+        only = (found & (found - _U8(1))) == 0
+        if not only:
+            for i in range(many):
+                room.up[i], room.part[i] = _U8(0), _U32(0)
+        for c in range(_U(phase.shape[0])):
             if (found >> _U8(c)) & _U8(1):
-                herd_plane(graph, degree, c, p, many, memory, room, sums, keep)
-        for i in range(many):
-            x[p + i] = room[_STRETCH + i]
+                herd_plane(graph, degree, c, p, many, phase, room, only)
+        _settle(x, p, many, room.up, room.part, sums, keep)
+
+
+@called
+def _settle(
+    x: State, p: Integer, count: Integer, up: Any, part: Any, sums: NDArray[np.float32], keep: bool
+) -> None:
+    """Set sites to what was chosen; add up the probabilities it was chosen by."""
+    for i in range(_U(count)):
+        x[p + i] = up[i]
+    if keep:
+        for i in range(_U(count)):
+            # a signed number of 31 bits, which vector instructions know
+            sums[p + i] += F(np.int32(part[i] >> _U32(1))) * _TO_UNIT
 
 
 @inlined
@@ -231,16 +261,15 @@ def _herd_single(
     row: Row,
     j: Integer,
     x: State,
-    memory: CountedMemory,
-    room: NDArray[np.uint8],
+    phase: NDArray[np.uint32],
+    room: Room,
     sums: NDArray[np.float32],
     keep: bool,
 ) -> None:
     """Update site j of a row, wherever it stands."""
     count, degree = _look_around(graph.board, row, j, x)
-    room[0], room[_STRETCH] = _U8(count), _U8(0)
-    herd_plane(graph, degree, count, row.own + j, _ONE, memory, room, sums, keep)
-    x[row.own + j] = room[_STRETCH]
+    herd_plane(graph, degree, count, row.own + j, _ONE, phase, room, True)
+    _settle(x, row.own + j, _ONE, room.up, room.part, sums, keep)
 
 
 @implement(walk, HerdedParameters, CountedUniform)
@@ -260,7 +289,8 @@ def _walk_counted(
     keep: bool,
     team: Team,
 ) -> Words:
-    room, board = memory.room[team.member], graph.board
+    board, phase, member = graph.board, memory.phase, team.member
+    room = Room(memory.room.seen[member], memory.room.up[member], memory.room.part[member])
     rows = board.start.shape[1] - 1
     even = _U(board.start[0, rows])
     for color in range(2):
@@ -276,11 +306,11 @@ def _walk_counted(
                 low_j, high_j = at - place.own, until - place.own
                 inner, outer = inner_part(place, low_j, high_j)
                 if inner < outer:
-                    _herd_inside(graph, place, inner, outer - inner, x, memory, room, cond, keep)
+                    _herd_inside(graph, place, inner, outer - inner, x, phase, room, cond, keep)
                 for j in range(low_j, min(inner, high_j)):
-                    _herd_single(graph, place, j, x, memory, room, cond, keep)
+                    _herd_single(graph, place, j, x, phase, room, cond, keep)
                 for j in range(max(inner, outer), high_j):
-                    _herd_single(graph, place, j, x, memory, room, cond, keep)
+                    _herd_single(graph, place, j, x, phase, room, cond, keep)
                 at = until
                 row += 1
             if team.size > 1:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.run.tape import Tape
+from gibbsite.run.tape import NEVER, Tape
 
 if TYPE_CHECKING:
     from gibbsite.graph.lower import Graph
@@ -32,9 +32,13 @@ class Marginals:
     rao_blackwell : bool, optional
         Average the conditional probabilities of a site instead of counting its draws: the same
         expectation, less noise. The default does so wherever the kernel computes them.
+    batches : bool
+        Keep means of batches of draws, which show how far draws depend on each other. Without them runs take
+        less memory and time, and standard errors come from the spread of the chains alone.
     """
 
     rao_blackwell: bool | None = None
+    batches: bool = True
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,8 @@ class Layout:
         Number of marginal cells and of all cells.
     conditional : bool
         Whether marginals are averages of conditionals.
+    batches : bool
+        Whether means of batches are kept.
     """
 
     recorders: tuple[Recorder, ...]
@@ -124,6 +130,7 @@ class Layout:
     n_marginal: int
     n_cells: int
     conditional: bool
+    batches: bool
     draw_sites: NDArray[np.int32]
     energy: bool
     best: bool
@@ -143,9 +150,9 @@ class Layout:
         ``adding`` tells that walks add up conditionals themselves.
         """
         fewest = 32 if self.n_cells <= _LIMIT_CELLS // 2 else 16
-        batches = int(np.clip(_LIMIT_CELLS // max(self.n_cells, 1), fewest, 512))
+        batches = int(np.clip(_LIMIT_CELLS // max(self.n_cells, 1), fewest, 512)) if self.batches else 0
         return Tape(
-            counters=np.array([0, 0, 0, 1], np.int64),
+            counters=np.array([0, 0, 0, 1 if self.batches else NEVER], np.int64),
             offset=graph.offset,
             stride=1,
             n_marginal=self.n_marginal,
@@ -186,7 +193,7 @@ def read_recorders(record: Any) -> tuple[Recorder, ...]:
     Examples
     --------
     >>> read_recorders(["marginals", Energy()])
-    (Marginals(rao_blackwell=None), Energy())
+    (Marginals(rao_blackwell=None, batches=True), Energy())
     """
     if record is None:
         return (Marginals(),)
@@ -243,6 +250,7 @@ def lay_out(model: FactorGraph, graph: Graph, kernel: Kernel, record: Any) -> La
         n_marginal=n_marginal,
         n_cells=int(cell[-1]),
         conditional=conditional,
+        batches=marginals is None or marginals.batches,
         draw_sites=np.zeros(0, np.int32) if draws is None else _draw_sites(model, draws.sites),
         energy=Energy in chosen,
         best=BestState in chosen,

@@ -27,6 +27,9 @@ _FACTORIALS = tuple(1.0 / math.factorial(k) for k in range(11, -1, -1))
 # Draws whose sum is taken in 32-bit floats: the rounding errors of their mean are below 1e-6.
 SPELL = 64
 
+# Length of a batch that is never closed, where no means of batches are kept.
+NEVER = 1 << 62
+
 # positions in ``counters``
 DRAWS, FILL, BATCHES, LENGTH = range(4)
 
