@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gibbsite as gs
+from benchmarks.forms import Bundle
 from benchmarks.measure import Contestant, Spread, Times, race
 from benchmarks.report import Section, Target
-from benchmarks.speed import Chain
 from benchmarks.workloads import grid
+from gibbsite.run.form import choose_scan_and_form
+from gibbsite.run.record import lay_out
 
 SIGMA, SWEEPS = 2.0, 30
 
@@ -69,18 +71,21 @@ def denoise_once(y: NDArray[np.float64]) -> NDArray[np.float64]:
     return done.probability
 
 
-def sweeps_of(model: gs.FactorGraph, kernels: dict[str, gs.Kernel], repetitions: int) -> dict[str, Any]:
-    """Race bare sweeps of kernels on one graph, in the order of the sites; Gibbs is always first."""
+def sweeps_of(
+    model: gs.FactorGraph, kernels: dict[str, gs.Kernel], scan: gs.Scan, repetitions: int
+) -> dict[str, Any]:
+    """Race bare sweeps of kernels on one graph, each in the fastest form of the scan; Gibbs comes first."""
     graph = gs.compile_graph(model)
-    start = np.random.default_rng(1).integers(0, graph.cards).astype(np.int8)
-    chains = {name: Chain(model, graph, start, kernel) for name, kernel in kernels.items()}
-    for chain in chains.values():
-        chain.run(30)  # herded chains have met their keys then
+    chains = {}
+    for name, kernel in kernels.items():
+        _, form = choose_scan_and_form(model, graph, kernel, scan, lay_out(model, graph, kernel, []), 1)
+        chains[name] = Bundle(form, 1, False, kernel=kernel)
+        chains[name].run(30)  # herded chains have met their keys then
     field = [Contestant(name, chain.run, graph.n_sites, least=2) for name, chain in chains.items()]
     return {"times": race(field, repetitions=repetitions, seconds=0.3), "chains": chains}
 
 
-def bytes_per_key(chain: Chain) -> float:
+def bytes_per_key(chain: Bundle) -> float:
     """Return the bytes of a hash table for each key that was met."""
     ledger = chain.state.memory.ledger
     slots, keys, _ = ledger.fill  # memory beyond the slots in use is not touched
@@ -109,19 +114,20 @@ def measure(*, quick: bool = False) -> Section:
     each = grid("denoise", large, periodic=False).model("lattice")
     one = gs.ising_grid((large, large), coupling=0.3, field=noisy_disc(large) / SIGMA**2)
     for name, model, keys in (("couplings of each edge", each, "blanket"), ("one coupling", one, "shared")):
-        kernels = {"Gibbs": gs.Gibbs(), keys: gs.HerdedGibbs(keys=keys)}
-        times = sweeps_of(model, kernels, repetitions)["times"]
-        cost = times["Gibbs"].against(times[keys])
-        lattice = f"{name}, {large} x {large}"
-        targets.append(
-            Target(f"{lattice}: herded sweep, {keys}", cost.median, 1.1, False, "Gibbs", _range(cost))
-        )
-        rows += [_row(f"{lattice}: {name}", seen, times["Gibbs"]) for name, seen in times.items()]
-        data[lattice] = _data(times)
+        kernels: dict[str, gs.Kernel] = {"Gibbs": gs.Gibbs(), keys: gs.HerdedGibbs(keys=keys)}
+        for scan, order in ((gs.Chromatic(), "by color"), (gs.Systematic(), "in order")):
+            times = sweeps_of(model, kernels, scan, repetitions)["times"]
+            cost = times["Gibbs"].against(times[keys])
+            lattice = f"{name}, {large} x {large}, {order}"
+            targets.append(
+                Target(f"{lattice}: herded sweep, {keys}", cost.median, 1.1, False, "Gibbs", _range(cost))
+            )
+            rows += [_row(f"{lattice}: {kernel}", seen, times["Gibbs"]) for kernel, seen in times.items()]
+            data[lattice] = _data(times)
 
     # many more keys than a table in the caches holds
     kernels = {storage: gs.HerdedGibbs(keys="blanket", storage=storage) for storage in ("dense", "hash")}
-    seen = sweeps_of(one, kernels, repetitions)
+    seen = sweeps_of(one, kernels, gs.Systematic(), repetitions)
     rate = seen["times"]["hash"].against(seen["times"]["dense"])
     size = bytes_per_key(seen["chains"]["hash"])
     targets.append(Target(f"blanket, {large} x {large}: hash", rate.median, 0.5, True, "dense", _range(rate)))

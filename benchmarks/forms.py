@@ -75,7 +75,15 @@ CASES = (
 class Bundle:
     """Chains in a form, moved by a team of threads; ``first`` numbers them, for streams of their own."""
 
-    def __init__(self, form: Form, chains: int, keep: bool, team: int = 1, first: int = 0) -> None:
+    def __init__(
+        self,
+        form: Form,
+        chains: int,
+        keep: bool,
+        team: int = 1,
+        first: int = 0,
+        kernel: gs.Kernel = GIBBS,
+    ) -> None:
         self.form, self.chains, self.keep, self.team = form, chains, keep, team
         rng = np.random.default_rng(1 + first)
         starts = [rng.integers(0, form.graph.cards).astype(np.int8) for _ in range(chains)]
@@ -83,7 +91,7 @@ class Bundle:
         self.tape = form.tape(chains)
         self.tape.counters[LENGTH] = 1 << 20  # as in a long run: batches are closed now and then
         self.arrays, self.schedule = form.arrays(chains), form.schedule()
-        self.parameters = GIBBS.parameters(form.graph)
+        self.parameters = kernel.parameters(form.graph)
         self.executor = Executor(team)
 
     def run(self, sweeps: int) -> None:
@@ -106,7 +114,7 @@ def make_form(case: Case, workload: Spins | Agreements, record: list[Any] | None
     form = (
         replicate(model, graph, layout, case.chains)
         if case.chains > 1
-        else arrange(model, graph, gs.Gibbs(), layout)
+        else arrange(model, graph, GIBBS, layout)
     )
     assert form is not None
     return form

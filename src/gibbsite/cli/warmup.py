@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from gibbsite.kernel import Kernel
     from gibbsite.model import FactorGraph
 
 
@@ -40,8 +41,8 @@ def command(quiet: bool) -> None:
                     with suppress(gs.IncompatibleError):  # not every kernel takes every scan
                         gs.sample(model, kernel, scan=scan, seconds=0.001, progress=False, threads=1)
         for model in _large_models():
-            for chains in (1, LEAST_CHAINS):
-                gs.sample(model, scan=gs.Chromatic(), chains=chains, sweeps=8, rng=1, progress=False)
+            for kernel, chains in _at_once(LEAST_CHAINS):
+                gs.sample(model, kernel, scan=gs.Chromatic(), chains=chains, sweeps=8, rng=1, progress=False)
     if not quiet:
         place = cache_directory()
         kept = f"kept in {place}" if place else "not kept: no cache directory can be written"
@@ -61,6 +62,14 @@ def _sampled_models() -> list[FactorGraph]:
     ]
 
 
+def _at_once(many: int) -> list[tuple[Kernel, int]]:
+    """Return kernels that move many sites at once, or many chains, with a number of chains to try."""
+    import gibbsite as gs
+
+    herded = [gs.HerdedGibbs(keys) for keys in ("shared", "blanket")]
+    return [(gs.Gibbs(), 1), (gs.Gibbs(), many), *((kernel, 1) for kernel in herded)]
+
+
 def _large_models() -> list[FactorGraph]:
     """Return one model for each way to move many sites at once."""
     import numpy as np
@@ -71,6 +80,7 @@ def _large_models() -> list[FactorGraph]:
     pairs = np.arange(side**2)
     return [
         gs.ising_grid((side, side), coupling=0.1),
+        gs.ising_grid((side, side), coupling=0.1, field=np.zeros((side, side))),
         gs.ising_grid((side, side), coupling=np.full((2, side, side), 0.1)),
         gs.potts_grid((side, side), 3, coupling=0.1),
         gs.potts_grid((side, side), 3, coupling=np.full((2, side, side), 0.1)),

@@ -310,9 +310,10 @@ class HerdedGibbs(Kernel):
 
     def _sizes(self, graph: Graph) -> Floats:
         """Return how many keys each site can have."""
-        n, cards = graph.n_sites, graph.cards.astype(np.float64)
+        n = graph.n_sites
         if self._counts(graph) and isinstance(graph.arrays, LatticeGraph):  # what borders lack is not saved
             return np.full(n, 2.0 * sum(size > 1 for size in graph.arrays[0:3]) + 1.0)
+        cards = graph.cards.astype(np.float64)
         start, member = self._others(graph)
         degree = _degrees(start)
         if self.keys == "site":
