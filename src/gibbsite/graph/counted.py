@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from gibbsite._jit import compiled
 from gibbsite.graph.arrangement import Arranged, Parity
-from gibbsite.graph.checkered import Board, n_directions, takes_two_colors, toward_neighbours
+from gibbsite.graph.checkered import Board, n_directions, takes_two_colors
 from gibbsite.graph.kinds import LatticeGraph
-from gibbsite.graph.lower import Graph
+from gibbsite.graph.lower import Graph, Triple
 
 Shares = NDArray[np.uint32]
 
@@ -78,8 +78,7 @@ def arrange_counted(graph: Graph) -> Arranged | None:
     most = n_directions(shape)
     arrays: CountedUniform | CountedPlanes
     if g.step_field:
-        degree = sum(toward_neighbours([np.ones(1)] * 3, shape, wraps)).ravel()  # type: ignore[union-attr]
-        base = there.pack(2.0 * g.field - 0.5 * coupling * degree)
+        base = there.pack((2.0 * g.field.reshape(shape) - 0.5 * coupling * _degrees(shape, wraps)).ravel())
         share = np.empty((most + 1, graph.n_sites + APART), np.uint32)
         _fill_shares(share, base, coupling)
         arrays = CountedPlanes(board, coupling, base, share)
@@ -89,6 +88,24 @@ def arrange_counted(graph: Graph) -> Arranged | None:
         _fill_shares(share.T, field - 0.5 * coupling * np.arange(most + 1.0), coupling)
         arrays = CountedUniform(board, coupling, field, share)
     return Arranged(graph, arrays, there, graph.n_sites // 2, "counted")
+
+
+def _degrees(shape: Triple, wraps: Triple) -> NDArray[np.float64]:
+    """Return the number of neighbours of every site of a lattice, or an array that broadcasts to it.
+
+    Examples
+    --------
+    >>> _degrees((1, 2, 3), (0, 0, 0)).tolist()
+    [[[2.0, 3.0, 2.0], [2.0, 3.0, 2.0]]]
+    """
+    degree = np.zeros((1, 1, 1))
+    for axis, (size, wrap) in enumerate(zip(shape, wraps, strict=True)):
+        if size > 1:
+            along = np.full(size, 2.0)
+            if not wrap:
+                along[[0, -1]] = 1.0
+            degree = degree + np.expand_dims(along, tuple({0, 1, 2} - {axis}))
+    return degree
 
 
 @compiled
