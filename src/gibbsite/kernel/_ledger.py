@@ -16,14 +16,17 @@ from gibbsite._intrinsic import fetch
 from gibbsite._jit import Integer, called, generic, implement, inlined
 
 _U, _U32, _U64 = np.uintp, np.uint32, np.uint64
-# A hash table is made larger by a quarter when more than so much of it is in use: from then on at least 68 %
+# A hash table is made larger by an eighth when more than so much of it is in use: from then on at least 67 %
 # are, and 16 bytes (key, weight) make less than 24 for each key.
-_FULL = 0.85
+_FULL = 0.76
 _LEAST = 1024
-# Slots behind the table, for keys whose home is near its end: there is no going round.
-_TAIL = 512
+# Slots behind the table, for keys whose home is near its end: there is no going round. Far more than the
+# longest run of slots in use, and no memory until they are.
+_TAIL = 1 << 16
 # Numbers in a line of the cache.
 _LINE = 8
+# Keys of a group have all but so many bits in common.
+_GROUP, _INSIDE, _MARK = _U64(4), _U64(15), _U64(1 << 63)
 # Multipliers of the finaliser of MurmurHash3.
 _MIX_1, _MIX_2, _SHIFT = _U64(0xFF51AFD7ED558CCD), _U64(0xC4CEB9FE1A85EC53), _U64(33)
 
@@ -38,8 +41,8 @@ class Table(NamedTuple):
 class Hashed(NamedTuple):
     """Open addressing with linear probing; the weights of slot s begin at ``weight[s * width]``.
 
-    ``key[s]`` is the key plus one, or 0 if the slot is free. ``fill`` holds the slots that are part of the
-    table, the keys in it, and how many keys found no room.
+    ``key[s]`` is the key with its highest bit turned, or 0 if the slot is free. ``fill`` holds the slots that
+    are part of the table, the keys in it, and how many keys found no room.
     """
 
     key: NDArray[np.uint64]
@@ -78,6 +81,18 @@ def _expect_in_table(ledger: Table, first: Integer, last: Integer) -> None:
         fetch(ledger.weight, key * _U(ledger.width))
 
 
+@implement(expect, Hashed)
+def _expect_hashed(ledger: Hashed, first: Integer, last: Integer) -> None:
+    if ledger.width > 1 or last - first > _U64(2) << _GROUP:
+        return
+    slots = _U64(ledger.fill[0])
+    for key in range(_U64(first) & ~_INSIDE, _U64(last), _U64(1) << _GROUP):
+        slot = _home(key ^ _MARK, slots)
+        for line in range(_U(3)):
+            fetch(ledger.key, slot + line * _U(_LINE))
+            fetch(ledger.weight, slot + line * _U(_LINE))
+
+
 @generic
 def find(ledger: Any, key: Integer) -> Integer:
     """Return where the weights of a key begin, making room for it if it is new."""
@@ -91,7 +106,7 @@ def _find_in_table(ledger: Table, key: Integer) -> Integer:
 
 @implement(find, Hashed)
 def _find_hashed(ledger: Hashed, key: Integer) -> Integer:
-    wanted = _U64(key) + _U64(1)
+    wanted = _U64(key) ^ _MARK
     slot = _probe(ledger, wanted)
     if ledger.key[slot] != wanted:
         slot = _insert(ledger, wanted)
@@ -100,15 +115,17 @@ def _find_hashed(ledger: Hashed, key: Integer) -> Integer:
 
 @inlined
 def _home(wanted: np.uint64, slots: np.uint64) -> Integer:
-    """Return the slot from which on a key is looked for: its share of the slots, without division.
+    """Return the slot from which on a key is looked for.
 
-    With more slots it is the same or a later one.
+    Neighbouring keys stand side by side, in groups, so that those of a site can be expected together; where a
+    group begins is random: its share of the slots, without division. With more slots it is the same or a
+    later one.
     """
-    h = wanted
+    h = wanted >> _GROUP
     h = (h ^ (h >> _SHIFT)) * _MIX_1
     h = (h ^ (h >> _SHIFT)) * _MIX_2
     h ^= h >> _SHIFT
-    return _U(((h >> _U64(32)) * slots) >> _U64(32))
+    return _U((((h >> _U64(32)) * slots) >> _U64(32)) + (wanted & _INSIDE))
 
 
 @inlined
@@ -125,7 +142,7 @@ def _insert(ledger: Hashed, wanted: np.uint64) -> Integer:
     """Add a key; those that come when there is no more room are counted, and share the last slot."""
     fill = ledger.fill
     if fill[1] + 1 > _FULL * fill[0]:
-        larger = min(fill[0] + fill[0] // 4, ledger.key.size - _TAIL)
+        larger = min(fill[0] + fill[0] // 8, ledger.key.size - _TAIL)
         if larger == fill[0]:
             fill[2] += 1
             return _U(ledger.key.size - 1)
