@@ -210,7 +210,7 @@ class TestWithoutErrors:
 @pytest.mark.parametrize("chains", [1, 4])
 def test_answers_of_infer(chains: int, tmp_path: Path) -> None:
     kernel = gs.QuasiGibbs(m=10)
-    answer = gs.infer(MODEL, method="gibbs", kernel=kernel, chains=chains, rng=1, progress=False)
+    answer = gs.infer(MODEL, method=kernel, chains=chains, rng=1, progress=False)
     written = json.dumps(answers.as_json(answer, ["a", "b"]), allow_nan=False)
     data = json.loads(written)
     table = answers.as_table(answer, MODEL, ["a"], False)
