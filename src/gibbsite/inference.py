@@ -145,6 +145,11 @@ class Inference:
         return self.verdict.reasons
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the method says about its answers beforehand, that no number shows."""
+        return tuple(getattr(self.result, "remarks", ()))
+
+    @property
     def interrupted(self) -> bool:
         """Whether the run was ended early by Ctrl-C."""
         return bool(getattr(self.result, "interrupted", False))
@@ -173,6 +178,7 @@ class Inference:
             answer["log_z_error"] = 0.0 if self.kind == "exact" else None
         verdict = {**self.verdict.numbers, "converged": self.converged, "reasons": list(self.reasons)}
         answer["diagnostics"] = {key: _finite(value) for key, value in verdict.items()}
+        answer["remarks"] = list(self.remarks)
         answer["seconds"] = self.seconds
         answer["plan"] = self.verdict.plan
         return answer

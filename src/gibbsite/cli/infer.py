@@ -78,6 +78,8 @@ def command(**given: Any) -> int:
         click.echo(answer.line(), err=True)
         for reason in answer.reasons:
             click.echo(f"  {reason}", err=True)
+        for remark in answer.remarks:
+            click.echo(f"note: {remark}", err=True)
     if answer.interrupted:
         return 130
     return 4 if given["strict"] and not answer.converged else 0

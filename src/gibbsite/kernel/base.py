@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,10 @@ from gibbsite._jit import Integer, generic, implement
 from gibbsite._random import Words
 from gibbsite.errors import IncompatibleError
 from gibbsite.graph.lower import KINDS, Graph
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
+    from gibbsite.scan.base import Scan
 
 
 class Nothing(NamedTuple):
@@ -58,6 +62,16 @@ class Course(NamedTuple):
     sites: int
     thin: int
     visits: int | None
+
+
+class Remark(NamedTuple):
+    """What is known beforehand about the results of a kernel, in a sentence or two.
+
+    ``grave``: a number that a result shows, or invites to compute, is wrong however long the run.
+    """
+
+    text: str
+    grave: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,6 +126,10 @@ class Kernel(ABC):
     def settle(self, course: Course) -> Kernel:
         """Return the kernel with everything decided that was left open; refuse a run that makes no sense."""
         return self
+
+    def remarks(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
+        """Say what users of a result should know that its numbers do not show; asked once per run."""
+        return ()
 
     @abstractmethod
     def parameters(self, graph: Graph) -> NamedTuple:
