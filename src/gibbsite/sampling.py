@@ -147,7 +147,8 @@ def sample(
         verdict = result.diagnostics
     if verdict.reasons:
         reasons = " ".join(verdict.reasons)
-        warnings.warn(f"The run has not converged: {reasons}", ConvergenceWarning, stacklevel=2)
+        said = "was not judged" if verdict.errors == "none" else "has not converged"
+        warnings.warn(f"The run {said}: {reasons}", ConvergenceWarning, stacklevel=2)
     for remark in recording.setup.remarks:
         if remark.grave:
             warnings.warn(remark.text, ConvergenceWarning, stacklevel=2)

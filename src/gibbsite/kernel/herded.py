@@ -96,8 +96,10 @@ class HerdedGibbs(Kernel):
     """Deterministic Gibbs sampling with counting weights.
 
     Convergence to the joint law is proved for ``keys="full"`` and for complete graphs (`herding_bound`);
-    elsewhere it is not guaranteed. Standard errors of a result are taken from the spread of its batches, as
-    if draws were random: that is too large where errors fall like 1 / T, and blind to a floor.
+    elsewhere it is not guaranteed; results say which (``Result.remarks``). Draws are more even than random
+    ones, so standard errors come from the spread of chains that differ by chance, in their first weights or
+    in their draws: a single chain has none, nor have chains with a fixed ``start`` and no other chance. They
+    are blind to a floor, which all chains share.
 
     Parameters
     ----------
@@ -159,6 +161,12 @@ class HerdedGibbs(Kernel):
         if scan.once and self.keys != "full" and self.rule != "bounded":
             found += remark_in_step(model, graph, self.bins if self.keys == "randomised-binned" else None)
         return found
+
+    @property
+    def errors(self) -> str:
+        """Chains are replicates if their first weights are random, or some of their choices."""
+        chance = self.start == "random" or self.rule == "bounded" or self.keys == "randomised-binned"
+        return "chains" if chance else "none"
 
     def shareable(self, graph: Graph) -> bool:
         """Weights of different sites are apart in a table; more than two states need room to work."""
