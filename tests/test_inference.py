@@ -34,7 +34,7 @@ def test_every_method_answers_its_tasks_and_no_others(method: str, task: str) ->
         ):
             ask(task, method)
         return
-    answer = ask(task, method, sweeps=2000)
+    answer = ask(task, method, sweeps=2048)
     said = json.loads(json.dumps(answer.to_dict(), allow_nan=False))
     assert {"task", "method", "reason", "kind", "diagnostics", "seconds", "plan"} <= set(said)
     assert {"converged", "reasons"} <= set(said["diagnostics"])
@@ -77,6 +77,35 @@ def test_mean_field_takes_its_own_arguments_and_ignores_those_of_samplers() -> N
     assert answer.to_dict()["diagnostics"]["sweeps"] == 3
 
 
+def test_samplers_ignore_arguments_of_mean_field_and_no_others() -> None:
+    plain = ask("MAR", "gibbs", sweeps=100)
+    given = ask("MAR", "gibbs", sweeps=100, damping=0.5, parallel=True)
+    assert gs.compare(plain, given).max_abs == 0.0
+    with pytest.raises(TypeError, match="dumping"):
+        ask("MAR", "gibbs", sweeps=100, dumping=0.5)
+
+
+def test_herded_answers_have_the_errors_of_chains_and_a_note() -> None:
+    for method in ("herded", "herded-shared"):
+        answer = ask("MAR", method, seconds=20)
+        assert answer.converged
+        assert gs.compare(answer, EXACT).max_abs < 0.01  # the accuracy asked for
+        [note] = answer.remarks
+        assert "not guaranteed" in note
+        assert "spread of 4 chains" in answer.line()
+    alone = ask("MAR", "herded", sweeps=100, chains=1)
+    assert "NOT JUDGED" in alone.line()
+    assert "take two chains or more" in alone.reasons[0]
+
+
+def test_quasi_runs_are_whole_periods() -> None:
+    assert ask("MAR", "quasi", seconds=20).result.draws == 1024
+    with pytest.raises(gs.ModelError, match=r"take sweeps=1024 \(m = 10\) or sweeps=2048 \(m = 11\)"):
+        ask("MAR", "quasi", sweeps=2000)
+    with pytest.raises(gs.IncompatibleError, match="needs a scan of fixed order"):
+        ask("MAR", "quasi", scan=gs.RandomScan())
+
+
 def test_observed_sites_are_certain_in_every_answer() -> None:
     seen = CHAIN.observe({"s3": "b"})
     answer = ask("MAR", "mean-field", seen)
@@ -111,7 +140,7 @@ def test_a_kernel_that_searches_gives_no_marginals() -> None:
         ask("MAR", gs.AnnealedGibbs())
     with pytest.raises(gs.ModelError, match="method must be a name or a kernel"):
         ask("MAR", 3)
-    with pytest.raises(gs.ModelError, match="'magic' is unknown; choose one of auto, exact, gibbs, annealed"):
+    with pytest.raises(gs.ModelError, match="'magic' is unknown; choose one of auto, exact, gibbs, herded"):
         ask("MAR", "magic")
 
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from gibbsite.exact import (
         ExactCost,
         ExactResult,
-        HerdingBound,
-        herding_bound,
         predict_exact,
         solve_exact,
     )
@@ -46,7 +44,15 @@ if TYPE_CHECKING:
     )
     from gibbsite.graph import Graph, color_sites, compile_graph
     from gibbsite.inference import Inference, infer
-    from gibbsite.kernel import AnnealedGibbs, Gibbs, HerdedGibbs, Kernel, QuasiGibbs
+    from gibbsite.kernel import (
+        AnnealedGibbs,
+        Gibbs,
+        HerdedGibbs,
+        HerdingBound,
+        Kernel,
+        QuasiGibbs,
+        herding_bound,
+    )
     from gibbsite.model import (
         AgreementFactors,
         FactorGraph,
@@ -89,8 +95,6 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "exact": (
         "ExactCost",
         "ExactResult",
-        "HerdingBound",
-        "herding_bound",
         "predict_exact",
         "solve_exact",
     ),
@@ -107,7 +111,15 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "graph": ("Graph", "color_sites", "compile_graph"),
     "inference": ("Inference", "infer"),
-    "kernel": ("AnnealedGibbs", "Gibbs", "HerdedGibbs", "Kernel", "QuasiGibbs"),
+    "kernel": (
+        "AnnealedGibbs",
+        "Gibbs",
+        "HerdedGibbs",
+        "HerdingBound",
+        "Kernel",
+        "QuasiGibbs",
+        "herding_bound",
+    ),
     "model": (
         "AgreementFactors",
         "FactorGraph",

@@ -28,6 +28,9 @@ METHODS: dict[str, tuple[str, ...]] = {
     "auto": TASKS,
     "exact": TASKS,
     "gibbs": ("MAR", "MAP"),
+    "herded": ("MAR", "MAP"),
+    "herded-shared": ("MAR",),
+    "quasi": ("MAR",),
     "annealed": ("MAP",),
     "mean-field": ("MAR", "PR"),
 }
@@ -145,6 +148,11 @@ class Inference:
         return self.verdict.reasons
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the method says about its answers beforehand, that no number shows."""
+        return tuple(getattr(self.result, "remarks", ()))
+
+    @property
     def interrupted(self) -> bool:
         """Whether the run was ended early by Ctrl-C."""
         return bool(getattr(self.result, "interrupted", False))
@@ -173,6 +181,7 @@ class Inference:
             answer["log_z_error"] = 0.0 if self.kind == "exact" else None
         verdict = {**self.verdict.numbers, "converged": self.converged, "reasons": list(self.reasons)}
         answer["diagnostics"] = {key: _finite(value) for key, value in verdict.items()}
+        answer["remarks"] = list(self.remarks)
         answer["seconds"] = self.seconds
         answer["plan"] = self.verdict.plan
         return answer
@@ -206,10 +215,13 @@ def infer(
         The model, with evidence folded in.
     task : {"MAR", "MAP", "PR"}
         Marginals, a most probable state, or the log-partition function.
-    method : {"auto", "exact", "gibbs", "annealed", "mean-field"} or Kernel
-        "auto" solves exactly if the predicted cost fits time and memory, otherwise samples. "annealed" looks
-        for a most probable state; "mean-field" gives approximate marginals, and a lower bound of the
-        log-partition function. Any kernel samples with that: marginals, or the best state it sees.
+    method : str or Kernel
+        "auto" solves exactly if the predicted cost fits time and memory, otherwise samples, which are also
+        the methods "exact" and "gibbs". "herded" and "herded-shared" (`HerdedGibbs` with a weight for each
+        configuration of the neighbours, or each conditional) count instead of drawing; "quasi" (`QuasiGibbs`)
+        draws with even numbers, in whole periods of sweeps. "annealed" looks for a most probable state;
+        "mean-field" gives approximate marginals, and a lower bound of the log-partition function. Any kernel
+        samples with that: marginals, or the best state it sees.
     seconds, sweeps : number, optional
         Budget; 10 seconds by default.
     accuracy : float
@@ -274,12 +286,14 @@ def _solve(
     if method == "mean-field":
         from gibbsite.variational import mean_field
 
-        used = {name: run[name] for name in run if name in inspect.signature(mean_field).parameters}
+        used = {name: run[name] for name in run if name in _arguments(mean_field)}
         budget: dict[str, Any] = {} if sweeps is None else {"sweeps": sweeps}
         law = mean_field(model, seconds=seconds, progress=progress, **budget, **used)
         return law, _judge_mean_field(law, task)
     from gibbsite.sampling import sample
+    from gibbsite.variational import mean_field
 
+    run = {name: run[name] for name in run if name not in _arguments(mean_field) - _arguments(sample)}
     kernel = _kernel(method, sweeps) if isinstance(method, str) else method
     run = {"record": "best", **run} if task == "MAP" else run
     target = accuracy / _STANDARD_ERRORS if task == "MAR" else None
@@ -289,10 +303,20 @@ def _solve(
 
 def _kernel(method: str, sweeps: int | None) -> Kernel:
     """Return the kernel of a sampling method."""
-    from gibbsite.kernel import AnnealedGibbs, Gibbs
+    from gibbsite.kernel import AnnealedGibbs, Gibbs, HerdedGibbs, QuasiGibbs
 
-    made: dict[str, Callable[[], Kernel]] = {"gibbs": Gibbs, "annealed": lambda: AnnealedGibbs(sweeps=sweeps)}
+    made: dict[str, Callable[[], Kernel]] = {
+        "gibbs": Gibbs,
+        "herded": HerdedGibbs,
+        "herded-shared": lambda: HerdedGibbs(keys="shared"),
+        "quasi": QuasiGibbs,
+        "annealed": lambda: AnnealedGibbs(sweeps=sweeps),
+    }
     return made[method]()
+
+
+def _arguments(function: Callable[..., Any]) -> set[str]:
+    return set(inspect.signature(function).parameters)
 
 
 def _judge_run(result: Result, task: str, accuracy: float) -> Verdict:

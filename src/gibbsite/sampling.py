@@ -102,7 +102,7 @@ def sample(
     Warns
     -----
     ConvergenceWarning
-        If the chains have not converged.
+        If the chains have not converged, or the kernel has a grave remark on its results.
 
     Examples
     --------
@@ -147,7 +147,11 @@ def sample(
         verdict = result.diagnostics
     if verdict.reasons:
         reasons = " ".join(verdict.reasons)
-        warnings.warn(f"The run has not converged: {reasons}", ConvergenceWarning, stacklevel=2)
+        said = "was not judged" if verdict.errors == "none" else "has not converged"
+        warnings.warn(f"The run {said}: {reasons}", ConvergenceWarning, stacklevel=2)
+    for remark in recording.setup.remarks:
+        if remark.grave:
+            warnings.warn(remark.text, ConvergenceWarning, stacklevel=2)
     return result
 
 
@@ -197,7 +201,7 @@ def record_chains(
         start=str(as_data(start)),
     )
     starts = start_states(model, graph, chains, start, entropy)
-    setup = Setup(model, kernel, scan, layout, form, plan)
+    setup = Setup(model, kernel, scan, layout, form, plan, kernel.remarks(model, graph, scan))
     return run_chains(setup, starts, budget, progress=progress, **how)
 
 
@@ -260,6 +264,7 @@ def make_result(recording: Recording, scrutinise: bool = True) -> Result:
         best_x=tapes[int(np.argmax(bests))].best_x if layout.best else np.zeros(0, np.int8),
         doubts=find_doubts(recording, totals) if scrutinise else (),
         errors=_source_of_errors(setup),
+        remarks=tuple(remark.text for remark in setup.remarks),
         period=None if span is None else span // setup.plan.thin,
         interrupted=recording.interrupted,
         seconds=recording.seconds,

@@ -165,6 +165,22 @@ def test_runs_repeat_and_starts_count() -> None:
     assert run(y, method=gs.HerdedGibbs(keys="binned"), **given).method == "HerdedGibbs"
 
 
+def test_annealing_gives_one_image_better_than_the_next_maximum() -> None:
+    y = add_noise(discs(60), 2.0, 4)
+    for more in ({}, {"levels": 3}):
+        given = {"means": (-1, 1), "sigma": 2.0, "coupling": 0.5, **more}
+        near = run(y, method="icm", **given)
+        done = run(y, method="annealed", rng=1, **given)
+        levels = np.array([0.0, 1.0]) if not more else np.array([-1.0, 0.0, 1.0])
+        codes = [np.searchsorted(levels, found.probability.ravel()) for found in (near, done)]
+        assert np.isin(done.probability, levels).all()
+        assert done.model.log_potential(codes[1]) == pytest.approx(done.result.best)
+        assert done.model.log_potential(codes[1]) > near.model.log_potential(codes[0])
+    kernel = gs.AnnealedGibbs(sweeps=30)
+    assert np.array_equal(run(y, method=kernel, rng=1, **given).image, done.image)
+    assert done.result.draws == 30
+
+
 def test_tiny_images() -> None:
     assert run(np.ones((1, 1), bool), flip=0.1).image.tolist() == [[True]]
     assert run(np.zeros((1, 4), np.uint8), flip=0.1).image.tolist() == [[0, 0, 0, 0]]

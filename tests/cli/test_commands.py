@@ -107,6 +107,36 @@ def test_mean_field_is_called_an_approximation_and_a_bound(run: Any) -> None:
     assert (run(*words)[0], run(*words, "--strict")[0]) == (0, 4)
 
 
+def test_mean_field_is_damped_and_parallel_on_demand(run: Any) -> None:
+    words = ["infer", ASIA, "--method", "mean-field", "--json", "-q"]
+    plans = [json.loads(run(*words, *more)[1])["plan"] for more in ([], ["--damping", "0.5"], ["--parallel"])]
+    assert [(plan["damping"], plan["parallel"]) for plan in plans] == [
+        (1.0, False),
+        (0.5, False),
+        (1.0, True),
+    ]
+
+
+@pytest.mark.parametrize("method", ["herded", "herded-shared", "quasi"])
+def test_even_samplers_answer_and_say_what_errors_are_from(run: Any, method: str) -> None:
+    words = ["infer", ASIA, "--observe", "either=yes", "--method", method, "--sweeps", "1024", "--rng", "1"]
+    code, out, err = run(*words, "--query", "smoke")
+    assert code == 0
+    assert "±" in out
+    assert "spread of 4 chains" in err
+    notes = [line for line in err.splitlines() if line.startswith("note: ")]
+    assert len(notes) == (method != "quasi")
+    assert all("not guaranteed" in note for note in notes)
+    assert "note" not in run(*words, "-q")[2]
+    answer = json.loads(run(*words, "--json", "-q")[1])
+    assert [f"note: {remark}" for remark in answer["remarks"]] == notes
+    code, out, err = run(*words, "--chains", "1", "--query", "smoke", "--strict")
+    assert code == 4
+    assert "±" not in out
+    assert "NOT JUDGED: no standard errors (1 chain x 1,024 draws)" in err
+    assert "draws are more even than random ones; take two chains or more" in err
+
+
 def test_annealed_runs_find_the_best_state(run: Any) -> None:
     exact = gs.solve_exact(gs.read_model(ASIA), task="MAP")
     words = ["infer", ASIA, "--task", "MAP", "--method", "annealed", "--sweeps", "300", "--rng", "1"]
@@ -181,6 +211,10 @@ def test_info(run: Any) -> None:
         (["infer", ALARM, "--method", "annealed"], 3, "does not answer MAR"),
         (["infer", ALARM, "--method", "mean-field", "--task", "MAP"], 3, "does not answer MAP"),
         (["infer", ALARM, "--method", "mean-field", "--sweeps", "0"], 3, "sweeps"),
+        (["infer", ALARM, "--method", "mean-field", "--damping", "2"], 3, "damping"),
+        (["infer", ALARM, "--method", "quasi", "--sweeps", "1000"], 3, "take sweeps=512"),
+        (["infer", ALARM, "--method", "quasi", "--scan", "random"], 1, "fixed order"),
+        (["infer", ALARM, "--method", "herded-shared", "--task", "MAP"], 3, "does not answer MAP"),
         (["infer", ALARM, "--method", "gibbs", "--sweeps", "0"], 3, "sweeps"),
         (["infer", ALARM, "--method", "gibbs", "--chains", "0"], 3, "chains"),
         (["infer", ALARM, "-o", "/nowhere/out.txt"], 3, "/nowhere"),

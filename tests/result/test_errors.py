@@ -52,10 +52,26 @@ def counted() -> gs.Result:
     return sample(Counted())
 
 
+@pytest.fixture(scope="module")
+def herded() -> gs.Result:
+    """One chain of herded Gibbs, with weights that start at random."""
+    return sample(gs.HerdedGibbs(), chains=1)
+
+
+@pytest.fixture(scope="module")
+def centred() -> gs.Result:
+    """Four chains of herded Gibbs without chance."""
+    return sample(gs.HerdedGibbs(start="centred"))
+
+
 def test_what_kernels_say_of_their_errors() -> None:
     assert gs.Gibbs().errors == "draws"
     assert gs.QuasiGibbs().errors == "chains"
     assert Counted().errors == "none"
+    assert gs.HerdedGibbs().errors == "chains"
+    assert gs.HerdedGibbs(start="centred").errors == gs.HerdedGibbs(start=0.25).errors == "none"
+    assert gs.HerdedGibbs(start="centred", rule="bounded").errors == "chains"
+    assert gs.HerdedGibbs(start="centred", keys="randomised-binned").errors == "chains"
     assert source_of_errors("chains", 2) == "chains"
     assert source_of_errors("draws", 1) == "draws"
 
@@ -90,7 +106,8 @@ def test_batches_within_chains_have_no_say() -> None:
         assert getattr(first, name).tolist() == getattr(other, name).tolist()
 
 
-def test_errors_are_calibrated() -> None:
+@pytest.mark.parametrize("kernel", [gs.QuasiGibbs(m=10), gs.HerdedGibbs(), gs.HerdedGibbs(rule="bounded")])
+def test_errors_are_calibrated(kernel: gs.Kernel) -> None:
     """The truth lies within two of them about as often as Student's law says.
 
     With 16 replicates that is 0.936 of all runs: 40 of 60 or fewer have a probability of 5e-10 (binomial).
@@ -98,7 +115,7 @@ def test_errors_are_calibrated() -> None:
     model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[3, 2], [2, 13]])])
     within = 0
     for seed in range(60):
-        result = gs.sample(model, gs.QuasiGibbs(m=10), chains=16, rng=seed, progress=False)
+        result = gs.sample(model, kernel, sweeps=1024, chains=16, rng=seed, progress=False)
         within += abs(result.marginals["a"][1] - 0.75) < 2.0 * result.mcse["a"][1]
     assert within > 40
 
@@ -124,7 +141,7 @@ def test_draws_alone_are_judged_by_their_chains() -> None:
 
 
 def test_a_single_replicate_says_that_it_has_no_errors() -> None:
-    with pytest.warns(gs.ConvergenceWarning, match="one chain has no standard error"):
+    with pytest.warns(gs.ConvergenceWarning, match="was not judged: one chain has no standard error"):
         result = sample(gs.QuasiGibbs(), chains=1)
     verdict = result.diagnostics
     assert not verdict.converged
@@ -152,7 +169,7 @@ def test_nothing_to_estimate_is_nothing_to_doubt() -> None:
     assert judge(empty, 1, 4, (), str, errors="chains").converged
 
 
-@pytest.mark.parametrize("which", ["single", "counted"])
+@pytest.mark.parametrize("which", ["single", "counted", "herded", "centred"])
 class TestWithoutErrors:
     """No view of a result shows a number that means nothing."""
 
@@ -207,10 +224,10 @@ class TestWithoutErrors:
         gs.plot_trace(result)
 
 
+@pytest.mark.parametrize("kernel", [gs.QuasiGibbs(m=10), gs.HerdedGibbs()])
 @pytest.mark.parametrize("chains", [1, 4])
-def test_answers_of_infer(chains: int, tmp_path: Path) -> None:
-    kernel = gs.QuasiGibbs(m=10)
-    answer = gs.infer(MODEL, method="gibbs", kernel=kernel, chains=chains, rng=1, progress=False)
+def test_answers_of_infer(chains: int, kernel: gs.Kernel) -> None:
+    answer = gs.infer(MODEL, method=kernel, sweeps=1024, chains=chains, rng=1, progress=False)
     written = json.dumps(answers.as_json(answer, ["a", "b"]), allow_nan=False)
     data = json.loads(written)
     table = answers.as_table(answer, MODEL, ["a"], False)

@@ -35,6 +35,23 @@ def test_fixed_orders_repeat_themselves_after_a_cycle() -> None:
     assert gs.RandomScan().cycle(GRAPH) is gs.Shuffled().cycle(GRAPH) is None
 
 
+def test_visits_are_those_of_the_compiled_order() -> None:
+    for scan in [*scans(3), gs.Sequence(["b", "b", "a"])]:
+        if scan.random:
+            with pytest.raises(gs.IncompatibleError, match="has no fixed order"):
+                scan.visits(GRAPH, MODEL)
+        else:
+            assert scan.visits(GRAPH, MODEL).tolist() == scan_order(scan, GRAPH, MODEL).tolist()
+
+
+def test_scans_that_visit_every_site_once_per_sweep_say_so() -> None:
+    for scan in scans(3):
+        assert scan.once != isinstance(scan, gs.RandomScan | gs.Sequence), scan
+        for seed in range(20 * scan.once):
+            period = scan_order(scan, GRAPH, MODEL, seed=seed).reshape(-1, 3)
+            assert (np.sort(period, axis=1) == [0, 1, 2]).all(), scan
+
+
 def test_shuffles_are_uniform_permutations() -> None:
     counts: dict[tuple[int, ...], int] = {}
     for seed in range(3000):

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from gibbsite._jit import on_compile
 from gibbsite.errors import ConvergenceWarning, ModelError
-from gibbsite.kernel import Gibbs, HerdedGibbs, Kernel
+from gibbsite.kernel import AnnealedGibbs, Gibbs, HerdedGibbs, Kernel
 from gibbsite.model import FactorGraph, FieldFactors, LatticeFactors, TableFactors, ising_grid, potts_grid
-from gibbsite.run import Marginals
+from gibbsite.run import BestState, Marginals
 from gibbsite.run.budget import read_budget
 from gibbsite.run.climb import climb
 from gibbsite.run.executor import read_threads
@@ -41,7 +41,7 @@ _KERNELS: dict[str, Kernel] = {
     "herded-site": HerdedGibbs(keys="site", start="centred"),
     "gibbs": Gibbs(),
 }
-METHODS = (*_KERNELS, "mean-field", "mean-field-parallel", "icm")
+METHODS = (*_KERNELS, "mean-field", "mean-field-parallel", "icm", "annealed")
 
 
 def two_level_model(spins: Floats, coupling: float, strength: float) -> FactorGraph:
@@ -84,7 +84,7 @@ def average(
     """Return probabilities of all states (of state 1 if there are two), and the result they are from.
 
     ``start`` None is a random one. ``states`` averages the states after every sweep instead of the
-    conditional probabilities they were drawn from.
+    conditional probabilities they were drawn from. A method that looks for the best state gives that state.
     """
     if isinstance(method, str) and method.startswith("mean-field"):
         with warnings.catch_warnings():
@@ -103,7 +103,8 @@ def average(
         if start is None:
             raise ModelError("icm goes uphill from the noisy image or a given one, not from a random start.")
         return _indicators(model, climb(model, start.ravel())), None
-    kernel = _KERNELS[method] if isinstance(method, str) else method
+    kernel = _kernel(method, sweeps) if isinstance(method, str) else method
+    averages = Marginals(rao_blackwell=False if states else None, batches=False)
     show = choose_progress(progress)
     with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
         recording = record_chains(
@@ -113,14 +114,21 @@ def average(
             length=partial(read_budget, model.n_sites, sweeps, None, None, 0, 1),
             rng=rng,
             start="random" if start is None else start.ravel(),
-            record=Marginals(rao_blackwell=False if states else None, batches=False),
+            record=averages if kernel.estimates else BestState(),
             threads=read_threads(None),
             progress=show,
         )
     # no verdict: it would say that so few sweeps have not converged, and takes longer than they do
     result = make_result(recording, scrutinise=False)
+    if not kernel.estimates:
+        return _indicators(model, result.best_codes), result
     cells: NDArray[np.float64] = recording.tapes[0].total + recording.tapes[0].open_batch
     return cells / result.draws, result
+
+
+def _kernel(method: str, sweeps: int) -> Kernel:
+    """Return the kernel of a method; temperatures fall over all sweeps."""
+    return AnnealedGibbs(sweeps=sweeps) if method == "annealed" else _KERNELS[method]
 
 
 def _indicators(model: FactorGraph, codes: NDArray[Any]) -> NDArray[np.float64]:

@@ -6,7 +6,16 @@ from typing import Any
 
 import click
 
-_METHODS = ("herded-shared", "herded", "herded-site", "gibbs", "mean-field", "mean-field-parallel", "icm")
+_METHODS = (
+    "herded-shared",
+    "herded",
+    "herded-site",
+    "gibbs",
+    "mean-field",
+    "mean-field-parallel",
+    "icm",
+    "annealed",
+)
 
 
 @click.command("denoise")

@@ -34,6 +34,8 @@ _TASKS = click.Choice(TASKS, case_sensitive=False)
 @click.option("--accuracy", type=float, default=0.01, show_default=True, help="Largest error to allow.")
 @click.option("--warmup", type=int, help="Sweeps before recording. [default: a tenth]")
 @click.option("--chains", type=int, default=4, show_default=True)
+@click.option("--damping", type=float, help="Step of mean field, in (0, 1]. [default: 1]")
+@click.option("--parallel", is_flag=True, help="Mean field renews all sites at once.")
 @click.option("--threads", type=int, help="[default: all cores]")
 @click.option("--rng", type=int, help="Seed; repeats a run exactly.")
 @click.option("--query", metavar="SITES", help="Only these sites, separated by commas.")
@@ -50,8 +52,9 @@ def command(**given: Any) -> int:
 
     MODEL is a .uai, .bif, .xmlbif, .bqm or .coo file, optionally gzipped, or "-" for stdin. The method is
     chosen by itself: exact if that is cheap, otherwise Gibbs sampling with a verdict on how far to trust it.
-    "annealed" looks for a most probable state (MAP); "mean-field" gives approximate marginals (MAR) and a
-    lower bound of the log-partition function (PR).
+    "herded" and "herded-shared" count instead of drawing, "quasi" draws with even numbers (MAR); "annealed"
+    looks for a most probable state (MAP); "mean-field" gives approximate marginals (MAR) and a lower bound of
+    the log-partition function (PR).
     """
     from gibbsite.cli import answers
     from gibbsite.errors import ConvergenceWarning
@@ -78,6 +81,8 @@ def command(**given: Any) -> int:
         click.echo(answer.line(), err=True)
         for reason in answer.reasons:
             click.echo(f"  {reason}", err=True)
+        for remark in answer.remarks:
+            click.echo(f"note: {remark}", err=True)
     if answer.interrupted:
         return 130
     return 4 if given["strict"] and not answer.converged else 0
@@ -94,5 +99,6 @@ def _run_options(given: dict[str, Any]) -> dict[str, Any]:
         "shuffled": gs.Shuffled,
         "chromatic": gs.Chromatic,
     }
-    names = ("warmup", "chains", "threads", "rng", "checkpoint", "resume")
-    return {"scan": scans[given["scan"]](), **{name: given[name] for name in names}}
+    names = ("warmup", "chains", "threads", "rng", "checkpoint", "resume", "parallel")
+    damping = {} if given["damping"] is None else {"damping": given["damping"]}
+    return {"scan": scans[given["scan"]](), **{name: given[name] for name in names}, **damping}

@@ -2,7 +2,6 @@
 
 from gibbsite.exact.cost import ExactCost
 from gibbsite.exact.enumeration import Enumeration, enumerate_states
-from gibbsite.exact.herding_bound import HerdingBound, herding_bound
 from gibbsite.exact.junction import predict_exact, solve_exact
 from gibbsite.exact.result import ExactResult
 
@@ -12,10 +11,8 @@ __all__ = [
     "Enumeration",
     "ExactCost",
     "ExactResult",
-    "HerdingBound",
     "enumerate",
     "enumerate_states",
-    "herding_bound",
     "predict_exact",
     "solve_exact",
 ]

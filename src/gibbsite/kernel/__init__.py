@@ -8,6 +8,7 @@ from gibbsite.kernel.annealed import AnnealedGibbs
 from gibbsite.kernel.base import Kernel
 from gibbsite.kernel.gibbs import Gibbs
 from gibbsite.kernel.herded import HerdedGibbs
+from gibbsite.kernel.herding_theorem import HerdingBound, herding_bound
 from gibbsite.kernel.quasi import QuasiGibbs
 
-__all__ = ["AnnealedGibbs", "Gibbs", "HerdedGibbs", "Kernel", "QuasiGibbs"]
+__all__ = ["AnnealedGibbs", "Gibbs", "HerdedGibbs", "HerdingBound", "Kernel", "QuasiGibbs", "herding_bound"]

@@ -28,6 +28,7 @@ from gibbsite.graph.lower import KINDS, Graph
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
+    from gibbsite.scan.base import Scan
 
 
 class Nothing(NamedTuple):
@@ -62,6 +63,16 @@ class Course(NamedTuple):
     sites: int
     thin: int
     visits: int | None
+
+
+class Remark(NamedTuple):
+    """What is known beforehand about the results of a kernel, in a sentence or two.
+
+    ``grave``: a number that a result shows, or invites to compute, is wrong however long the run.
+    """
+
+    text: str
+    grave: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,6 +135,10 @@ class Kernel(ABC):
     def settle(self, course: Course) -> Kernel:
         """Return the kernel with everything decided that was left open; refuse a run that makes no sense."""
         return self
+
+    def remarks(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
+        """Say what users of a result should know that its numbers do not show; asked once per run."""
+        return ()
 
     @abstractmethod
     def parameters(self, graph: Graph) -> NamedTuple:

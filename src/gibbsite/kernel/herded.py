@@ -37,12 +37,14 @@ from gibbsite.graph.kinds import IsingGraph, LatticeGraph
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel._ledger import Hashed, Table, expect, find, make_hashed, make_table
 from gibbsite.kernel._local import log_odds, weights
-from gibbsite.kernel.base import Kernel, step
+from gibbsite.kernel.base import Kernel, Remark, step
+from gibbsite.kernel.herded_remarks import holds_all, remark_floor, remark_in_step, remark_theorem
 from gibbsite.kernel.herding import herd_argmax, herd_bounded, herd_entry, herd_tijdeman
 from gibbsite.kernel.rules import pick
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
+    from gibbsite.scan.base import Scan
 
 Floats = NDArray[np.float64]
 State = NDArray[np.signedinteger[Any]]
@@ -99,8 +101,10 @@ class HerdedGibbs(Kernel):
     """Deterministic Gibbs sampling with counting weights.
 
     Convergence to the joint law is proved for ``keys="full"`` and for complete graphs (`herding_bound`);
-    elsewhere it is not guaranteed. Standard errors of a result are taken from the spread of its batches, as
-    if draws were random: that is too large where errors fall like 1 / T, and blind to a floor.
+    elsewhere it is not guaranteed; results say which (``Result.remarks``). Draws are more even than random
+    ones, so standard errors come from the spread of chains that differ by chance, in their first weights or
+    in their draws: a single chain has none, nor have chains with a fixed ``start`` and no other chance. They
+    are blind to a floor, which all chains share.
 
     Parameters
     ----------
@@ -148,6 +152,26 @@ class HerdedGibbs(Kernel):
     def reversible(self) -> bool:
         """There is no chance to reverse."""
         return False
+
+    def remarks(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
+        """Say what is proved of a run, or that nothing is, and which sites move in step."""
+        told = self.keys == "full" or (self.keys == "blanket" and holds_all(*self._others(graph)))
+        found: tuple[Remark, ...] = ()
+        if graph.n_sites > 1 and not told:
+            logs = float(np.log2(graph.cards).sum())  # of the number of states
+            keys = np.exp2(min(logs, 1000.0)) * float((1.0 / graph.cards).sum())
+            found += (remark_floor(self.keys, 8.0 * self._width(graph) * keys <= self.memory_limit),)
+        if told and self.rule != "bounded":
+            found += remark_theorem(model, scan)
+        if scan.once and self.keys != "full" and self.rule != "bounded":
+            found += remark_in_step(model, graph, self.bins if self.keys == "randomised-binned" else None)
+        return found
+
+    @property
+    def errors(self) -> str:
+        """Chains are replicates if their first weights are random, or some of their choices."""
+        chance = self.start == "random" or self.rule == "bounded" or self.keys == "randomised-binned"
+        return "chains" if chance else "none"
 
     def shareable(self, graph: Graph) -> bool:
         """Weights of different sites are apart in a table; more than two states need room to work."""

@@ -46,6 +46,7 @@ def result_html(result: Result) -> str:
         f"<div>{escape(verdict.figures())}</div>",
     ]
     reasons = [*verdict.reasons, *(["interrupted: this is what there was"] * result.interrupted)]
+    reasons += [f"note: {remark}" for remark in result.remarks]
     if reasons:
         parts.append('<ul style="margin:4px 0">')
         parts += [f"<li>{escape(reason)}</li>" for reason in reasons]

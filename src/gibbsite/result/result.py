@@ -58,6 +58,8 @@ class Result:
         (also with a single chain of the second kind) ``mcse``, ``ess`` and ``rhat`` hold NaN.
     period : int or None
         Draws that averages are meant to be taken over, None for any number.
+    remarks : tuple of str
+        What the kernel says about its results beforehand, that no number here shows.
     interrupted : bool
         The run ended early by Ctrl-C.
     seconds : float
@@ -94,6 +96,7 @@ class Result:
     doubts: tuple[Doubt, ...] = ()
     errors: str = "draws"
     period: int | None = None
+    remarks: tuple[str, ...] = ()
     interrupted: bool = False
     seconds: float = field(default=float("nan"), compare=False)
 
@@ -250,6 +253,7 @@ class Result:
         lines = [self.diagnostics.line(), *(f"  {reason}" for reason in self.diagnostics.reasons)]
         if self.interrupted:
             lines.append("  interrupted: this is what there was")
+        lines += [f"  note: {remark}" for remark in self.remarks]
         if self.n_marginal:
             names = list(self.marginals)[:most] if len(self.marginals) <= 100_000 else None
             names = names or [self.domains.names[i] for i in range(min(most, self.domains.n_sites))]

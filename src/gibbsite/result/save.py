@@ -3,7 +3,7 @@
 The file depends on the content of the result alone, so equal results give equal bytes. Entries:
 
 ``about``
-    JSON (ASCII bytes): plan, budget, state labels, evidence, doubts; site names if they are not numbers.
+    JSON (ASCII bytes): plan, budget, state labels, evidence, doubts, remarks; site names that are no numbers.
 ``totals``, ``trace``
     Sums over all draws (chains, cells) and means of batches (chains, batches, cells).
 ``values``, ``draw_sites``, ``energy``, ``bests``, ``best_x``
@@ -99,6 +99,7 @@ def save_result(result: Result, path: Path) -> None:
         "n_joint": result.sets.n_joint,
         "errors": result.errors,
         "period": result.period,
+        "remarks": list(result.remarks),
         "interrupted": result.interrupted,
         "n_sites": result.domains.n_sites,
         "sites": list(names) if isinstance(names, tuple) else None,
@@ -223,6 +224,7 @@ def _build_result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Res
         doubts=tuple(Doubt(*doubt) for doubt in about["doubts"]),
         errors=about["errors"],
         period=about["period"],
+        remarks=tuple(about["remarks"]),
         interrupted=about["interrupted"],
         totals=arrays["totals"],
         trace=arrays["trace"],

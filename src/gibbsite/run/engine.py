@@ -31,7 +31,7 @@ from gibbsite.run.tape import Tape
 
 if TYPE_CHECKING:
     from gibbsite.graph.lower import Graph
-    from gibbsite.kernel.base import Kernel
+    from gibbsite.kernel.base import Kernel, Remark
     from gibbsite.model import FactorGraph
     from gibbsite.run.form import Form
     from gibbsite.scan.base import Scan
@@ -42,7 +42,7 @@ _FIRST_CHECK = 256  # draws before the first question whether the answer is good
 
 @dataclass(frozen=True)
 class Setup:
-    """What runs: model, kernel, scan, what is recorded, and how chains are laid out."""
+    """What runs: model, kernel, scan, what is recorded, how chains are laid out, what the kernel remarks."""
 
     model: FactorGraph
     kernel: Kernel
@@ -50,6 +50,7 @@ class Setup:
     layout: Layout
     form: Form
     plan: Plan
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def graph(self) -> Graph:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from gibbsite._jit import Integer, generic, implement
 from gibbsite._random import Words
-from gibbsite.errors import ModelError
+from gibbsite.errors import IncompatibleError, ModelError
 
 if TYPE_CHECKING:
     from gibbsite.graph.lower import Graph
@@ -41,11 +41,14 @@ class Scan(ABC):
     ----------
     random : bool
         The order is drawn anew during the run.
+    once : bool
+        Every site is visited once in every sweep.
     by_color : bool
         All sites of a color come before those of the next, each once per sweep: they may move at once.
     """
 
     random: ClassVar[bool] = False
+    once: ClassVar[bool] = False
     by_color: ClassVar[bool] = False
 
     @abstractmethod
@@ -61,6 +64,15 @@ class Scan(ABC):
         if self.random:
             return None
         return graph.n_sites if self.by_color else period(self.schedule(graph, model))
+
+    def visits(self, graph: Graph, model: FactorGraph | None = None) -> Order:
+        """Return the sites of one period of a fixed order."""
+        schedule = self.schedule(graph, model)
+        if isinstance(schedule, Ordered | Phased):
+            return schedule.order
+        if self.random:
+            raise IncompatibleError(f"{type(self).__name__} has no fixed order.")
+        return np.arange(graph.n_sites, dtype=np.int32)
 
     def left_out(self, graph: Graph, model: FactorGraph | None = None) -> NDArray[np.intp]:
         """Return the sites that are never visited; they keep their start state."""

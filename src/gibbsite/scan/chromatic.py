@@ -31,6 +31,7 @@ class Chromatic(Scan):
     [0, 2, 1, 3]
     """
 
+    once: ClassVar[bool] = True
     by_color: ClassVar[bool] = True
 
     def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Phased:

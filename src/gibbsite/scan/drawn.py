@@ -112,6 +112,7 @@ class Shuffled(Scan):
     """
 
     random: ClassVar[bool] = True
+    once: ClassVar[bool] = True
 
     def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Shuffle:
         """Return the visits."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Listing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,7 @@ class Systematic(Scan):
     [2, 0, 1]
     """
 
+    once: ClassVar[bool] = True
     order: Sites | None = None
 
     def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Raster | Ordered:
@@ -75,6 +76,7 @@ class Palindromic(Scan):
     [0, 1, 2, 2, 1, 0]
     """
 
+    once: ClassVar[bool] = True
     order: Sites | None = None
 
     def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Ordered:
