@@ -24,7 +24,7 @@ ORDER = [
     {"kernel", "scan"},
     {"run"},
     {"result"},
-    {"exact", "variational"},
+    {"exact", "influence", "variational"},
     {"report"},
     {"scrutiny"},
     {"sampling"},

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     )
     from gibbsite.graph import Graph, color_sites, compile_graph
     from gibbsite.inference import Inference, infer
+    from gibbsite.influence import Influence, bound_influence
     from gibbsite.kernel import AnnealedGibbs, Gibbs, HerdedGibbs, Kernel
     from gibbsite.model import (
         AgreementFactors,
@@ -107,6 +108,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "graph": ("Graph", "color_sites", "compile_graph"),
     "inference": ("Inference", "infer"),
+    "influence": ("Influence", "bound_influence"),
     "kernel": ("AnnealedGibbs", "Gibbs", "HerdedGibbs", "Kernel"),
     "model": (
         "AgreementFactors",
@@ -161,6 +163,7 @@ __all__ = [
     "HerdingBound",
     "IncompatibleError",
     "Inference",
+    "Influence",
     "Joint",
     "Kernel",
     "LatticeFactors",
@@ -180,6 +183,7 @@ __all__ = [
     "Systematic",
     "TableFactors",
     "TooLargeError",
+    "bound_influence",
     "color_sites",
     "compare",
     "compile_graph",
