@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     )
     from gibbsite.graph import Graph, color_sites, compile_graph
     from gibbsite.inference import Inference, infer
-    from gibbsite.influence import Influence, bound_influence
+    from gibbsite.influence import Certificate, DogsScan, Influence, bound_influence, certify, dogs, load_scan
     from gibbsite.kernel import AnnealedGibbs, Gibbs, HerdedGibbs, Kernel
     from gibbsite.model import (
         AgreementFactors,
@@ -108,7 +108,15 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "graph": ("Graph", "color_sites", "compile_graph"),
     "inference": ("Inference", "infer"),
-    "influence": ("Influence", "bound_influence"),
+    "influence": (
+        "Certificate",
+        "DogsScan",
+        "Influence",
+        "bound_influence",
+        "certify",
+        "dogs",
+        "load_scan",
+    ),
     "kernel": ("AnnealedGibbs", "Gibbs", "HerdedGibbs", "Kernel"),
     "model": (
         "AgreementFactors",
@@ -145,9 +153,11 @@ __all__ = [
     "AgreementFactors",
     "AnnealedGibbs",
     "BestState",
+    "Certificate",
     "CheckpointError",
     "Chromatic",
     "ConvergenceWarning",
+    "DogsScan",
     "Draws",
     "Energy",
     "ExactCost",
@@ -184,9 +194,11 @@ __all__ = [
     "TableFactors",
     "TooLargeError",
     "bound_influence",
+    "certify",
     "color_sites",
     "compare",
     "compile_graph",
+    "dogs",
     "from_bqm",
     "from_ising",
     "from_networkx",
@@ -196,6 +208,7 @@ __all__ = [
     "ising",
     "ising_grid",
     "load_result",
+    "load_scan",
     "mean_field",
     "plot_convergence",
     "plot_marginals",

@@ -262,7 +262,7 @@ def _transpose(start: Index, neighbour: Index, value: Floats, back: Floats) -> N
 
 
 @compiled_loop
-def _multiply(start: Index, neighbour: Index, value: Floats, x: Floats, y: Floats) -> None:
+def multiply(start: Index, neighbour: Index, value: Floats, x: Floats, y: Floats) -> None:
     """Write C x into y."""
     for i in range(start.size - 1):
         total = 0.0
@@ -298,7 +298,7 @@ def _norms(start: Index, neighbour: Index, value: Floats) -> Norms:
     if n == 0 or value.size == 0:
         return Norms(0.0, 0.0, 0.0, 0.0)
     x, y, z = np.ones(n), np.empty(n), np.empty(n)
-    _multiply(start, neighbour, value, x, y)
+    multiply(start, neighbour, value, x, y)
     row_sum = float(y.max())
     _multiply_back(start, neighbour, value, x, y)
     column_sum = float(y.max())
@@ -309,13 +309,13 @@ def _norms(start: Index, neighbour: Index, value: Floats) -> Norms:
     radius, square = row_sum, row_sum * column_sum
     x = np.ones(n)
     for _ in range(rounds):
-        _multiply(start, neighbour, value, x, y)
+        multiply(start, neighbour, value, x, y)
         radius = min(radius, _ratio(x, y))
         y += x  # two colors would take turns otherwise
         x = np.maximum(y / y.max(), _FLOOR)
     x = np.ones(n)
     for _ in range(rounds):
-        _multiply(start, neighbour, value, x, y)
+        multiply(start, neighbour, value, x, y)
         _multiply_back(start, neighbour, value, y, z)
         square = min(square, _ratio(x, z))
         x = np.maximum(z / max(z.max(), 1e-300), _FLOOR)
