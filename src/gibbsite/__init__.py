@@ -46,7 +46,16 @@ if TYPE_CHECKING:
     )
     from gibbsite.graph import Graph, color_sites, compile_graph
     from gibbsite.inference import Inference, infer
-    from gibbsite.influence import Certificate, DogsScan, Influence, bound_influence, certify, dogs, load_scan
+    from gibbsite.influence import (
+        BlockScan,
+        Certificate,
+        DogsScan,
+        Influence,
+        bound_influence,
+        certify,
+        dogs,
+        load_scan,
+    )
     from gibbsite.kernel import AnnealedGibbs, Gibbs, HerdedGibbs, Kernel
     from gibbsite.model import (
         AgreementFactors,
@@ -109,6 +118,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "graph": ("Graph", "color_sites", "compile_graph"),
     "inference": ("Inference", "infer"),
     "influence": (
+        "BlockScan",
         "Certificate",
         "DogsScan",
         "Influence",
@@ -153,6 +163,7 @@ __all__ = [
     "AgreementFactors",
     "AnnealedGibbs",
     "BestState",
+    "BlockScan",
     "Certificate",
     "CheckpointError",
     "Chromatic",

@@ -1,5 +1,6 @@
 """How much sites depend on each other, and what follows for scans: bounds known before sampling."""
 
+from gibbsite.influence.blocks import BlockScan
 from gibbsite.influence.bound import bound_influence
 from gibbsite.influence.certificate import Certificate, certify
 from gibbsite.influence.matrix import Influence, Norms, read_influence
@@ -7,6 +8,7 @@ from gibbsite.influence.optimise import dogs
 from gibbsite.influence.stored import DogsScan, load_scan
 
 __all__ = [
+    "BlockScan",
     "Certificate",
     "DogsScan",
     "Influence",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.graph.lower import compile_graph
+from gibbsite.influence.blocks import BlockDecay, BlockScan, collapse
 from gibbsite.influence.bound import choose_influence
 from gibbsite.influence.matrix import Influence
 from gibbsite.influence.target import read_target
@@ -40,7 +41,7 @@ class Certificate:
         The bound.
     steps : int
         After how many steps.
-    n_sites : int
+    per_sweep : int
         Steps of a sweep.
     scan : str
         Name of the scan.
@@ -58,7 +59,7 @@ class Certificate:
 
     variation: float
     steps: int
-    n_sites: int
+    per_sweep: int
     scan: str
     weights: Floats
     accuracy: float | None
@@ -71,7 +72,7 @@ class Certificate:
     @property
     def sweeps(self) -> float:
         """The steps in sweeps."""
-        return self.steps / max(self.n_sites, 1)
+        return self.steps / max(self.per_sweep, 1)
 
     @property
     def vacuous(self) -> bool:
@@ -82,7 +83,7 @@ class Certificate:
     def statement(self) -> str:
         """What is certified, in words."""
         targets = int(np.count_nonzero(self.weights))
-        about = "all sites" if targets == self.n_sites else f"{targets} site{'s' * (targets != 1)}"
+        about = "all sites" if targets == self.weights.size else f"{targets} site{'s' * (targets != 1)}"
         when = f"after {self.steps} steps ({self.sweeps:.4g} sweeps) of {self.scan}"
         if self.vacuous:
             return (
@@ -143,8 +144,8 @@ def certify(
     ----------
     model : FactorGraph
         A discrete model, evidence folded in.
-    scan : Scan or sequence of sites, optional
-        In which order sites are visited; ``Systematic()`` by default.
+    scan : Scan, sequence of sites or BlockScan, optional
+        In which order sites are visited; ``Systematic()`` by default. Steps of a ``BlockScan`` are blocks.
     steps, sweeps : int, optional
         For how long; by default once through a given sequence. With ``accuracy``, the longest allowed.
     target : site or sequence of sites, optional
@@ -178,8 +179,9 @@ def certify(
     weight = read_target(model, target, weights)
     bounds = choose_influence(model, influence)
     chosen = read_scan(scan)
-    limit = _read_length(model, chosen, steps, sweeps, accuracy)
     decay = make_decay(model, chosen, weight, bounds)
+    per_sweep = decay.order.size if isinstance(decay, BlockDecay) else model.n_sites
+    limit = _read_length(chosen, per_sweep, steps, sweeps, accuracy)
     name = type(chosen).__name__
     if accuracy is not None:
         if not (isinstance(accuracy, int | float | np.number) and 0.0 < accuracy < np.inf):
@@ -189,7 +191,7 @@ def certify(
         return Certificate(
             found.value,
             found.steps,
-            model.n_sites,
+            per_sweep,
             name,
             weight,
             float(accuracy),
@@ -200,12 +202,12 @@ def certify(
             bounds,
         )
     # adding up a million weights takes as long as many steps: large models get a point per sweep
-    per_sweep = 20 if model.n_sites <= 10_000 else 1
-    points = int(min(limit, _POINTS, max(20, per_sweep * limit / max(model.n_sites, 1))))
+    fine = 20 if model.n_sites <= 10_000 else 1
+    points = int(min(limit, _POINTS, max(20, fine * limit / max(per_sweep, 1))))
     times = np.unique(np.linspace(0, limit, points + 1).round().astype(np.int64))
     values = decay.values(times)
     return Certificate(
-        float(values[-1]), limit, model.n_sites, name, weight, None, True, False, times, values, bounds
+        float(values[-1]), limit, per_sweep, name, weight, None, True, False, times, values, bounds
     )
 
 
@@ -216,11 +218,11 @@ def _thinned(steps: NDArray[np.int64], values: Floats) -> tuple[NDArray[np.int64
     return steps[keep], values[keep]
 
 
-def read_scan(scan: Any) -> Scan:
+def read_scan(scan: Any) -> Scan | BlockScan:
     """Return a scan from what users give: one, a list of sites, or nothing for the systematic one."""
     if scan is None:
         return Systematic()
-    if isinstance(scan, Scan):
+    if isinstance(scan, Scan | BlockScan):
         return scan
     if isinstance(scan, str):
         raise ModelError(f"scan must be a scan such as gs.Systematic(), or a list of sites, got {scan!r}.")
@@ -228,7 +230,7 @@ def read_scan(scan: Any) -> Scan:
 
 
 def _read_length(
-    model: FactorGraph, scan: Scan, steps: int | None, sweeps: int | None, accuracy: float | None
+    scan: Scan | BlockScan, per_sweep: int, steps: int | None, sweeps: int | None, accuracy: float | None
 ) -> int:
     for name, given in (("steps", steps), ("sweeps", sweeps)):
         whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
@@ -239,16 +241,19 @@ def _read_length(
     if steps is not None:
         return int(steps)
     if sweeps is not None:
-        return int(sweeps) * model.n_sites
+        return int(sweeps) * per_sweep
     if accuracy is not None:
-        return max(model.n_sites, min(_MOST_SWEEPS * model.n_sites, _MOST_STEPS))
-    if isinstance(scan, Sequence):
+        return max(per_sweep, min(_MOST_SWEEPS * per_sweep, _MOST_STEPS))
+    if isinstance(scan, Sequence | BlockScan) and scan.order is not None:
         return len(scan.order)
     raise ModelError("Say for how long: steps=, sweeps=, or accuracy= for the number of steps that suffice.")
 
 
-def make_decay(model: FactorGraph, scan: Scan, weights: Floats, influence: Influence) -> Decay:
+def make_decay(model: FactorGraph, scan: Scan | BlockScan, weights: Floats, influence: Influence) -> Decay:
     """Return the variation of a scan as a function of the number of steps."""
+    if isinstance(scan, BlockScan):
+        blocks, order = scan.read(model)
+        return BlockDecay(collapse(influence, blocks), influence, weights, order)
     graph = compile_graph(model)
     if isinstance(scan, Shuffled):
         return SweepDecay(influence, weights)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._jit import Integer, called, compiled_loop, inlined
+from gibbsite.influence._maxima import first_largest, grow_tree, make_tree, set_leaf
 from gibbsite.influence.matrix import Influence, InfluenceRows, multiply
 
 Floats = NDArray[np.float64]
@@ -29,8 +30,7 @@ class Desk(NamedTuple):
     """What a descent works on; between descents it is as new, so that short ones cost little.
 
     ``bound`` is b, ``rest`` is r = (I - C) b, ``weight`` is d and ``given`` its value at the end of the scan,
-    not zero at ``targets``. ``top`` is the tree of the largest d_j r_j: leaf j is ``top[size + j]``, the root
-    ``top[1]``.
+    not zero at ``targets``; ``top`` is the tree of the largest d_j r_j.
     """
 
     bound: Floats
@@ -44,10 +44,8 @@ class Desk(NamedTuple):
 def make_desk(influence: Influence, weights: Floats) -> Desk:
     """Allocate the work arrays of descents with the same influence and weights."""
     n = influence.n_sites
-    size = 1 << max(n - 1, 0).bit_length()
-    top = np.full(2 * size, -np.inf)
     targets = np.flatnonzero(weights).astype(np.int32)
-    desk = Desk(np.ones(n), np.empty(n), weights.astype(np.float64), weights, targets, top)
+    desk = Desk(np.ones(n), np.empty(n), weights.astype(np.float64), weights, targets, make_tree(n))
     _renew_all(influence.rows, desk)
     return desk
 
@@ -67,8 +65,7 @@ def _plant(desk: Desk) -> None:
     size = desk.top.size // 2
     for j in range(desk.rest.size):
         desk.top[size + j] = desk.weight[j] * desk.rest[j]
-    for node in range(size - 1, 0, -1):
-        desk.top[node] = max(desk.top[2 * node], desk.top[2 * node + 1])
+    grow_tree(desk.top)
 
 
 @compiled_loop
@@ -88,33 +85,7 @@ def _renew_desk(rows: InfluenceRows, desk: Desk) -> None:
 @inlined
 def _raise(desk: Desk, j: Integer) -> None:
     """Bring the tree up to date with a change at site j."""
-    top = desk.top
-    node = (np.uintp(top.size) >> np.uintp(1)) + np.uintp(j)
-    now = desk.weight[j] * desk.rest[j]
-    if top[node] == now:
-        return
-    top[node] = now
-    while node > np.uintp(1):
-        other = top[node ^ np.uintp(1)]
-        if other > now:
-            now = other
-        node >>= np.uintp(1)
-        if top[node] == now:
-            return
-        top[node] = now
-
-
-@inlined
-def _best(desk: Desk) -> Integer:
-    """Return the first site with the largest gain."""
-    top = desk.top
-    size = np.uintp(top.size) >> np.uintp(1)
-    node = np.uintp(1)
-    while node < size:
-        node <<= np.uintp(1)
-        if top[node] < top[node + np.uintp(1)]:
-            node += np.uintp(1)
-    return node - size
+    set_leaf(desk.top, j, desk.weight[j] * desk.rest[j])
 
 
 @inlined
@@ -199,7 +170,7 @@ def _descend(
         kept -= 1
         i = np.uintp(scan[kept])
         _change(rows, desk, i, -delta[kept], True)  # back to before the step
-        j = _best(desk)
+        j = first_largest(desk.top)
         gain, own = desk.weight[j] * desk.rest[j], desk.weight[i] * desk.rest[i]
         if gain <= own:
             j = i
@@ -222,8 +193,8 @@ def _descend(
     else:
         if kept == 0:  # b is 1 again: d' b without the differences of large numbers
             tracked = 0.0
-            for i in range(desk.weight.size):
-                tracked += desk.weight[i]
+            for site in range(desk.weight.size):
+                tracked += desk.weight[site]
         _renew_desk(rows, desk)
     return before, _evaluate(rows, desk, new), tracked, kept
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.graph.lower import compile_graph
+from gibbsite.influence.blocks import BlockScan, collapse, descend_blocks
 from gibbsite.influence.bound import choose_influence
 from gibbsite.influence.certificate import read_scan
-from gibbsite.influence.descent import Order, descend, descend_drawn, evaluate, make_desk
+from gibbsite.influence.descent import Descent, Order, descend, descend_drawn, make_desk
 from gibbsite.influence.matrix import Influence
 from gibbsite.influence.stored import DogsScan
 from gibbsite.influence.target import read_target
 from gibbsite.scan import RandomScan, Scan
 from gibbsite.scan.base import Ordered, Phased, Raster
+from gibbsite.scan.systematic import Sites
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -35,6 +37,36 @@ class Improved(NamedTuple):
     before: float
 
 
+@overload
+def dogs(
+    model: FactorGraph,
+    *,
+    target: Any = ...,
+    weights: Any = ...,
+    accuracy: float | None = ...,
+    steps: int | None = ...,
+    initial: BlockScan,
+    iterations: int = ...,
+    search: str = ...,
+    influence: Any = ...,
+) -> BlockScan: ...
+
+
+@overload
+def dogs(
+    model: FactorGraph,
+    *,
+    target: Any = ...,
+    weights: Any = ...,
+    accuracy: float | None = ...,
+    steps: int | None = ...,
+    initial: Scan | Sites | None = ...,
+    iterations: int = ...,
+    search: str = ...,
+    influence: Any = ...,
+) -> DogsScan: ...
+
+
 def dogs(
     model: FactorGraph,
     *,
@@ -42,11 +74,11 @@ def dogs(
     weights: Any = None,
     accuracy: float | None = None,
     steps: int | None = None,
-    initial: Any = None,
+    initial: Scan | Sites | BlockScan | None = None,
     iterations: int = 1,
     search: str = "bisection",
     influence: Any = None,
-) -> DogsScan:
+) -> DogsScan | BlockScan:
     """Optimise a scan for a target: Dobrushin-optimised Gibbs sampling.
 
     Parameters
@@ -62,9 +94,10 @@ def dogs(
     steps : int, optional
         Length of the scan; with ``accuracy`` the longest allowed. Two sweeps by default, with ``accuracy`` a
         hundred.
-    initial : Scan or sequence of sites, optional
+    initial : Scan, sequence of sites or BlockScan, optional
         The scan to improve: its first steps, as many as needed; ``Systematic()`` by default. A ``RandomScan``
-        is turned into a fixed one, at the cost of a pass over the whole model per step.
+        is turned into a fixed one, at the cost of a pass over the whole model per step. Steps of a
+        ``BlockScan`` are blocks, and so are those of the result.
     iterations : int
         How often the result is improved again, at most.
     search : str
@@ -76,7 +109,7 @@ def dogs(
 
     Returns
     -------
-    DogsScan
+    DogsScan, or BlockScan if the initial one is
         Never worse than the initial scan of that length.
 
     Raises
@@ -107,7 +140,8 @@ def dogs(
     bounds = choose_influence(model, influence)
     n = model.n_sites
     goal = float(accuracy) if accuracy is not None and search == "none" else -np.inf
-    improve = _improver(model, read_scan(initial), bounds, weight, iterations, goal)
+    scan = read_scan(initial)
+    improve = _improver(model, scan, bounds, weight, iterations, goal)
     if accuracy is None or search == "none":
         found = improve(given_steps if given_steps is not None else max(2 * n, 1))
     else:
@@ -119,6 +153,8 @@ def dogs(
             f"with a bound of {accuracy:g}; the best reached is {found.variation:.4g} with "
             f"{len(found.order)} steps. Allow more steps or less accuracy. {bounds.statement}"
         )
+    if isinstance(scan, BlockScan):
+        return BlockScan(scan.blocks, found.order, found.variation, found.before)
     targets = np.flatnonzero(weight).astype(np.int32)
     return DogsScan(
         order=found.order,
@@ -140,26 +176,34 @@ def _whole(name: str, given: Any) -> int | None:
 
 
 def _improver(
-    model: FactorGraph, scan: Scan, influence: Influence, weights: Floats, iterations: int, goal: float
+    model: FactorGraph,
+    scan: Scan | BlockScan,
+    influence: Influence,
+    weights: Floats,
+    iterations: int,
+    goal: float,
 ) -> Callable[[int], Improved]:
     """Return the function that improves the first steps of a scan."""
+    if isinstance(scan, BlockScan):
+        blocks, given = scan.read(model)
+        rows = collapse(influence, blocks)
+        return lambda steps: _repeat(
+            lambda order: descend_blocks(rows, influence, weights, order, goal),
+            np.resize(given, steps),
+            iterations,
+        )
     graph = compile_graph(model)
     desk = make_desk(influence, weights)
 
-    def again(order: Order, variation: float, before: float, passes: int) -> Improved:
-        for _ in range(passes):
-            new, gain = descend(influence, desk, order, goal)
-            if not gain.after < variation:
-                break
-            order, variation = new, gain.after
-        return Improved(order, variation, before)
+    def better(order: Order) -> tuple[Order, Descent]:
+        return descend(influence, desk, order, goal)
 
     if isinstance(scan, RandomScan):
         chances = scan.chances(graph, model)
 
         def from_drawn(steps: int) -> Improved:
             order, gain = descend_drawn(influence, weights, chances, steps)
-            return again(order, gain.after, gain.before, iterations - 1)
+            return _repeat(better, order, iterations - 1, Improved(order, gain.after, gain.before))
 
         return from_drawn
     schedule = scan.schedule(graph, model)
@@ -168,12 +212,25 @@ def _improver(
             f"{type(scan).__name__} is no scan to start from; take a fixed one or RandomScan."
         )
 
-    def from_fixed(steps: int) -> Improved:
-        order = _first_visits(schedule, steps)
-        before = evaluate(influence, desk, order)
-        return again(order, before, before, iterations)
+    return lambda steps: _repeat(better, _first_visits(schedule, steps), iterations)
 
-    return from_fixed
+
+def _repeat(
+    better: Callable[[Order], tuple[Order, Descent]],
+    order: Order,
+    passes: int,
+    best: Improved | None = None,
+) -> Improved:
+    """Improve a scan until nothing is gained; whatever rounding does, never return a worse one."""
+    for _ in range(passes):
+        new, gain = better(order)
+        if best is None:
+            best = Improved(order, gain.before, gain.before)
+        if not gain.after < best.variation:
+            break
+        order, best = new, Improved(new, gain.after, best.before)
+    assert best is not None
+    return best
 
 
 def _first_visits(schedule: Raster | Ordered | Phased, steps: int) -> Order:
