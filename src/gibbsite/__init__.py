@@ -70,7 +70,7 @@ if TYPE_CHECKING:
         potts,
         potts_grid,
     )
-    from gibbsite.report import plot_convergence, plot_marginals, plot_trace
+    from gibbsite.report import plot_convergence, plot_marginals, plot_trace, plot_variation
     from gibbsite.result import Result, SiteTable, compare, load_result
     from gibbsite.run import BestState, Draws, Energy, Joint, Marginals, PairMoments
     from gibbsite.sampling import sample
@@ -141,7 +141,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "potts",
         "potts_grid",
     ),
-    "report": ("plot_convergence", "plot_marginals", "plot_trace"),
+    "report": ("plot_convergence", "plot_marginals", "plot_trace", "plot_variation"),
     "result": ("Result", "SiteTable", "compare", "load_result"),
     "run": ("BestState", "Draws", "Energy", "Joint", "Marginals", "PairMoments"),
     "sampling": ("sample",),
@@ -224,6 +224,7 @@ __all__ = [
     "plot_convergence",
     "plot_marginals",
     "plot_trace",
+    "plot_variation",
     "potts",
     "potts_grid",
     "predict_exact",
