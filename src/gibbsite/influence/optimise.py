@@ -133,7 +133,8 @@ def dogs(
     """
     weight = read_target(model, target, weights)
     given_steps = _whole("steps", steps)
-    if _whole("iterations", iterations) is None or search not in SEARCHES:
+    passes = _whole("iterations", iterations) or 1
+    if search not in SEARCHES:
         raise ModelError(f"search must be one of {', '.join(SEARCHES)}, got {search!r}.")
     if accuracy is not None and not (isinstance(accuracy, int | float | np.number) and accuracy > 0):
         raise ModelError(f"accuracy must be a positive number, got {accuracy!r}.")
@@ -141,7 +142,7 @@ def dogs(
     n = model.n_sites
     goal = float(accuracy) if accuracy is not None and search == "none" else -np.inf
     scan = read_scan(initial)
-    improve = _improver(model, scan, bounds, weight, iterations, goal)
+    improve = _improver(model, scan, bounds, weight, passes, goal)
     if accuracy is None or search == "none":
         found = improve(given_steps if given_steps is not None else max(2 * n, 1))
     else:
