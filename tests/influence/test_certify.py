@@ -192,6 +192,18 @@ def test_bad_requests_end_in_one_line(given: dict[str, object], said: str) -> No
     assert "\n" not in str(caught.value)
 
 
+def test_models_without_free_sites_are_refused_and_tiny_ones_are_fine() -> None:
+    one = gs.FactorGraph(1, [((0,), [1, 2])], states=2)
+    for call in (gs.certify, gs.dogs):
+        for scan in (None, gs.RandomScan()):
+            name = "scan" if call is gs.certify else "initial"
+            assert call(one, steps=2, **{name: scan}).variation == 0.0
+            with pytest.raises(gs.ModelError, match="no free site"):
+                call(one.observe({0: 1}), steps=2, **{name: scan})
+        with pytest.raises(gs.ModelError, match="model is needed"):
+            call("grid", steps=2)
+
+
 def test_observed_targets_and_hard_zeros_are_named() -> None:
     with pytest.raises(gs.ModelError, match="observed"):
         gs.certify(MODEL.observe({"a": 1}), target="a", steps=1)

@@ -33,6 +33,7 @@ def read_target(model: FactorGraph, target: Any = None, weights: Any = None) -> 
     >>> read_target(model, ["a", "c"]).tolist(), read_target(model, weights={"b": 2.0}).tolist()
     ([1.0, 0.0, 1.0], [0.0, 2.0, 0.0])
     """
+    check_model(model)
     if isinstance(weights, Mapping):
         if target is not None:
             raise ModelError("Give weights by site, or a target with one weight each, not both.")
@@ -58,6 +59,18 @@ def read_target(model: FactorGraph, target: Any = None, weights: Any = None) -> 
         raise ModelError("All weights are zero; give at least one site a positive one.")
     found[sites] = given
     return found
+
+
+def check_model(model: Any) -> None:
+    """Refuse what is no model, and models in which nothing is left to sample."""
+    from gibbsite.model import FactorGraph
+
+    if not isinstance(model, FactorGraph):
+        raise ModelError(
+            f"A model is needed, got {type(model).__name__}; see gs.FactorGraph or gs.ising_grid."
+        )
+    if model.n_sites == 0:
+        raise ModelError("The model has no free site: all are observed, nothing is left to sample.")
 
 
 def _positions(model: FactorGraph, target: Any) -> NDArray[np.int64]:
