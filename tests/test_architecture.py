@@ -26,7 +26,7 @@ ORDER = [
     {"kernel"},
     {"run"},
     {"result"},
-    {"exact", "variational"},
+    {"exact", "influence", "variational"},
     {"report"},
     {"scrutiny"},
     {"sampling"},

@@ -44,6 +44,16 @@ if TYPE_CHECKING:
     )
     from gibbsite.graph import Graph, color_sites, compile_graph
     from gibbsite.inference import Inference, infer
+    from gibbsite.influence import (
+        BlockScan,
+        Certificate,
+        DogsScan,
+        Influence,
+        bound_influence,
+        certify,
+        dogs,
+        load_scan,
+    )
     from gibbsite.kernel import (
         AnnealedGibbs,
         Gibbs,
@@ -66,7 +76,7 @@ if TYPE_CHECKING:
         potts,
         potts_grid,
     )
-    from gibbsite.report import plot_convergence, plot_marginals, plot_trace
+    from gibbsite.report import plot_convergence, plot_marginals, plot_trace, plot_variation
     from gibbsite.result import Result, SiteTable, compare, load_result
     from gibbsite.run import BestState, Draws, Energy, Joint, Marginals, PairMoments
     from gibbsite.sampling import sample
@@ -111,6 +121,16 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "graph": ("Graph", "color_sites", "compile_graph"),
     "inference": ("Inference", "infer"),
+    "influence": (
+        "BlockScan",
+        "Certificate",
+        "DogsScan",
+        "Influence",
+        "bound_influence",
+        "certify",
+        "dogs",
+        "load_scan",
+    ),
     "kernel": (
         "AnnealedGibbs",
         "Gibbs",
@@ -133,7 +153,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "potts",
         "potts_grid",
     ),
-    "report": ("plot_convergence", "plot_marginals", "plot_trace"),
+    "report": ("plot_convergence", "plot_marginals", "plot_trace", "plot_variation"),
     "result": ("Result", "SiteTable", "compare", "load_result"),
     "run": ("BestState", "Draws", "Energy", "Joint", "Marginals", "PairMoments"),
     "sampling": ("sample",),
@@ -155,9 +175,12 @@ __all__ = [
     "AgreementFactors",
     "AnnealedGibbs",
     "BestState",
+    "BlockScan",
+    "Certificate",
     "CheckpointError",
     "Chromatic",
     "ConvergenceWarning",
+    "DogsScan",
     "Draws",
     "Energy",
     "ExactCost",
@@ -173,6 +196,7 @@ __all__ = [
     "HerdingBound",
     "IncompatibleError",
     "Inference",
+    "Influence",
     "Joint",
     "Kernel",
     "LatticeFactors",
@@ -193,9 +217,12 @@ __all__ = [
     "Systematic",
     "TableFactors",
     "TooLargeError",
+    "bound_influence",
+    "certify",
     "color_sites",
     "compare",
     "compile_graph",
+    "dogs",
     "from_bqm",
     "from_ising",
     "from_networkx",
@@ -205,10 +232,12 @@ __all__ = [
     "ising",
     "ising_grid",
     "load_result",
+    "load_scan",
     "mean_field",
     "plot_convergence",
     "plot_marginals",
     "plot_trace",
+    "plot_variation",
     "potts",
     "potts_grid",
     "predict_exact",

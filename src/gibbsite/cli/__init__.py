@@ -1,4 +1,4 @@
-"""The command line: ``gibbsite infer | denoise | info | convert | reproduce | warmup | bench | completion``.
+"""The command line: ``gibbsite infer | certify | scan | denoise | info | convert | reproduce | ...``.
 
 Data goes to stdout, messages and progress to stderr. Exit codes: 0 good, 1 failed, 2 usage, 3 bad model or
 file, 4 not converged (with ``--strict``), 5 too large, 130 interrupted.
@@ -12,7 +12,18 @@ import sys
 
 import click
 
-_COMMANDS = ("infer", "denoise", "info", "convert", "reproduce", "warmup", "bench", "completion")
+_COMMANDS = (
+    "infer",
+    "certify",
+    "scan",
+    "denoise",
+    "info",
+    "convert",
+    "reproduce",
+    "warmup",
+    "bench",
+    "completion",
+)
 
 
 class _Lazy(click.Group):

@@ -21,16 +21,6 @@ if TYPE_CHECKING:
 _MOST = 40  # sites shown in a table, unless all are asked for
 
 
-def read_query(model: FactorGraph, query: str | None) -> list[str] | None:
-    """Split a list of sites; refuse unknown ones."""
-    if query is None:
-        return None
-    names = [name.strip() for name in query.split(",") if name.strip()]
-    for name in names:
-        model.index(name)
-    return names
-
-
 def write(
     answer: Inference, model: FactorGraph, layout: str, sites: list[str] | None, show_all: bool, out: str
 ) -> None:

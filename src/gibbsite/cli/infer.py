@@ -14,10 +14,12 @@ from gibbsite.cli.inputs import (
     model_argument,
     observe,
     observe_option,
+    read_scan,
+    read_sites,
+    scan_option,
 )
 from gibbsite.inference import METHODS, TASKS
 
-_SCANS = ("systematic", "palindromic", "random", "shuffled", "chromatic")
 _TASKS = click.Choice(TASKS, case_sensitive=False)
 
 
@@ -28,7 +30,7 @@ _TASKS = click.Choice(TASKS, case_sensitive=False)
 @observe_option
 @click.option("--task", type=_TASKS, default="MAR", help="Marginals, most probable state, log-partition.")
 @click.option("--method", type=click.Choice(list(METHODS)), default="auto", show_default=True)
-@click.option("--scan", type=click.Choice(_SCANS), default="systematic", show_default=True)
+@scan_option
 @click.option("--sweeps", type=int, help="Sweeps of each chain after the warmup.")
 @click.option("--seconds", type=float, help="Time limit of sampling. [default: 10, unless --sweeps]")
 @click.option("--accuracy", type=float, default=0.01, show_default=True, help="Largest error to allow.")
@@ -62,7 +64,7 @@ def command(**given: Any) -> int:
 
     model = load(given["model"], given["from_format"])
     patient = observe(model, given["evidence"], given["observe"])
-    sites = answers.read_query(model, given["query"])
+    sites = read_sites(model, given["query"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the verdict is printed below
         answer = infer(
@@ -90,15 +92,6 @@ def command(**given: Any) -> int:
 
 def _run_options(given: dict[str, Any]) -> dict[str, Any]:
     """Collect the arguments of the sampler that were given."""
-    import gibbsite as gs
-
-    scans = {
-        "systematic": gs.Systematic,
-        "palindromic": gs.Palindromic,
-        "random": gs.RandomScan,
-        "shuffled": gs.Shuffled,
-        "chromatic": gs.Chromatic,
-    }
     names = ("warmup", "chains", "threads", "rng", "checkpoint", "resume", "parallel")
     damping = {} if given["damping"] is None else {"damping": given["damping"]}
-    return {"scan": scans[given["scan"]](), **{name: given[name] for name in names}, **damping}
+    return {"scan": read_scan(given["scan"]), **{name: given[name] for name in names}, **damping}

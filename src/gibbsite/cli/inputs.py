@@ -1,7 +1,9 @@
-"""What several commands share: reading a model and its evidence."""
+"""What several commands share: reading a model, its evidence, sites and scans."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +12,16 @@ from gibbsite.errors import ModelError
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
+    from gibbsite.scan import Scan
+
+_COMPILING = "gibbsite: compiling (once, a few seconds)"
+_SCANS = {
+    "systematic": "Systematic",
+    "palindromic": "Palindromic",
+    "random": "RandomScan",
+    "shuffled": "Shuffled",
+    "chromatic": "Chromatic",
+}
 
 model_argument = click.argument("model", type=str)
 format_option = click.option(
@@ -21,6 +33,51 @@ evidence_option = click.option(
 observe_option = click.option(
     "--observe", multiple=True, metavar="SITE=STATE", help="Evidence on the command line; may be repeated."
 )
+scan_option = click.option(
+    "--scan",
+    metavar="SCAN",
+    help=f"{', '.join(_SCANS)}, or a file saved by gibbsite scan. [default: systematic; for sampling, "
+    "chromatic where many sites move at once]",
+)
+target_option = click.option("--target", metavar="SITES", help="Sites, separated by commas. [default: all]")
+
+
+@contextmanager
+def note_on_compiling(quiet: bool) -> Iterator[None]:
+    """Say on stderr why the first call of all takes longer."""
+    from gibbsite._jit import on_compile
+
+    with on_compile(lambda: None if quiet else click.echo(_COMPILING, err=True)):
+        yield
+
+
+def read_scan(name: str | None) -> Scan | None:
+    """Return a scan by its name, or one that was saved; None is left to be chosen."""
+    import gibbsite as gs
+
+    if name is None:
+        return None
+    if name in _SCANS:
+        scan: Scan = getattr(gs, _SCANS[name])()
+        return scan
+    if not name.endswith(".npz"):
+        raise click.UsageError(f"--scan {name!r} is none of {', '.join(_SCANS)}, and no .npz file.")
+    return gs.load_scan(name)
+
+
+def read_sites(model: FactorGraph, query: str | None) -> list[str] | None:
+    """Split a list of sites; refuse unknown ones."""
+    if query is None:
+        return None
+    names = [name.strip() for name in query.split(",") if name.strip()]
+    for name in names:
+        model.index(name)
+    return names
+
+
+def load_observed(given: dict[str, Any]) -> FactorGraph:
+    """Read the model a command was given and fold in the evidence."""
+    return observe(load(given["model"], given["from_format"]), given["evidence"], given["observe"])
 
 
 def load(model: str, from_format: str | None) -> FactorGraph:

@@ -36,6 +36,7 @@ def command(quiet: bool) -> None:
             for task in ("MAR", "MAP") if number < len(small) else ():
                 gs.solve_exact(model, task=task)
             gs.mean_field(model, sweeps=2, progress=False)
+            gs.dogs(model, steps=10).certify(model)
             for kernel in KERNELS:
                 for scan in scans(model.n_sites):
                     with suppress(gs.IncompatibleError):  # not every kernel takes every scan

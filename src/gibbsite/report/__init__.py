@@ -2,5 +2,6 @@
 
 from gibbsite.report.convergence import plot_convergence
 from gibbsite.report.plots import plot_marginals, plot_trace
+from gibbsite.report.variation import plot_variation
 
-__all__ = ["plot_convergence", "plot_marginals", "plot_trace"]
+__all__ = ["plot_convergence", "plot_marginals", "plot_trace", "plot_variation"]

@@ -69,6 +69,14 @@ class RandomScan(Scan):
             return np.zeros(0, np.intp)
         return np.flatnonzero(self._by_site(graph, model) == 0)
 
+    def chances(self, graph: Graph, model: FactorGraph | None = None) -> NDArray[np.float64]:
+        """Return the probability of each site at a step."""
+        if self.weights is None:
+            return np.full(graph.n_sites, 1.0 / max(graph.n_sites, 1))
+        weights = self._by_site(graph, model)
+        chances: NDArray[np.float64] = weights / weights.sum()
+        return chances
+
     def _by_site(self, graph: Graph, model: FactorGraph | None) -> NDArray[np.float64]:
         """Return one checked weight per site."""
         if isinstance(self.weights, Mapping):

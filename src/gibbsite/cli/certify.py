@@ -1,0 +1,75 @@
+"""``gibbsite certify``: a bound on the bias of a scan, before any sampling."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gibbsite.cli import inputs
+
+if TYPE_CHECKING:
+    from gibbsite.influence import Certificate
+
+_ROWS = 12  # of the table of bounds
+
+
+@click.command("certify")
+@inputs.model_argument
+@inputs.format_option
+@inputs.evidence_option
+@inputs.observe_option
+@inputs.target_option
+@inputs.scan_option
+@click.option("--steps", type=int, help="After so many steps; with --accuracy, the most to allow.")
+@click.option("--accuracy", type=float, help="Find how many steps suffice. [default: 0.01, unless --steps]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--plot", metavar="FILE", help="Draw how the bound falls.")
+@click.option("--strict", is_flag=True, help="Exit with 4 if the bound says nothing or is not reached.")
+@click.option("-q", "--quiet", is_flag=True, help="No verdict on stderr.")
+def command(**given: Any) -> int:
+    """Bound the bias of Gibbs sampling on MODEL, whatever the start, before it runs.
+
+    The bound is on the total variation of the target sites (all by default). It rests on how much sites
+    influence each other; where that is too much, it says nothing, and this is said.
+    """
+    from gibbsite.influence import certify
+
+    model = inputs.load_observed(given)
+    accuracy = given["accuracy"]
+    if accuracy is None and given["steps"] is None:
+        accuracy = 0.01
+    with inputs.note_on_compiling(given["quiet"]):
+        found = certify(
+            model,
+            scan=inputs.read_scan(given["scan"]),
+            target=inputs.read_sites(model, given["target"]),
+            steps=given["steps"],
+            accuracy=accuracy,
+        )
+    if given["plot"] is not None:
+        from gibbsite.report import plot_variation
+
+        plot_variation(found, path=given["plot"])
+    click.echo(json.dumps(found.to_dict(), indent=1) if given["as_json"] else as_table(found))
+    if not given["quiet"]:
+        click.echo(found.statement, err=True)
+    return 4 if given["strict"] and (found.vacuous or not found.reached) else 0
+
+
+def as_table(found: Certificate) -> str:
+    """Return the certificate for people: the influence, then bounds along the way."""
+    import numpy as np
+
+    norms = found.influence.norms
+    side = "< 1" if found.influence.total < 1 else ">= 1"
+    sizes = f"row sum {norms.row_sum:.4g}  column sum {norms.column_sum:.4g}  spectral {norms.spectral:.4g}"
+    lines = [
+        f"influence  {sizes}  radius {norms.radius:.4g}  total {side}",
+        "",
+        f"{'steps':>12}  bias at most",
+    ]
+    last = found.curve_steps.size - 1
+    shown = np.unique(np.linspace(0, last, min(_ROWS, last + 1)).round().astype(int)).tolist()
+    return "\n".join(lines + [f"{found.curve_steps[k]:>12}  {found.curve[k]:.4g}" for k in shown])

@@ -1,0 +1,21 @@
+"""How much sites depend on each other, and what follows for scans: bounds known before sampling."""
+
+from gibbsite.influence.blocks import BlockScan
+from gibbsite.influence.bound import bound_influence
+from gibbsite.influence.certificate import Certificate, certify
+from gibbsite.influence.matrix import Influence, Norms, read_influence
+from gibbsite.influence.optimise import dogs
+from gibbsite.influence.stored import DogsScan, load_scan
+
+__all__ = [
+    "BlockScan",
+    "Certificate",
+    "DogsScan",
+    "Influence",
+    "Norms",
+    "bound_influence",
+    "certify",
+    "dogs",
+    "load_scan",
+    "read_influence",
+]

@@ -1,0 +1,267 @@
+"""``gibbsite.certify``: a bound on the bias of a scan, before any sampling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite.graph.lower import compile_graph
+from gibbsite.influence.blocks import BlockDecay, BlockScan, collapse
+from gibbsite.influence.bound import choose_influence
+from gibbsite.influence.matrix import Influence
+from gibbsite.influence.target import read_target
+from gibbsite.influence.variation import Decay, DrawnDecay, OrderDecay, SweepDecay
+from gibbsite.scan import RandomScan, Scan, Sequence, Shuffled, Systematic
+from gibbsite.scan.base import Ordered, Phased, Raster
+from gibbsite.scan.drawn import Drawn
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
+
+Floats = NDArray[np.float64]
+_POINTS = 200  # of a curve
+_MOST_STEPS, _MOST_SWEEPS = 2 * 10**8, 10**5  # of a search without a limit
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """An upper bound on the bias of a Gibbs sampler after some steps, from any start.
+
+    For every function f that changes by at most ``weights[i]`` when site i changes,
+    ``abs(E f(after the steps) - E f(model)) <= variation``. With weight 1 on some sites and 0 elsewhere, that
+    covers all probabilities of events about these sites: the variation bounds their total variation.
+
+    Attributes
+    ----------
+    variation : float
+        The bound.
+    steps : int
+        After how many steps.
+    per_sweep : int
+        Steps of a sweep.
+    scan : str
+        Name of the scan.
+    weights : array (sites,)
+        What the bound is about.
+    accuracy : float or None
+        What was asked for.
+    reached : bool
+        Whether that was reached; True if nothing was asked.
+    curve_steps, curve : arrays
+        The bound along the way.
+    influence : Influence
+        The influence it rests on.
+    """
+
+    variation: float
+    steps: int
+    per_sweep: int
+    scan: str
+    weights: Floats
+    accuracy: float | None
+    reached: bool
+    stalled: bool
+    curve_steps: NDArray[np.int64]
+    curve: Floats
+    influence: Influence
+
+    @property
+    def sweeps(self) -> float:
+        """The steps in sweeps."""
+        return self.steps / max(self.per_sweep, 1)
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the bound says nothing: it is no smaller than without any step."""
+        return not self.variation < float(self.weights.sum())
+
+    @property
+    def statement(self) -> str:
+        """What is certified, in words."""
+        targets = int(np.count_nonzero(self.weights))
+        about = "all sites" if targets == self.weights.size else f"{targets} site{'s' * (targets != 1)}"
+        when = f"after {self.steps} steps ({self.sweeps:.4g} sweeps) of {self.scan}"
+        if self.vacuous:
+            return (
+                f"The bound is vacuous {when}: {self.variation:.4g} for {about}. {self.influence.statement}"
+            )
+        text = f"The bias {when} is at most {self.variation:.4g} for {about}, from any start."
+        if not self.reached:
+            why = "it does not fall any further" if self.stalled else "more steps were not allowed"
+            text += f" {self.accuracy:g} was not reached: {why}."
+        if self.variation >= 1.0 and targets > 1:
+            text += " It is 1 or more, so it says nothing about single events, only about sums over sites."
+        if self.influence.total >= 1.0:
+            text += f" {self.influence.statement}"
+        return text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return {
+            "variation": _number(self.variation),
+            "steps": self.steps,
+            "sweeps": self.sweeps,
+            "scan": self.scan,
+            "targets": int(np.count_nonzero(self.weights)),
+            "accuracy": self.accuracy,
+            "reached": self.reached,
+            "vacuous": self.vacuous,
+            "norms": {name: _number(norm) for name, norm in self.influence.norms._asdict().items()},
+            "total_influence_below_one": self.influence.total < 1.0,
+            "curve": [
+                [int(t), _number(v)] for t, v in zip(self.curve_steps, self.curve.tolist(), strict=True)
+            ],
+            "statement": self.statement,
+        }
+
+    def __repr__(self) -> str:
+        return f"Certificate({self.statement})"
+
+
+def _number(value: float) -> float | None:
+    """JSON knows no infinity."""
+    return float(value) if np.isfinite(value) else None
+
+
+def certify(
+    model: FactorGraph,
+    *,
+    scan: Any = None,
+    steps: int | None = None,
+    sweeps: int | None = None,
+    target: Any = None,
+    weights: Any = None,
+    accuracy: float | None = None,
+    influence: Any = None,
+) -> Certificate:
+    """Bound the bias of a Gibbs sampler before it runs.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        A discrete model, evidence folded in.
+    scan : Scan, sequence of sites or BlockScan, optional
+        In which order sites are visited; ``Systematic()`` by default. Steps of a ``BlockScan`` are blocks.
+    steps, sweeps : int, optional
+        For how long; by default once through a given sequence. With ``accuracy``, the longest allowed.
+    target : site or sequence of sites, optional
+        Bound the total variation of these sites alone; all sites by default.
+    weights : mapping or sequence of float, optional
+        Weights of sites instead of 1 (weighted total variation).
+    accuracy : float, optional
+        Find the smallest number of steps whose bound is at most this.
+    influence : Influence, array or sparse matrix, optional
+        Bounds on influence; computed from the model by default.
+
+    Returns
+    -------
+    Certificate
+
+    Notes
+    -----
+    The bound is the Dobrushin variation (Mitliagkas and Mackey 2017, theorem 8). It holds for the heat bath,
+    ``gs.Gibbs()`` with its default rule, started from any state. Shuffled scans are bounded for all orders at
+    once, by whole sweeps.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((10, 10), coupling=0.1)
+    >>> gs.certify(model, target="0", accuracy=0.01).steps
+    201
+    >>> gs.certify(model, scan=gs.RandomScan(), target="0", accuracy=0.01).steps
+    610
+    """
+    weight = read_target(model, target, weights)
+    bounds = choose_influence(model, influence)
+    chosen = read_scan(scan)
+    decay = make_decay(model, chosen, weight, bounds)
+    per_sweep = decay.order.size if isinstance(decay, BlockDecay) else model.n_sites
+    limit = _read_length(chosen, per_sweep, steps, sweeps, accuracy)
+    name = type(chosen).__name__
+    if accuracy is not None:
+        if not (isinstance(accuracy, int | float | np.number) and 0.0 < accuracy < np.inf):
+            raise ModelError(f"accuracy must be a positive number, got {accuracy!r}.")
+        found = decay.search(float(accuracy), limit)
+        times, values = _thinned(*found.curve)
+        return Certificate(
+            found.value,
+            found.steps,
+            per_sweep,
+            name,
+            weight,
+            float(accuracy),
+            found.reached,
+            found.stalled,
+            times,
+            values,
+            bounds,
+        )
+    # adding up a million weights takes as long as many steps: large models get a point per sweep
+    fine = 20 if model.n_sites <= 10_000 else 1
+    points = int(min(limit, _POINTS, max(20, fine * limit / max(per_sweep, 1))))
+    times = np.unique(np.linspace(0, limit, points + 1).round().astype(np.int64))
+    values = decay.values(times)
+    return Certificate(
+        float(values[-1]), limit, per_sweep, name, weight, None, True, False, times, values, bounds
+    )
+
+
+def _thinned(steps: NDArray[np.int64], values: Floats) -> tuple[NDArray[np.int64], Floats]:
+    if steps.size <= _POINTS:
+        return steps, values
+    keep = np.unique(np.linspace(0, steps.size - 1, _POINTS).round().astype(np.int64))
+    return steps[keep], values[keep]
+
+
+def read_scan(scan: Any) -> Scan | BlockScan:
+    """Return a scan from what users give: one, a list of sites, or nothing for the systematic one."""
+    if scan is None:
+        return Systematic()
+    if isinstance(scan, Scan | BlockScan):
+        return scan
+    if isinstance(scan, str):
+        raise ModelError(f"scan must be a scan such as gs.Systematic(), or a list of sites, got {scan!r}.")
+    return Sequence(scan)
+
+
+def _read_length(
+    scan: Scan | BlockScan, per_sweep: int, steps: int | None, sweeps: int | None, accuracy: float | None
+) -> int:
+    for name, given in (("steps", steps), ("sweeps", sweeps)):
+        whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
+        if given is not None and not (whole and given >= 0):
+            raise ModelError(f"{name} must be a whole number of at least 0, got {given!r}.")
+    if steps is not None and sweeps is not None:
+        raise ModelError("Give steps or sweeps, not both.")
+    if steps is not None:
+        return int(steps)
+    if sweeps is not None:
+        return int(sweeps) * per_sweep
+    if accuracy is not None:
+        return max(per_sweep, min(_MOST_SWEEPS * per_sweep, _MOST_STEPS))
+    if isinstance(scan, Sequence | BlockScan) and scan.order is not None:
+        return len(scan.order)
+    raise ModelError("Say for how long: steps=, sweeps=, or accuracy= for the number of steps that suffice.")
+
+
+def make_decay(model: FactorGraph, scan: Scan | BlockScan, weights: Floats, influence: Influence) -> Decay:
+    """Return the variation of a scan as a function of the number of steps."""
+    if isinstance(scan, BlockScan):
+        blocks, order = scan.read(model)
+        return BlockDecay(collapse(influence, blocks), influence, weights, order)
+    graph = compile_graph(model)
+    if isinstance(scan, Shuffled):
+        return SweepDecay(influence, weights)
+    schedule = scan.schedule(graph, model)
+    if isinstance(schedule, Raster):
+        return OrderDecay(influence, weights, np.arange(schedule.n, dtype=np.int32))
+    if isinstance(schedule, Ordered | Phased):
+        return OrderDecay(influence, weights, schedule.order)
+    if isinstance(schedule, Drawn) and isinstance(scan, RandomScan):
+        return DrawnDecay(influence, weights, scan.chances(graph, model))
+    raise IncompatibleError(f"No bound is known for the scan {type(scan).__name__}; give a list of sites.")

@@ -1,0 +1,122 @@
+"""An optimised scan: a sequence of sites with its guarantee, saved and loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import FormatError, ModelError
+from gibbsite.influence.certificate import Certificate, certify
+from gibbsite.scan.base import Ordered
+from gibbsite.scan.systematic import Sequence
+
+if TYPE_CHECKING:
+    from gibbsite.graph.lower import Graph
+    from gibbsite.model import FactorGraph
+
+_FORMAT = "gibbsite-scan-1"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DogsScan(Sequence):
+    """A scan chosen by DoGS, with its guarantee.
+
+    It is a :class:`Sequence` and goes wherever a scan goes. The guarantee is about a chain right after one
+    pass through the sequence, from any start; further passes do not make it worse.
+
+    Attributes
+    ----------
+    order : array of int
+        The sites, step by step.
+    variation : float
+        Bound on the bias after one pass.
+    input_variation : float
+        The same of the scan it was made from, of equal length.
+    n_sites : int
+        Sites of the model.
+    targets, target_weights : arrays
+        What the bound is about: weights of these sites.
+    model : str
+        Digest of the model it was made for.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((5, 5), coupling=0.2)
+    >>> scan = gs.dogs(model, target="12", accuracy=0.05)
+    >>> scan.variation <= 0.05, int(scan.order[-1])
+    (True, 12)
+    >>> warmer = gs.ising_grid((5, 5), coupling=0.1)
+    >>> scan.certify(warmer).variation < scan.variation
+    True
+    """
+
+    variation: float
+    input_variation: float
+    n_sites: int
+    targets: NDArray[np.int32]
+    target_weights: NDArray[np.float64]
+    model: str
+
+    def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Ordered:
+        """Return the visits; the model must have as many sites as the one it was made for."""
+        if graph.n_sites != self.n_sites:
+            raise ModelError(f"This scan is for {self.n_sites} sites, but the model has {graph.n_sites}.")
+        return super().schedule(graph, model)
+
+    def certify(self, model: FactorGraph, influence: Any = None) -> Certificate:
+        """Return the guarantee for another model of the same structure, or from other bounds."""
+        if model.n_sites != self.n_sites:
+            raise ModelError(f"This scan is for {self.n_sites} sites, but the model has {model.n_sites}.")
+        weights = self.target_weights
+        return certify(model, scan=self, target=self.targets.tolist(), weights=weights, influence=influence)
+
+    def save(self, path: str | Path) -> None:
+        """Write the scan to an ``.npz`` file; :func:`load_scan` reads it."""
+        with open(path, "wb") as file:  # a name without .npz stays as it is
+            np.savez_compressed(file, format=_FORMAT, **vars(self))
+
+    def __repr__(self) -> str:
+        return (
+            f"DogsScan({len(self.order)} steps on {np.unique(self.order).size} of {self.n_sites} sites, "
+            f"bias at most {self.variation:.4g} for {self.targets.size} targets)"
+        )
+
+
+def load_scan(path: str | Path) -> DogsScan:
+    """Read a scan that was saved.
+
+    Examples
+    --------
+    >>> import gibbsite as gs, os, tempfile
+    >>> scan = gs.dogs(gs.ising_grid((3, 3), coupling=0.1), target=0, steps=5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     scan.save(os.path.join(folder, "scan.npz"))
+    ...     again = gs.load_scan(os.path.join(folder, "scan.npz"))
+    >>> again.order.tolist() == scan.order.tolist()
+    True
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if "format" not in file or str(file["format"]) != _FORMAT:
+                raise FormatError("this is not a saved scan", str(path))
+            return DogsScan(
+                order=file["order"].astype(np.int32),
+                variation=float(file["variation"]),
+                input_variation=float(file["input_variation"]),
+                n_sites=int(file["n_sites"]),
+                targets=file["targets"].astype(np.int32),
+                target_weights=file["target_weights"].astype(np.float64),
+                model=str(file["model"]),
+            )
+    except FileNotFoundError:
+        raise FormatError("no such file", str(path)) from None
+    except (BadZipFile, ValueError, KeyError, EOFError, OSError, TypeError) as reason:
+        if isinstance(reason, FormatError):
+            raise
+        raise FormatError(f"this is not a saved scan ({reason})", str(path)) from None
