@@ -25,7 +25,7 @@ def read(n_sites: int = 10, **kwargs: Any) -> Budget:
 
 
 def test_the_default_is_a_thousand_sweeps() -> None:
-    assert read() == Budget(warmup=100, draws=1000, length=10, rest=0, seconds=math.inf)
+    assert read() == Budget(warmup=100, draws=1000, length=10, rest=0, seconds=math.inf, counted=False)
 
 
 @given(
@@ -53,7 +53,7 @@ def test_sweeps_are_thinned(sweeps: int, thin: int, n: int) -> None:
 
 
 def test_seconds_limit_or_replace_the_sweeps() -> None:
-    assert read(seconds=2) == Budget(warmup=None, draws=None, length=10, rest=0, seconds=2.0)
+    assert read(seconds=2) == Budget(warmup=None, draws=None, length=10, rest=0, seconds=2.0, counted=False)
     assert read(seconds=2, warmup=7).warmup == 7
     assert read(seconds=0.5, sweeps=20) == Budget(warmup=2, draws=20, length=10, rest=0, seconds=0.5)
 
