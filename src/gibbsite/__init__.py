@@ -173,7 +173,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "variational": ("MeanFieldResult", "mean_field"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_ROOMS = (*_HOMES, "applications", "lab", "lfsr", "testing")
+_ROOMS = (*_HOMES, "applications", "lab", "learn", "lfsr", "testing")
 
 __all__ = [
     "AgreementFactors",

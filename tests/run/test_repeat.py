@@ -58,7 +58,7 @@ def test_runs_are_those_of_a_plain_loop(kind: str, scan: gs.Scan) -> None:
         model = random_model(kind, rng)
     graph = gs.compile_graph(model)
     run = make_short_run(model, graph, gs.Gibbs(), scan, 2 * model.n_sites + 1, np.array([0, 2], np.int32))
-    rows, x = run.draw_starts(20, rng), rng.integers(0, graph.cards)
+    rows, x = run.draw_starts(20, 5, 0), rng.integers(0, graph.cards)
     ends, total, square = plain_runs(run, rows, stream(5, 0), x)
     sums = run.make(rows, stream(5, 0), x)
     assert (rows == ends).all()

@@ -234,8 +234,7 @@ def _make_runs(
     def make(part: int) -> Sums:
         many = min(run.part, runs - part * run.part)
         if x is None:
-            sequence = np.random.SeedSequence(entropy, spawn_key=(part, 1))
-            rows = run.draw_starts(many, np.random.Generator(np.random.PCG64(sequence)))
+            rows = run.draw_starts(many, entropy, part)
         else:
             rows = np.repeat(x[run.sites][None], many, axis=0)
         return run.make(rows, stream(entropy, part), x)

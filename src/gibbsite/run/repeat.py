@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Sites = NDArray[np.int32]
 _PART = 1 << 22  # states that are set by one call, at most
-_MOST_RUNS = 4096  # and runs: enough calls for several threads
+_FEWEST_RUNS = 256  # by a call, so that there is work for several threads; large models take longer to set up
 
 
 class Sums(NamedTuple):
@@ -132,12 +132,13 @@ class ShortRun:
 
     @property
     def part(self) -> int:
-        """Number of runs to make with one stream; it depends on nothing but the number of sites."""
-        return max(1, min(_MOST_RUNS, _PART // max(self.sites.size, 1)))
+        """Number of runs to make with one stream; it depends on nothing but numbers of sites."""
+        return max(1, min(max(_FEWEST_RUNS, self.graph.n_sites // 256), _PART // max(self.sites.size, 1)))
 
-    def draw_starts(self, runs: int, rng: np.random.Generator) -> NDArray[Any]:
-        """Return uniformly random states of the sites that matter, a row for each run."""
-        cards = self.graph.cards[self.sites]
+    def draw_starts(self, runs: int, entropy: int, part: int) -> NDArray[Any]:
+        """Return uniformly random states of the sites that matter, a row for each run of a part."""
+        sequence = np.random.SeedSequence(entropy, spawn_key=(part, 1))
+        rng, cards = np.random.Generator(np.random.PCG64(sequence)), self.graph.cards[self.sites]
         drawn: NDArray[Any] = rng.integers(0, cards, (runs, cards.size), dtype=self.graph.state_dtype)
         return drawn
 
