@@ -27,6 +27,7 @@ ORDER = [
     {"run"},
     {"result"},
     {"exact", "influence", "variational"},
+    {"learn"},
     {"report"},
     {"scrutiny"},
     {"sampling"},

@@ -39,10 +39,12 @@ def test_the_example_kernel_is_short_and_passes_everything() -> None:
     assert module.__dict__["result"].diagnostics.converged
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/denoise.md", "docs/dogs.md"])
-def test_code_of_pages_runs(page: str) -> None:
+@pytest.mark.parametrize("page", ["README.md", "docs/denoise.md", "docs/dogs.md", "docs/learn.md"])
+def test_code_of_pages_runs(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     for number, block in enumerate(python_blocks(ROOT / page)):
         run_as_module(f"{Path(page).stem}_{number}", block)
+        said = re.findall(r"^print\(.*\)  # (.*)$", block, re.M)  # what comes out stands behind it
+        assert not said or capsys.readouterr().out.splitlines() == said
 
 
 def test_changelog_names_the_version() -> None:

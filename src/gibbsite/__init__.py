@@ -49,10 +49,12 @@ if TYPE_CHECKING:
         Certificate,
         DogsScan,
         Influence,
+        ShortRuns,
         bound_influence,
         certify,
         dogs,
         load_scan,
+        short_runs,
     )
     from gibbsite.kernel import (
         AnnealedGibbs,
@@ -126,10 +128,12 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "Certificate",
         "DogsScan",
         "Influence",
+        "ShortRuns",
         "bound_influence",
         "certify",
         "dogs",
         "load_scan",
+        "short_runs",
     ),
     "kernel": (
         "AnnealedGibbs",
@@ -169,7 +173,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "variational": ("MeanFieldResult", "mean_field"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_ROOMS = (*_HOMES, "applications", "lab", "lfsr", "testing")
+_ROOMS = (*_HOMES, "applications", "lab", "learn", "lfsr", "testing")
 
 __all__ = [
     "AgreementFactors",
@@ -210,6 +214,7 @@ __all__ = [
     "Result",
     "Scan",
     "Sequence",
+    "ShortRuns",
     "Shuffled",
     "SiteTable",
     "SpinFactors",
@@ -244,6 +249,7 @@ __all__ = [
     "read_evidence",
     "read_model",
     "sample",
+    "short_runs",
     "solve_exact",
     "to_bqm",
     "to_networkx",

@@ -3,6 +3,7 @@
 from gibbsite.influence.blocks import BlockScan
 from gibbsite.influence.bound import bound_influence
 from gibbsite.influence.certificate import Certificate, certify
+from gibbsite.influence.independent import ShortRuns, short_runs
 from gibbsite.influence.matrix import Influence, Norms, read_influence
 from gibbsite.influence.optimise import dogs
 from gibbsite.influence.stored import DogsScan, load_scan
@@ -13,9 +14,11 @@ __all__ = [
     "DogsScan",
     "Influence",
     "Norms",
+    "ShortRuns",
     "bound_influence",
     "certify",
     "dogs",
     "load_scan",
     "read_influence",
+    "short_runs",
 ]

@@ -14,7 +14,7 @@ from gibbsite.influence.blocks import BlockDecay, BlockScan, collapse
 from gibbsite.influence.bound import choose_influence
 from gibbsite.influence.matrix import Influence
 from gibbsite.influence.target import read_target
-from gibbsite.influence.variation import Decay, DrawnDecay, OrderDecay, SweepDecay
+from gibbsite.influence.variation import Decay, DrawnDecay, OrderDecay, SiteDecay, SweepDecay
 from gibbsite.scan import RandomScan, Scan, Sequence, Shuffled, Systematic
 from gibbsite.scan.base import Ordered, Phased, Raster
 from gibbsite.scan.drawn import Drawn
@@ -181,7 +181,7 @@ def certify(
     chosen = read_scan(scan)
     decay = make_decay(model, chosen, weight, bounds)
     per_sweep = decay.order.size if isinstance(decay, BlockDecay) else model.n_sites
-    limit = _read_length(chosen, per_sweep, steps, sweeps, accuracy)
+    limit = read_length(chosen, per_sweep, steps, sweeps, accuracy)
     name = type(chosen).__name__
     if accuracy is not None:
         if not (isinstance(accuracy, int | float | np.number) and 0.0 < accuracy < np.inf):
@@ -229,9 +229,10 @@ def read_scan(scan: Any) -> Scan | BlockScan:
     return Sequence(scan)
 
 
-def _read_length(
+def read_length(
     scan: Scan | BlockScan, per_sweep: int, steps: int | None, sweeps: int | None, accuracy: float | None
 ) -> int:
+    """Return the number of steps a user asks for; with an accuracy the most that are allowed."""
     for name, given in (("steps", steps), ("sweeps", sweeps)):
         whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
         if given is not None and not (whole and given >= 0):
@@ -254,6 +255,11 @@ def make_decay(model: FactorGraph, scan: Scan | BlockScan, weights: Floats, infl
     if isinstance(scan, BlockScan):
         blocks, order = scan.read(model)
         return BlockDecay(collapse(influence, blocks), influence, weights, order)
+    return make_site_decay(model, scan, weights, influence)
+
+
+def make_site_decay(model: FactorGraph, scan: Scan, weights: Floats, influence: Influence) -> SiteDecay:
+    """Return the same for a scan of single sites."""
     graph = compile_graph(model)
     if isinstance(scan, Shuffled):
         return SweepDecay(influence, weights)

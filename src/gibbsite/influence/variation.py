@@ -43,6 +43,13 @@ class Decay(Protocol):
         """Find the smallest number of steps, at most ``most``, with a variation of at most ``goal``."""
 
 
+class SiteDecay(Decay, Protocol):
+    """One that knows the bounds of single sites as well."""
+
+    def bounds(self, steps: int) -> Floats:
+        """Return b after so many steps: a bound on the total variation of each site."""
+
+
 @compiled_loop
 def _walk(
     start: Index,
@@ -99,6 +106,12 @@ class OrderDecay:
             found.append(self._sum(b))
         return np.array(found)
 
+    def bounds(self, steps: int) -> Floats:
+        """Return the bound of each site after so many steps."""
+        b = np.ones(self.weights.size)
+        self._advance(b, 0, steps, 0.0, -np.inf)
+        return b
+
     def search(self, goal: float, most: int) -> Found:
         """Find the smallest number of steps, at most ``most``, that brings the variation to ``goal``."""
         b, done = np.ones(self.weights.size), 0
@@ -147,22 +160,37 @@ class DrawnDecay:
             self.powers.append(float(self.weights @ self.b))
         return np.array(self.powers[: most + 1])
 
-    def value(self, steps: int) -> float:
-        """Return the variation after so many steps."""
+    def _mixture(self, steps: int) -> Floats:
+        """Return the weights of the powers of N; that of the last covers all that are left out."""
         if self.rate >= 1.0:
-            return float(self._power(steps)[-1])
+            last_alone: Floats = np.eye(1, steps + 1, steps)[0]
+            return last_alone
         odds = self.rate / (1.0 - self.rate)
         mean = steps * self.rate * self.growth
         last = min(steps, int(mean + 12.0 * np.sqrt(mean) + 60.0))
         k = np.arange(1, last + 1)
         logs = np.concatenate([[0.0], np.cumsum(np.log((steps - k + 1.0) / k) + np.log(odds))])
-        with np.errstate(over="ignore", invalid="ignore"):
-            terms = np.exp(logs + steps * np.log1p(-self.rate)) * self._power(last)
-            total = float(terms.sum())
+        shares: Floats = np.exp(logs + steps * np.log1p(-self.rate))
         if last < steps:
             ratio = (steps - last) / (last + 1.0) * odds * self.growth
-            total += float(terms[-1]) * ratio / (1.0 - ratio) if ratio < 1.0 else np.inf
+            shares[-1] *= 1.0 / (1.0 - ratio) if ratio < 1.0 else np.inf
+        return shares
+
+    def value(self, steps: int) -> float:
+        """Return the variation after so many steps."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            shares = self._mixture(steps)
+            total = float((shares * self._power(shares.size - 1)).sum())
         return total if np.isfinite(total) else np.inf
+
+    def bounds(self, steps: int) -> Floats:
+        """Return the bound of each site after so many steps."""
+        b, total = np.ones(self.weights.size), np.zeros(self.weights.size)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for share in self._mixture(steps):
+                total += share * b
+                b = self._apply(b)
+        return np.where(np.isfinite(total), total, np.inf)
 
     def values(self, steps: NDArray[np.int64]) -> Floats:
         """Return the variation after each of these numbers of steps."""
@@ -214,6 +242,13 @@ class SweepDecay:
             done = wanted
             found.append(float(self.weights @ u))
         return np.array(found)
+
+    def bounds(self, steps: int) -> Floats:
+        """Return the bound of each site after the whole sweeps in so many steps."""
+        u = np.ones(self.weights.size)
+        for _ in range(steps // self.weights.size):
+            u = self._sweep(u)
+        return u
 
     def search(self, goal: float, most: int) -> Found:
         """Find the smallest number of steps, at most ``most``, that brings the variation to ``goal``."""

@@ -1,0 +1,135 @@
+"""Projected gradient ascent on the likelihood, and how far from its maximum the result can be.
+
+Minimised is f(theta) = log Z(theta) - theta . target + ridge / 2 * norm(theta)^2, whose gradient is the mean
+statistics of the model, less the target, plus ridge * theta (Domke 2015, section 6).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.learn.expectation import Estimate, Oracle
+from gibbsite.learn.family import Family
+from gibbsite.run.progress import Progress, Status
+
+Floats = NDArray[np.float64]
+_STRIDE = 0.01  # of the step that judges the result, against the curvature
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is maximised.
+
+    Attributes
+    ----------
+    family : Family
+        The models.
+    target : float array (parameters,)
+        Mean statistics of the data.
+    ridge : float
+        Strength of the quadratic penalty.
+    box, mixing : float or None
+        Bounds on couplings and on total influence.
+    """
+
+    family: Family
+    target: Floats
+    ridge: float
+    box: float | None
+    mixing: float | None
+
+    def project(self, theta: Floats) -> Floats:
+        """Return the nearest parameters that are allowed."""
+        return self.family.project(theta, self.box, self.mixing)
+
+    def gradient(self, theta: Floats, mean: Floats) -> Floats:
+        """Return the gradient of f from the mean statistics of the model."""
+        return mean - self.target + self.ridge * theta
+
+
+class Path(NamedTuple):
+    """The way of the ascent: parameters before each step and at the end, and what each gradient came from."""
+
+    thetas: list[Floats]
+    estimates: list[Estimate]
+
+
+def ascend(
+    problem: Problem,
+    oracle: Oracle,
+    start: Floats,
+    steps: int,
+    step_size: float,
+    tolerance: float,
+    progress: Progress,
+) -> Path:
+    """Take gradient steps, at most until the parameters move less than ``tolerance`` times the step size."""
+    theta = problem.project(start)
+    path, begun = Path([theta], []), time.monotonic()
+    for number in range(steps):
+        found = oracle(theta, number)
+        moved = problem.project(theta - step_size * problem.gradient(theta, found.mean))
+        distance = float(np.linalg.norm(moved - theta))
+        theta = moved
+        path.estimates.append(found)
+        path.thetas.append(theta)
+        seconds = time.monotonic() - begun
+        progress.show(Status("learning", number + 1, steps, seconds, np.inf, 1, "gradient step"))
+        if distance <= tolerance * step_size:
+            break
+    return path
+
+
+def bound_error(problem: Problem, theta: Floats, found: Estimate, chains: int, risk: float) -> float:
+    """Bound the distance from the maximum of the likelihood; infinite if nothing is known.
+
+    f is strongly convex with constant ridge, and its gradient has a Lipschitz constant of at most L = scopes
+    + ridge, a bound on the trace of the covariance of the statistics. If u is where a step of length h from
+    theta ends, then (theta - h g - u) / h is normal to the allowed set at u, so that
+
+        norm(theta - theta*) <= norm(theta - u) (1 + (L + 1 / h) / ridge),
+
+    and an error e in the gradient g moves u by at most h norm(e). The error is the bias, plus a sampling
+    error that exceeds sqrt(scopes / chains) + diameter sqrt(scopes log(1 / risk) / (2 chains)) with a
+    probability of at most ``risk``: Jensen's and McDiarmid's inequalities for the norm of a mean over chains.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is maximised.
+    theta : float array
+        Where it is judged; the estimate must be independent of it.
+    found : Estimate
+        Mean statistics there.
+    chains : int
+        Number of chains they come from; 0: they are exact.
+    risk : float
+        Probability with which the bound may fail.
+
+    Examples
+    --------
+    >>> from gibbsite.learn.expectation import Exact
+    >>> from gibbsite.learn.family import make_spins
+    >>> family = make_spins(2, np.array([[0, 1]], np.int32), fields=False)
+    >>> problem = Problem(family, np.array([0.5]), 1.0, None, None)
+    >>> theta = np.array([0.2])  # the maximum is at 0.2517
+    >>> round(bound_error(problem, theta, Exact(family)(theta), 0, 0.1), 3)
+    0.104
+    """
+    if problem.ridge <= 0.0 or not np.isfinite(found.bias):
+        return float("inf")
+    scopes = problem.family.n_scopes
+    curvature = scopes + problem.ridge
+    stride = _STRIDE / curvature
+    reached = problem.project(theta - stride * problem.gradient(theta, found.mean))
+    error = found.bias
+    if chains:
+        spread = problem.family.diameter * np.sqrt(np.log(1.0 / risk) / 2.0)
+        error += float(np.sqrt(scopes / chains) * (1.0 + spread))
+    distance = float(np.linalg.norm(theta - reached)) + stride * error
+    return distance * (1.0 + (curvature + 1.0 / stride) / problem.ridge)

@@ -1,0 +1,249 @@
+"""Exponential families of pairwise models: parameters to models, states to statistics.
+
+The log-potential is the product of parameters and statistics, theta . t(x). Parameters are one flat vector,
+the pairs first; each *scope* (a pair of sites, or a site) has one block of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.learn.projection import project_rows
+from gibbsite.model import FactorGraph, SpinFactors, TableFactors
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGroup
+
+Floats = NDArray[np.float64]
+Pairs = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Family(ABC):
+    """Models with the same sites and pairs.
+
+    Attributes
+    ----------
+    base : FactorGraph
+        A model of the family, with the groups "couplings" and, if there are any, "fields".
+    pairs : int array (pairs, 2)
+        Which sites are coupled.
+    fields : bool
+        Whether single sites have parameters.
+    """
+
+    #: Largest Euclidean distance between two values of the statistics of one scope.
+    diameter: ClassVar[float]
+
+    base: FactorGraph
+    pairs: Pairs
+    fields: bool
+
+    @property
+    def n_scopes(self) -> int:
+        """Number of pairs, and of sites with parameters: also a bound on the trace of the covariance."""
+        return len(self.pairs) + (self.base.n_sites if self.fields else 0)
+
+    @property
+    @abstractmethod
+    def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Shapes of the parameters of all pairs and of all sites."""
+
+    @property
+    def n_pair_parameters(self) -> int:
+        """Number of parameters of pairs."""
+        return int(np.prod(self.shapes[0]))
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return self.n_pair_parameters + int(np.prod(self.shapes[1]))
+
+    def split(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Return the parameters of pairs and of sites."""
+        of_pairs, of_sites = np.split(theta, [self.n_pair_parameters])
+        return of_pairs.reshape(self.shapes[0]), of_sites.reshape(self.shapes[1])
+
+    def model(self, theta: Floats) -> FactorGraph:
+        """Return the model of some parameters."""
+        of_pairs, of_sites = self.split(theta)
+        extra = {"fields": of_sites} if self.fields else {}
+        return self.base.reweight(couplings=of_pairs, **extra)
+
+    @abstractmethod
+    def statistics(self, codes: NDArray[Any]) -> Floats:
+        """Return the statistics of states (states, sites), a row each."""
+
+    def mean(self, codes: NDArray[Any]) -> Floats:
+        """Return the mean statistics of states."""
+        most = max(1, (1 << 22) // max(self.size, 1))
+        total = np.zeros(self.size)
+        for first in range(0, len(codes), most):
+            total += self.statistics(codes[first : first + most]).sum(axis=0)
+        return total / len(codes)
+
+    @property
+    @abstractmethod
+    def witness(self) -> NDArray[np.int64]:
+        """What an extra site that watches a pair shows: a code for each pair of states."""
+
+    @abstractmethod
+    def from_marginals(self, of_witnesses: Floats, of_sites: Floats) -> Floats:
+        """Return mean statistics from the laws of witnesses (pairs, codes) and of sites (sites, states)."""
+
+    @abstractmethod
+    def strengths(self, theta: Floats) -> Floats:
+        """Return how strong each pair is coupled, whatever part of that is due to fields left out."""
+
+    @abstractmethod
+    def project(self, theta: Floats, box: float | None, mixing: float | None) -> Floats:
+        """Return the nearest parameters whose pairs respect the box and the bound on total influence."""
+
+
+@dataclass(frozen=True, eq=False)
+class SpinFamily(Family):
+    """``exp(sum_ij theta_ij s_i s_j + sum_i theta_i s_i)`` with spins -1 and +1."""
+
+    diameter: ClassVar[float] = 2.0
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """One number for each pair and each site."""
+        return (len(self.pairs),), (self.base.n_sites if self.fields else 0,)
+
+    def statistics(self, codes: NDArray[Any]) -> Floats:
+        """Return products of spins, then spins."""
+        spins = 2.0 * codes - 1.0
+        found = spins[:, self.pairs[:, 0]] * spins[:, self.pairs[:, 1]]
+        return np.concatenate([found, spins], axis=1) if self.fields else found
+
+    @property
+    def witness(self) -> NDArray[np.int64]:
+        """Whether two spins agree."""
+        return np.eye(2, dtype=np.int64)
+
+    def from_marginals(self, of_witnesses: Floats, of_sites: Floats) -> Floats:
+        """Return means of products of spins, then of spins."""
+        found = 2.0 * of_witnesses[:, 1] - 1.0
+        return np.concatenate([found, 2.0 * of_sites[:, 1] - 1.0]) if self.fields else found
+
+    def strengths(self, theta: Floats) -> Floats:
+        """Return the absolute couplings."""
+        return np.abs(self.split(theta)[0])
+
+    def project(self, theta: Floats, box: float | None, mixing: float | None) -> Floats:
+        """Keep abs(theta_ij) in the box, and sum_j abs(theta_ij) <= mixing for every site i.
+
+        As tanh(abs(theta_ij)) bounds the influence (theorem 10), no total influence is above ``mixing``.
+        """
+        of_pairs, of_sites = np.split(theta, [self.n_pair_parameters])
+        largest = np.inf if box is None else box
+        if mixing is None:
+            kept = np.clip(of_pairs, -largest, largest)
+        else:
+            kept = np.sign(of_pairs) * project_rows(
+                np.abs(of_pairs), self.pairs, self.base.n_sites, mixing, largest
+            )
+        return np.concatenate([kept, of_sites])
+
+
+@dataclass(frozen=True, eq=False)
+class TableFamily(Family):
+    """A table of log-potentials for each pair and each site; all sites have K states."""
+
+    diameter: ClassVar[float] = float(np.sqrt(2.0))
+
+    @property
+    def states(self) -> int:
+        """Number of states of each site."""
+        return int(self.base.cards[0])
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """A table (K, K) for each pair, K numbers for each site."""
+        k = self.states
+        return (len(self.pairs), k, k), (self.base.n_sites if self.fields else 0, k)
+
+    def statistics(self, codes: NDArray[Any]) -> Floats:
+        """Return indicators of pairs of states, then of states."""
+        k, m = self.states, len(codes)
+        both = codes[:, self.pairs[:, 0]].astype(np.int64) * k + codes[:, self.pairs[:, 1]]
+        found = np.zeros((m, self.size))
+        rows = np.arange(m)[:, None]
+        found[rows, np.arange(len(self.pairs)) * k * k + both] = 1.0
+        if self.fields:
+            found[rows, self.n_pair_parameters + np.arange(codes.shape[1]) * k + codes] = 1.0
+        return found
+
+    @property
+    def witness(self) -> NDArray[np.int64]:
+        """The number of a pair of states."""
+        return np.arange(self.states**2).reshape(self.states, self.states)
+
+    def from_marginals(self, of_witnesses: Floats, of_sites: Floats) -> Floats:
+        """Return the laws of pairs, then of sites."""
+        parts = [of_witnesses.ravel(), of_sites.ravel()]
+        return np.concatenate(parts if self.fields else parts[:1])
+
+    def strengths(self, theta: Floats) -> Floats:
+        """Return the largest entry of each table less its row and column means."""
+        table = self.split(theta)[0]
+        table = table - table.mean(axis=1, keepdims=True)
+        table = table - table.mean(axis=2, keepdims=True)
+        found: Floats = np.abs(table).reshape(len(table), -1).max(axis=1, initial=0.0)
+        return found
+
+    def project(self, theta: Floats, box: float | None, mixing: float | None) -> Floats:
+        """Keep entries of pair tables in the box, and total influence on each site below ``mixing``.
+
+        With entries up to B the influence is at most tanh(B) (theorem 10); a pair whose busier site has D
+        neighbours gets B = atanh(mixing / D).
+        """
+        tables, of_sites = np.split(theta, [self.n_pair_parameters])
+        largest = np.full(len(self.pairs), np.inf if box is None else box)
+        if mixing is not None:
+            degree = np.bincount(self.pairs.ravel(), minlength=self.base.n_sites)
+            largest = np.minimum(largest, np.arctanh(mixing / degree[self.pairs].max(axis=1, initial=1)))
+        limit = np.repeat(largest, self.states**2)
+        return np.concatenate([np.clip(tables, -limit, limit), of_sites])
+
+
+def make_spins(n: int, pairs: Pairs, fields: bool, sites: Any = None) -> SpinFamily:
+    """Return the Ising models on some pairs.
+
+    Examples
+    --------
+    >>> family = make_spins(3, np.array([[0, 1], [1, 2]], np.int32), fields=True)
+    >>> family.statistics(np.array([[0, 1, 1]])).tolist()
+    [[-1.0, 1.0, -1.0, 1.0, 1.0]]
+    """
+    groups: list[FactorGroup] = [SpinFactors(pairs, 0.0, name="couplings")]
+    if fields:
+        groups.append(SpinFactors(np.arange(n, dtype=np.int32)[:, None], 0.0, name="fields"))
+    return SpinFamily(
+        FactorGraph(n if sites is None else sites, groups=groups, states=(-1, 1)), pairs, fields
+    )
+
+
+def make_tables(n: int, pairs: Pairs, fields: bool, states: Any, sites: Any = None) -> TableFamily:
+    """Return the models with a table for each of some pairs.
+
+    Examples
+    --------
+    >>> family = make_tables(2, np.array([[0, 1]], np.int32), fields=False, states=2)
+    >>> family.statistics(np.array([[0, 1]])).tolist()
+    [[0.0, 1.0, 0.0, 0.0]]
+    """
+    k = states if isinstance(states, int) else len(states)
+    groups: list[FactorGroup] = [TableFactors(pairs, np.zeros((len(pairs), k, k)), name="couplings")]
+    if fields:
+        scopes = np.arange(n, dtype=np.int32)[:, None]
+        groups.append(TableFactors(scopes, np.zeros((n, k)), name="fields"))
+    return TableFamily(
+        FactorGraph(n if sites is None else sites, groups=groups, states=states), pairs, fields
+    )

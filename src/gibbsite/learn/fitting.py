@@ -1,0 +1,359 @@
+"""``gibbsite.learn.fit_ising`` and ``fit_pairwise``: models from data by Monte Carlo maximum likelihood."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._jit import on_compile
+from gibbsite.errors import ModelError
+from gibbsite.learn.ascent import Path, Problem, ascend, bound_error
+from gibbsite.learn.expectation import Exact, Sampled
+from gibbsite.learn.family import Family, Floats, Pairs, make_spins, make_tables
+from gibbsite.learn.inputs import read_codes, read_numbers, read_pairs
+from gibbsite.learn.screening import screen_pairs
+from gibbsite.learn.settings import Settings
+from gibbsite.run.budget import is_real, whole
+from gibbsite.run.progress import choose_progress
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
+
+_STEP_SIZE = 0.1  # where there are no data to tell a better one
+_TOLERANCE = 1e-9  # of exact gradients
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fitted model, and how it came about.
+
+    Attributes
+    ----------
+    model : FactorGraph
+        The model; its groups are "couplings" and "fields".
+    pairs : int array (pairs, 2)
+        Sites that may be coupled.
+    couplings : float array (pairs,), or (pairs, K, K) for tables
+        Their couplings.
+    fields : float array (sites,), or (sites, K); empty without fields
+        Fields.
+    strengths : float array (pairs,)
+        How strong pairs are coupled: absolute couplings, or the largest entries of tables less row and column
+        means.
+    path : float array (steps + 1, parameters)
+        Parameters before each step and at the end, pairs first.
+    lengths : int array (steps,)
+        Updates of each chain at each step.
+    variations : float array (steps,)
+        Bounds on the total variation between a chain's state and the model; NaN for persistent chains.
+    updates : int
+        Single-site updates of all chains in all steps together.
+    check_updates : int
+        Updates beyond that, for the error bound.
+    error_bound : float
+        The parameters are at most so far from the maximum of the penalised likelihood, in Euclidean distance;
+        infinite if nothing is known.
+    confidence : float
+        Of the bound.
+    exact : bool
+        Whether gradients were exact.
+    seconds : float
+        How long it took.
+    """
+
+    model: FactorGraph
+    pairs: Pairs
+    couplings: Floats
+    fields: Floats
+    strengths: Floats
+    path: Floats
+    lengths: NDArray[np.int64]
+    variations: Floats
+    updates: int
+    check_updates: int
+    error_bound: float
+    confidence: float
+    exact: bool
+    seconds: float
+
+    @property
+    def gradient_steps(self) -> int:
+        """Number of gradient steps."""
+        return len(self.path) - 1
+
+    @property
+    def parameters(self) -> Floats:
+        """All parameters, pairs first."""
+        last: Floats = self.path[-1]
+        return last
+
+    def edges(self, threshold: float = 0.0) -> list[tuple[str, str, float]]:
+        """Return the pairs with a strength above a threshold, strongest first, by name."""
+        order = np.argsort(-self.strengths, kind="stable")
+        names = self.model.sites
+        chosen = [k for k in order.tolist() if self.strengths[k] > threshold]
+        ends = self.pairs.tolist()
+        return [(names[ends[k][0]], names[ends[k][1]], float(self.strengths[k])) for k in chosen]
+
+    @property
+    def statement(self) -> str:
+        """What was done and how good it is, in words."""
+        how = "exact gradients" if self.exact else f"{self.updates:,} single-site updates"
+        text = f"{self.parameters.size} parameters, {self.gradient_steps} gradient steps, {how}."
+        if np.isfinite(self.error_bound):
+            sure = "" if self.exact else f", with confidence {self.confidence:.3g}"
+            return f"{text} Distance from the maximum: at most {self.error_bound:.3g}{sure}."
+        return f"{text} Nothing is known about the distance from the maximum."
+
+    def __repr__(self) -> str:
+        return f"Fit({self.statement})"
+
+
+def fit_ising(
+    data: Any = None,
+    structure: Any = "complete",
+    *,
+    moments: Any = None,
+    means: Any = None,
+    fields: bool = True,
+    sites: Any = None,
+    **settings: Any,
+) -> Fit:
+    """Fit an Ising model, ``exp(sum_ij J_ij s_i s_j + sum_i h_i s_i)``, by maximum likelihood.
+
+    Parameters
+    ----------
+    data : array (draws, sites), optional
+        Draws of -1 and 1, or 0 and 1.
+    structure : "complete", "screened", FactorGraph, or sequence of pairs
+        Which sites may be coupled: all; those that :func:`screen_pairs` finds; those of another model; or
+        pairs of positions, or of names.
+    moments : array (sites, sites), optional
+        Means of the products s_i s_j instead of data; only pairs of the structure are read, above the
+        diagonal.
+    means : array (sites,), optional
+        With moments: means of the s_i, if there are fields.
+    fields : bool
+        Whether there are fields h.
+    sites : sequence of str, optional
+        Names of the sites.
+    **settings
+        See :class:`Settings`: ridge, box, mixing, gradient, scan, accuracy, updates, chains, persistent,
+        steps, step_size, start, check, confidence, rng, threads, progress.
+
+    Returns
+    -------
+    Fit
+
+    References
+    ----------
+    Domke (2015), Maximum likelihood learning with arbitrary treewidth via fast-mixing parameter sets.
+    Mitliagkas and Mackey (2017), section 5.3.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> true = gs.ising_grid((3, 3), coupling=0.2)
+    >>> draws = gs.solve_exact(true, task="PR").draw(5000, np.random.default_rng(1))
+    >>> fit = gs.learn.fit_ising(draws, true, fields=False, box=0.3, steps=30, rng=1, progress=False)
+    >>> bool(abs(fit.couplings - 0.2).max() < 0.1)
+    True
+    """
+    chosen = Settings(**settings)
+    if data is not None:
+        codes = read_codes(data, 2, spins=True)
+        n = codes.shape[1]
+        if isinstance(structure, str) and structure == "screened":
+            structure = screen_pairs(codes, fields=fields)[0]
+    else:
+        matrix = read_numbers(_needed(moments), "moments")
+        n = len(matrix) if matrix.ndim else 0
+        if matrix.shape != (n, n) or not n:
+            raise ModelError(f"moments must be a matrix (sites, sites), got shape {matrix.shape}.")
+        if isinstance(structure, str) and structure == "screened":
+            raise ModelError('structure="screened" needs data; moments do not suffice.')
+    _check_names(sites, n)
+    pairs = read_pairs(structure, n, sites)
+    family = make_spins(n, pairs, bool(fields), sites)
+    if data is not None:
+        target = family.mean(codes)
+    else:
+        target = matrix[pairs[:, 0], pairs[:, 1]]
+        if fields:
+            target = np.concatenate([target, _shaped(means, "means", (n,))])
+        _check_range(target, -1.0, "moments")
+    return _fit(family, target, None if data is None else codes, -1.0, chosen)
+
+
+def fit_pairwise(
+    data: Any = None,
+    structure: Any = "complete",
+    *,
+    states: Any = None,
+    moments: Any = None,
+    means: Any = None,
+    fields: bool = True,
+    sites: Any = None,
+    **settings: Any,
+) -> Fit:
+    """Fit a table of log-potentials to each pair and each site, by maximum likelihood.
+
+    Tables of pairs and of sites overlap: adding to one what is taken from the other changes nothing. A ridge
+    makes the answer unique; without one it is what the ascent reaches from its start.
+
+    Parameters
+    ----------
+    data : array (draws, sites), optional
+        State codes 0 .. K-1.
+    structure : "complete", FactorGraph, or sequence of pairs
+        Which sites may be coupled.
+    states : int or sequence of labels, optional
+        Number of states K of every site, or their labels; by default as many as the data show.
+    moments : array (pairs, K, K), optional
+        Probabilities of the states of each pair i < j, in the order of the structure, instead of data.
+    means : array (sites, K), optional
+        With moments: probabilities of the states of each site, if there are fields.
+    fields : bool
+        Whether sites have tables.
+    sites : sequence of str, optional
+        Names of the sites.
+    **settings
+        See :class:`Settings`.
+
+    Returns
+    -------
+    Fit
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> true = gs.potts_grid((2, 2), states=3, coupling=0.5)
+    >>> draws = gs.solve_exact(true, task="PR").draw(2000, np.random.default_rng(1))
+    >>> fit = gs.learn.fit_pairwise(draws, true, ridge=0.01, gradient="exact", progress=False)
+    >>> table = fit.couplings[0]  # equal states are favoured by 0.5
+    >>> bool(abs(table.trace() / 3 - (table.sum() - table.trace()) / 6 - 0.5) < 0.2)
+    True
+    """
+    chosen = Settings(**settings)
+    if states is not None and is_real(states):
+        states = whole("states", states, 2)
+    k = None if states is None else states if isinstance(states, int) else len(states)
+    if data is not None:
+        codes = read_codes(data, k)
+        n = codes.shape[1]
+        k = max(int(codes.max()) + 1, 2) if k is None else k
+    else:
+        tables = read_numbers(_needed(moments), "moments")
+        if tables.ndim != 3 or tables.shape[1] != tables.shape[2] or tables.shape[1] < 2:
+            raise ModelError(f"moments must have shape (pairs, K, K), got {tables.shape}.")
+        k = tables.shape[1] if k is None else k
+        if isinstance(structure, str):
+            raise ModelError("With moments, structure must be a model or a list of pairs.")
+        shape = np.shape(means) if means is not None else ()
+        n = structure.n_sites if hasattr(structure, "n_sites") else shape[0] if shape else 0
+        if not n:
+            raise ModelError(
+                "With moments, give means, or a model as structure, to tell the number of sites."
+            )
+    _check_names(sites, n)
+    pairs = read_pairs(structure, n, sites)
+    family = make_tables(n, pairs, bool(fields), k if states is None else states, sites)
+    if data is not None:
+        target = family.mean(codes)
+    else:
+        target = _shaped(tables, "moments", (len(pairs), k, k)).ravel()
+        if fields:
+            target = np.concatenate([target, _shaped(means, "means", (n, k)).ravel()])
+        _check_range(target, 0.0, "moments")
+    return _fit(family, target, None if data is None else codes, 0.0, chosen)
+
+
+def _fit(family: Family, target: Floats, codes: NDArray[Any] | None, least: float, how: Settings) -> Fit:
+    """Maximise the likelihood of mean statistics, which are between ``least`` and 1."""
+    bounded = how.box is not None or how.mixing is not None
+    if how.ridge == 0.0 and not bounded and ((target <= least) | (target >= 1.0)).any():
+        raise ModelError(
+            "Some statistic never changes in the data, so the likelihood has no maximum; give ridge= or box=."
+        )
+    problem = Problem(family, target, float(how.ridge), how.box, how.mixing)
+    size = how.step_size or _choose_step(family, codes, problem.ridge)
+    first = np.zeros(family.size) if how.start is None else _shaped(how.start, "start", (family.size,))
+    oracle, steps, exact = how.oracle(family), how.most_steps, how.exact
+    show, begun = choose_progress(how.progress), time.monotonic()
+    with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
+        path = ascend(problem, oracle, first, steps, size, _TOLERANCE if exact else -1.0, show)
+        bound, spent = _judge(problem, oracle, path, 1.0 - how.confidence) if how.check else (np.inf, 0)
+    show.close()
+    theta = path.thetas[-1]
+    couplings, fields = family.split(theta)
+    return Fit(
+        model=family.model(theta),
+        pairs=family.pairs,
+        couplings=couplings,
+        fields=fields,
+        strengths=family.strengths(theta),
+        path=np.array(path.thetas),
+        lengths=np.array([each.length for each in path.estimates]),
+        variations=np.array([each.variation for each in path.estimates]),
+        updates=sum(each.updates for each in path.estimates),
+        check_updates=spent,
+        error_bound=bound,
+        confidence=1.0 if exact else how.confidence,
+        exact=exact,
+        seconds=time.monotonic() - begun,
+    )
+
+
+def _judge(problem: Problem, oracle: Exact | Sampled, path: Path, risk: float) -> tuple[float, int]:
+    """Bound the error of the last parameters, by a gradient that is independent of them."""
+    chains = oracle.chains if isinstance(oracle, Sampled) else 0
+    if problem.ridge == 0.0 or (isinstance(oracle, Sampled) and oracle.persistent):
+        return np.inf, 0
+    found = oracle(path.thetas[-1], len(path.estimates))
+    return bound_error(problem, path.thetas[-1], found, chains, risk), found.updates
+
+
+def _choose_step(family: Family, codes: NDArray[Any] | None, ridge: float) -> float:
+    """Return one over the largest eigenvalue of the data's covariance, plus ridge."""
+    if codes is None or family.size == 0:
+        return _STEP_SIZE
+    some = family.statistics(codes[:: max(1, len(codes) * family.size // (1 << 22))])
+    some = some - some.mean(axis=0)
+    direction, largest = np.ones(family.size), 0.0
+    for _ in range(50):  # the power method; a step may be twice as large before it diverges
+        image = some.T @ (some @ direction) / len(some)
+        largest = float(np.linalg.norm(image))
+        if largest == 0.0:
+            return _STEP_SIZE
+        direction = image / largest
+    return 1.0 / (max(largest, 1.0) + ridge)
+
+
+def _needed(moments: Any) -> Any:
+    if moments is None:
+        raise ModelError("Give data, or moments.")
+    return moments
+
+
+def _shaped(given: Any, what: str, shape: tuple[int, ...]) -> Floats:
+    if given is None:
+        raise ModelError(f"{what} are missing; give an array of shape {shape}, or fields=False.")
+    array = read_numbers(given, what)
+    if array.shape != shape:
+        raise ModelError(f"{what} must have shape {shape}, got {array.shape}.")
+    return array
+
+
+def _check_range(target: Floats, least: float, what: str) -> None:
+    outside = target[(target < least) | (target > 1.0)]
+    if outside.size:
+        raise ModelError(f"{what} must be between {least:g} and 1, got {outside[0]:g}.")
+
+
+def _check_names(sites: Any, n: int) -> None:
+    if sites is not None and (isinstance(sites, str) or len(sites) != n):
+        raise ModelError(f"There are {n} sites, so give {n} names, got {sites!r}.")

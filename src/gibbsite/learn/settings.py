@@ -1,0 +1,136 @@
+"""How a model is fitted: penalty, bounds, gradients, and steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gibbsite.errors import ModelError
+from gibbsite.learn.expectation import SCANS, Exact, Sampled
+from gibbsite.learn.family import Family
+from gibbsite.run.budget import is_real, whole
+from gibbsite.run.executor import read_threads
+from gibbsite.run.plan import read_entropy
+from gibbsite.scan import Scan
+
+_STEPS, _EXACT_STEPS = 100, 20_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Keywords of :func:`fit_ising` and :func:`fit_pairwise`.
+
+    Parameters
+    ----------
+    ridge : float
+        Penalty: half this number times the sum of the squares of all parameters is added to minus the mean
+        log-likelihood.
+    box : float, optional
+        Largest absolute coupling, or entry of a table of a pair.
+    mixing : float, optional
+        Largest total influence on a site (its row of the Dobrushin matrix), below 1, so that chains forget
+        their start at a known rate. For spins it bounds the sum of absolute couplings of a site; entries of
+        tables are kept so small that it holds.
+    gradient : {"sampled", "exact"}
+        Where mean statistics come from: chains, or all states (or a clique tree), for small models.
+    scan : {"dogs", "systematic", "uniform", "shuffled", "chromatic"} or Scan
+        Order of updates: optimised anew at every gradient step, or fixed.
+    accuracy : float
+        How far the law of a chain's state may be from the model, in total variation; it decides how many
+        updates each chain makes at each gradient step.
+    updates : int, optional
+        That number; nothing is guaranteed then, but what can be said is in ``Fit.variations``.
+    chains : int
+        Independent chains; each gives one state per gradient step.
+    persistent : bool
+        Chains go on where they were, instead of starting afresh; fewer updates may do, but no bounds are
+        known.
+    steps : int, optional
+        Gradient steps; 100 by default. Exact gradients: at most 20 000, until nothing moves.
+    step_size : float, optional
+        By default one over the largest curvature that the covariance of the data suggests; 0.1 with moments.
+    start : array, optional
+        First parameters, pairs first; zero by default.
+    check : bool
+        Whether to sample once more at the end to bound the error of the parameters; needs a ridge.
+    confidence : float
+        Of that bound.
+    rng : int, Generator or SeedSequence, optional
+        Seed.
+    threads : int, optional
+        All usable cores by default. The numbers do not depend on it.
+    progress : optional
+        None: shown on stderr; False: silent; a function: called with every status.
+
+    Examples
+    --------
+    >>> Settings(ridge=1.0, scan="uniform", updates=561).scan
+    'uniform'
+    """
+
+    ridge: float = 0.0
+    box: float | None = None
+    mixing: float | None = None
+    gradient: str = "sampled"
+    scan: Scan | str = "dogs"
+    accuracy: float = 0.01
+    updates: int | None = None
+    chains: int = 1000
+    persistent: bool = False
+    steps: int | None = None
+    step_size: float | None = None
+    start: Any = None
+    check: bool = True
+    confidence: float = 0.9
+    rng: Any = None
+    threads: int | None = None
+    progress: Any = None
+
+    def __post_init__(self) -> None:
+        if self.gradient not in ("sampled", "exact"):
+            raise ModelError(f"gradient must be sampled or exact, got {self.gradient!r}.")
+        if not (is_real(self.ridge) and 0.0 <= self.ridge < np.inf):
+            raise ModelError(f"ridge must be a number of at least 0, got {self.ridge!r}.")
+        for name, most in {
+            "box": np.inf,
+            "mixing": 1.0,
+            "accuracy": 1.0,
+            "step_size": np.inf,
+            "confidence": 1.0,
+        }.items():
+            value, limit = getattr(self, name), "" if most == np.inf else f" and below {most:g}"
+            if value is not None and not (is_real(value) and 0.0 < value < most):
+                raise ModelError(f"{name} must be a number above 0{limit}, got {value!r}.")
+        if isinstance(self.scan, str):
+            if self.scan != "dogs" and self.scan not in SCANS:
+                raise ModelError(f"The scan {self.scan!r} is unknown; choose dogs, {', '.join(SCANS)}.")
+        elif not isinstance(self.scan, Scan):
+            raise ModelError(f"scan must be a name or a scan such as gs.Systematic(), got {self.scan!r}.")
+
+    @property
+    def exact(self) -> bool:
+        """Whether gradients are exact."""
+        return self.gradient == "exact"
+
+    @property
+    def most_steps(self) -> int:
+        """Gradient steps, at most."""
+        usual = _EXACT_STEPS if self.exact else _STEPS
+        return usual if self.steps is None else whole("steps", self.steps, 1)
+
+    def oracle(self, family: Family) -> Exact | Sampled:
+        """Return what computes mean statistics."""
+        if self.exact:
+            return Exact(family)
+        return Sampled(
+            family,
+            SCANS.get(self.scan, "dogs") if isinstance(self.scan, str) else self.scan,
+            self.accuracy,
+            None if self.updates is None else whole("updates", self.updates, 1),
+            whole("chains", self.chains, 1),
+            self.persistent,
+            read_entropy(self.rng),
+            read_threads(self.threads),
+        )

@@ -1,0 +1,144 @@
+"""Short runs: bounds of single sites, intervals that cover, and nothing that depends on threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import gibbsite as gs
+from gibbsite.influence.certificate import make_site_decay
+from tests.influence.random_models import random_model
+
+SCANS = [gs.Systematic(), gs.Sequence([1, 0, 1]), gs.RandomScan(), gs.Shuffled(), gs.Chromatic()]
+
+
+@pytest.mark.parametrize("scan", SCANS, ids=lambda scan: type(scan).__name__)
+@pytest.mark.parametrize("seed", range(5))
+def test_bounds_of_sites_are_those_of_certificates(scan: gs.Scan, seed: int) -> None:
+    model = random_model("ising", np.random.default_rng(seed))
+    influence = gs.bound_influence(model)
+    for steps in (0, 1, 5, 40):
+        found = make_site_decay(model, scan, np.ones(model.n_sites), influence).bounds(steps)
+        each = [gs.certify(model, scan=scan, steps=steps, target=i).variation for i in range(model.n_sites)]
+        np.testing.assert_allclose(found, each, rtol=1e-12)
+
+
+MODELS = {
+    "grid": (gs.ising_grid((3, 3), coupling=0.2, field=0.3), ["4", "0"]),
+    "rare": (gs.ising_grid((3, 3), coupling=0.1, field=-2.0), ["4"]),
+    "potts": (gs.potts_grid((2, 3), 3, 0.3, field=[0.0, 0.5, -1.0]), ["1"]),
+    "tables": (
+        gs.FactorGraph(
+            {"a": ["no", "yes"], "b": 3, "c": 2},
+            [(("a", "b"), [[1, 2, 1.5], [2, 1, 1]]), (("a", "b", "c"), np.linspace(1, 1.5, 12))],
+        ),
+        ["a", "b"],
+    ),
+}
+
+
+def shares_covered(name: str, **how: Any) -> list[int]:
+    """Return how often of 1,000 times the exact probability of each state is in its interval."""
+    model, target = MODELS[name]
+    exact = gs.solve_exact(model).marginals
+    hits: dict[tuple[str, Any], int] = {}
+    how = {"influence": gs.bound_influence(model), **how}
+    for seed in range(1000):
+        found = gs.short_runs(model, target=target, rng=seed, threads=1, **how)
+        for site in target:
+            for label, p in exact[site].items():
+                inside = found.low[site][label] <= p <= found.high[site][label]
+                hits[site, label] = hits.get((site, label), 0) + inside
+    return list(hits.values())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_intervals_cover_in_typical_use(name: str) -> None:
+    # The bias that is allowed, 0.01, is more than a standard error here and the true one far less, so that
+    # nearly all intervals cover. If each covers with probability 0.98, fewer than 950 of 1,000 do with
+    # probability 3e-9, and there are eleven counts.
+    model, target = MODELS[name]
+    scan = gs.dogs(model, target=target, accuracy=0.01)
+    assert min(shares_covered(name, scan=scan, runs=1000)) >= 950
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_intervals_cover_without_help_of_the_bias(name: str) -> None:
+    # The bound is below 1e-6: standard errors alone must do. Eleven counts in all, false alarms below 1e-6.
+    fewest = binom.ppf(1e-6 / 11, 1000, 0.95)
+    model, target = MODELS[name]
+    scan = gs.dogs(model, target=target, accuracy=1e-6)
+    assert min(shares_covered(name, scan=scan, runs=400)) >= fewest
+
+
+def test_the_guaranteed_interval_covers_with_few_runs() -> None:
+    # The inequality promises 950 in the mean; as it is wider than need be, each covers with probability above
+    # 0.98, see above.
+    scan = gs.dogs(MODELS["rare"][0], target=["4"], accuracy=1e-6)
+    assert min(shares_covered("rare", scan=scan, runs=20, interval="bernstein")) >= 950
+
+
+@pytest.mark.parametrize("start", [None, "given"])
+def test_numbers_depend_on_the_seed_alone(start: Any) -> None:
+    model = gs.ising_grid((20, 20), coupling=0.2, field=0.1)
+    x = None if start is None else np.ones(400, np.int8)
+    scan = gs.dogs(model, target=["210", "3"], accuracy=0.05)
+    one, two = (gs.short_runs(model, scan=scan, runs=9000, rng=3, start=x, threads=t) for t in (1, 2))
+    other = gs.short_runs(model, scan=scan, runs=9000, rng=4, start=x)
+    assert (one.marginals.cells == two.marginals.cells).all()
+    assert (one.marginals.cells != other.marginals.cells).all()
+    assert list(one.marginals) == ["3", "210"]
+    assert max(one.bias.values()) < scan.variation <= 0.05
+
+
+def test_the_guarantee_of_an_optimised_scan_is_taken_over() -> None:
+    model = gs.ising_grid((20, 20), coupling=0.2)
+    scan = gs.dogs(model, target="7", accuracy=0.05)
+    assert gs.short_runs(model, scan=scan, runs=10, rng=1).bias == {"7": scan.variation}
+    weighted = gs.dogs(model, weights={"7": 3.0}, accuracy=0.05)
+    found = gs.short_runs(model, scan=weighted, runs=10, rng=1)
+    again = gs.short_runs(model, scan=list(weighted.order), target="7", runs=10, rng=1)
+    assert found.bias["7"] == pytest.approx(again.bias["7"], rel=1e-12)
+    warmer = model.reweight(couplings=0.3)
+    assert gs.short_runs(warmer, scan=scan, runs=10, rng=1).bias["7"] > scan.variation
+
+
+def test_sites_that_are_never_visited_are_not_known() -> None:
+    model = gs.ising_grid((3, 3), coupling=0.2)
+    found = gs.short_runs(model, scan=[0, 1], target=["8"], start=np.ones(9, np.int8), runs=10, rng=1)
+    assert found.marginals["8"] == {-1: 0.0, 1: 1.0}
+    assert found.bias == {"8": 1.0}
+    assert (found.low["8"], found.high["8"]) == ({-1: 0.0, 1: 0.0}, {-1: 1.0, 1: 1.0})
+
+
+def test_models_with_zeros_start_in_their_support() -> None:
+    model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[1, 0], [0, 1]])])
+    found = gs.short_runs(model, scan=gs.Systematic(), sweeps=3, runs=100, rng=1)
+    assert found.low["a"] == {0: 0.0, 1: 0.0}  # influence 1: nothing is certified
+    assert found.marginals["a"] == found.marginals["b"]
+
+
+BAD = [
+    ({"runs": 1}, "runs must be a whole number of at least 2"),
+    ({"confidence": 1.0}, "confidence must be a number between 0 and 1"),
+    ({"confidence": float("nan")}, "confidence must be a number between 0 and 1"),
+    ({"interval": "normal"}, "interval must be one of student, bernstein"),
+    ({"scan": gs.Systematic()}, "Say for how long"),
+    ({"scan": gs.BlockScan([[0, 1]])}, "No kernel moves blocks"),
+    ({"scan": "dogs"}, "scan must be a scan"),
+    ({"target": "x"}, "x"),
+    ({"steps": -1}, "steps must be a whole number"),
+    ({"start": [0, 1]}, "A start needs integer state codes"),
+    ({"rng": -1}, "rng must not be negative"),
+]
+
+
+@pytest.mark.parametrize(("how", "message"), BAD)
+def test_bad_input_is_refused_in_a_line(how: dict[str, Any], message: str) -> None:
+    model = gs.ising_grid((3, 3), coupling=0.2)
+    with pytest.raises(gs.GibbsiteError, match=message) as raised:
+        gs.short_runs(model, **{"scan": [0, 1, 2], **how})
+    assert "\n" not in str(raised.value)
