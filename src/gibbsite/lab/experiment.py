@@ -28,6 +28,7 @@ NAMES = (
     "herded-incomplete-graph",
     "herded-discrepancy",
     "herded-denoising",
+    "dogs-guarantees",
 )
 
 

@@ -2,3 +2,4 @@
 
 HERDED = "Chen, Bornn, de Freitas, Eskelin, Fang and Welling (2016), Herded Gibbs sampling, JMLR 17"
 TIJDEMAN = "Tijdeman (1980), The chairman assignment problem, Discrete Mathematics 32"
+DOGS = "Mitliagkas and Mackey (2017), Improving Gibbs sampler scan quality with DoGS, ICML"
