@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import gibbsite as gs
-from gibbsite.lab.dobrushin import LOOKS, Floats, guarantee, random_grid
+from gibbsite.lab.dobrushin import LOOKS, Floats, guarantee, paper_influence, random_grid
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.sources import DOGS
@@ -34,9 +33,9 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     norms = []
     for draw_ in range(draws):
         model = random_grid(SIDE, np.random.default_rng([rng, 10, draw_]))
-        influence = gs.bound_influence(model)
+        influence = paper_influence(model)
         norms.append(influence.norms.spectral)
-        curves, _ = guarantee(model, lengths, influence=influence)
+        curves, _ = guarantee(model, lengths, influence)
         for name, curve in curves.items():
             found[name].append(curve)
         meter.tick()

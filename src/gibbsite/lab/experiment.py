@@ -29,6 +29,8 @@ NAMES = (
     "herded-discrepancy",
     "herded-denoising",
     "dogs-guarantees",
+    "dogs-marginal",
+    "dogs-loose-bounds",
 )
 
 
