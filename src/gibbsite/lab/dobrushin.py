@@ -27,16 +27,28 @@ NOTES = (
 LOOKS = {"uniform": FAINT, "systematic": COLORS[0], "DoGS": COLORS[5], "iterated DoGS": COLORS[1]}
 
 
+def draw_parameters(side: int, rng: np.random.Generator, *, fields: bool = True) -> tuple[Floats, Floats]:
+    """Draw the parameters of the paper's section 5.1: couplings from U(0, 0.25), and fields 0 or 1, or none.
+
+    Examples
+    --------
+    >>> [part.shape for part in draw_parameters(10, np.random.default_rng(1))]
+    [(2, 10, 10), (10, 10)]
+    """
+    couplings = rng.uniform(0.0, 0.25, (2, side, side))
+    field = rng.integers(0, 2, (side, side)).astype(np.float64)
+    return couplings, field if fields else np.zeros_like(field)
+
+
 def random_grid(side: int, rng: np.random.Generator, *, fields: bool = True) -> gs.FactorGraph:
-    """Draw the model of the paper's section 5.1: couplings from U(0, 0.25), fields 0 or 1, or none.
+    """Draw a model of the paper's section 5.1.
 
     Examples
     --------
     >>> random_grid(10, np.random.default_rng(1)).n_sites
     100
     """
-    couplings = rng.uniform(0.0, 0.25, (2, side, side))
-    field = rng.integers(0, 2, (side, side)) if fields else 0.0
+    couplings, field = draw_parameters(side, rng, fields=fields)
     return gs.ising_grid((side, side), coupling=couplings, field=field)
 
 

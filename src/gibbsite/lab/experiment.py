@@ -29,6 +29,7 @@ NAMES = (
     "herded-discrepancy",
     "herded-denoising",
     "dogs-guarantees",
+    "dogs-wallclock",
     "dogs-marginal",
     "dogs-loose-bounds",
 )
