@@ -8,8 +8,20 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite.exact.enumeration import enumerate_states
 from gibbsite.lab.dobrushin import draw_parameters, measure_bias, paper_order
 from gibbsite.lab.dogs_guarantees import SHOWN
+from gibbsite.lab.dogs_mle import (
+    LEVEL,
+    METHODS,
+    SIDES,
+    count_gradients,
+    descend,
+    exact_moments,
+    list_edges,
+    make_model,
+    pose,
+)
 from gibbsite.lab.dogs_wallclock import KINDS, bracket_corner
 from gibbsite.lab.short_runs import run_short
 from tests.lab.quick_runs import findings
@@ -139,3 +151,37 @@ def test_coupled_chains_measure_the_mean_that_single_chains_have() -> None:
         assert abs(bias - (2 * x.mean() - 1)) < 6 * np.sqrt(2 / chains)
     with pytest.raises(gs.ModelError, match="crossed"):
         measure_bias(gs.ising_grid((4, 4), coupling=-0.9), paper_order(16), np.array([40]), chains=200, rng=1)
+
+
+def test_likelihood_lengths_are_those_found_by_others() -> None:
+    rows = findings("dogs-mle").table("Steps").rows
+    assert [row[2:] for row in rows] == [
+        (291, 135, 57, 55),
+        (291, 82, 30, 28),
+        (561, 319, 139, 135),
+        (561, 169, 66, 60),
+    ]
+    assert count_gradients(4) == 46
+
+
+def test_the_best_couplings_are_stationary_and_moments_are_those_of_the_model() -> None:
+    data = pose(3, np.random.default_rng(4))
+    again = descend(data.best, exact_moments(data.products, data.best), data.moments)
+    np.testing.assert_allclose(again, data.best, atol=1e-12)
+    theta = np.random.default_rng(1).uniform(-0.2, 0.2, 12)
+    joint = enumerate_states(make_model(3, theta))
+    signs = 2.0 * joint.states - 1.0
+    expected = joint.probabilities @ np.array([signs[:, i] * signs[:, j] for i, j in list_edges(3)]).T
+    np.testing.assert_allclose(exact_moments(data.products, theta), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_likelihood_with_dogs_takes_fewer_updates_to_the_same_couplings(side) -> None:
+    arrays = findings("dogs-mle").arrays
+    steps = {method: np.diff(arrays[f"{side}: updates, {method}"], axis=1) for method in METHODS}
+    for few, many in pairwise(reversed(METHODS)):
+        assert steps[few].max() < steps[many].max()
+    assert (steps["DoGS"] * 4 < steps["theory, uniform"]).all()
+    for method in METHODS:
+        assert (arrays[f"{side}: errors, {method}"][:, -1] < LEVEL).all()
+    assert set(claims("dogs-mle").values()) == {"yes"}

@@ -366,12 +366,12 @@ def draw(findings: Findings, figure: Figure) -> None:
             axes.plot(x, y, color=LOOKS[scan], lw=1.3, ls="--" if dashed else "-", label=label)
             if scan == "DoGS":  # done long before the other; its estimate stays
                 end = arrays[f"trial {number}: seconds, systematic"][-1]
-                axes.plot([x[-1], max(end, x[-1])], [y[-1], y[-1]], color=LOOKS[scan], lw=0.8, ls=":")
+                axes.plot([x[-1], max(end, x[-1])], [y[-1], y[-1]], color=LOOKS[scan], lw=1.3, ls=":")
         title = f"{name.partition(', ')[0]}: estimate - truth, from 20 runs on"
         tidy(axes, title, "seconds, setup included", "error of $E[X_1]$")
     for axes in panels:
         axes.axhline(0.0, color=INK, lw=0.6)
-        axes.set_ylim(-0.45, 0.45)
+        axes.set_ylim(-0.3, 0.3)
         axes.set_xlim(0.0, None)
         axes.legend(fontsize=7, frameon=False, loc="upper right")
     speed, bars, map_ = parts[1].subplots(1, 3, width_ratios=(1.2, 1.0, 1.1))
@@ -396,7 +396,7 @@ def _draw_lengths(axes: Axes, arrays: Mapping[str, NDArray[Any]]) -> None:
         axes.bar(np.arange(4) + 0.4 * k - 0.2, shares, 0.38, color=(COLORS[0], COLORS[4])[k], label=kind)
     own = [100 * np.mean(arrays[f"{next(iter(KINDS))}: own order"] == length) for length in lengths]
     seen = np.flatnonzero(own)
-    axes.plot(seen, np.array(own)[seen], "D", color=INK, ms=5, label="both, from the order of the sites")
+    axes.plot(seen, np.array(own)[seen], "D", color=INK, ms=5, label="from site order")
     axes.set_xticks(np.arange(4), [str(length) for length in lengths])
     tidy(axes, f"steps as good as two sweeps, {SMALL} x {SMALL}", "steps of DoGS", "% of draws")
     axes.legend(fontsize=7, frameon=False, loc="center left")

@@ -32,6 +32,7 @@ NAMES = (
     "dogs-wallclock",
     "dogs-marginal",
     "dogs-loose-bounds",
+    "dogs-mle",
 )
 
 
