@@ -17,18 +17,12 @@ from benchmarks.report import Section, Target
 from benchmarks.startup import run_fresh
 from gibbsite.influence.descent import descend, make_desk
 from gibbsite.influence.variation import OrderDecay
+from gibbsite.lab.dobrushin import paper_order, random_grid
 
 
 def paper_grid(side: int) -> gs.FactorGraph:
     """Return the model of the paper: fields 0 or 1, couplings uniform between 0 and 0.25."""
-    rng = np.random.default_rng(1)
-    couplings = rng.uniform(0.0, 0.25, (2, side, side))
-    return gs.ising_grid((side, side), coupling=couplings, field=rng.integers(0, 2, (side, side)))
-
-
-def paper_scan(n: int) -> gs.Scan:
-    """Return the systematic scan of the paper, which starts at the second site."""
-    return gs.Systematic(np.roll(np.arange(n, dtype=np.int32), -1))
+    return random_grid(side, np.random.default_rng(1))
 
 
 def choose(model: gs.FactorGraph, scan: gs.Scan) -> gs.DogsScan:
@@ -40,9 +34,9 @@ def choose(model: gs.FactorGraph, scan: gs.Scan) -> gs.DogsScan:
 
 def bytes_per_site(side: int) -> float:
     """Return the peak memory of the whole job beyond the model, in a process that has loaded everything."""
-    choose(paper_grid(10), paper_scan(100))
+    choose(paper_grid(10), paper_order(100))
     model = paper_grid(side)
-    scan = paper_scan(model.n_sites)
+    scan = paper_order(model.n_sites)
     gc.collect()
     tracemalloc.start()
     choose(model, scan)
@@ -99,7 +93,7 @@ def measure(*, quick: bool = False) -> Section:
             targets.append(Target(name, seen.median, bound, least, unit, spread))
 
     model = paper_grid(side)
-    scan, grid = paper_scan(model.n_sites), f"{side} x {side}"
+    scan, grid = paper_order(model.n_sites), f"{side} x {side}"
     keep(f"{grid}: influence", seconds(lambda: gs.bound_influence(model), repetitions), "s")
     keep(
         f"{grid}: influence, two sweeps bounded, scan for a corner",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,10 @@ from gibbsite.lab.herded_denoising import METHODS, is_less
 from gibbsite.lab.herded_discrepancy import VALUES, bound
 from gibbsite.lab.herded_two_variables import EPSILONS
 from gibbsite.lab.silhouettes import draw_strokes, find_silhouette
+from tests.lab.quick_runs import findings
 
 # error times length as measured by others, from other start weights
 CONSTANTS = {0.1: 4.5, 0.01: 16.4}
-
-
-@cache
-def findings(name: str) -> gs.lab.Findings:
-    return gs.lab.run(name, quick=True, rng=1, progress=False)
 
 
 @pytest.fixture(autouse=True)

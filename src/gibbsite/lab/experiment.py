@@ -28,6 +28,11 @@ NAMES = (
     "herded-incomplete-graph",
     "herded-discrepancy",
     "herded-denoising",
+    "dogs-guarantees",
+    "dogs-wallclock",
+    "dogs-marginal",
+    "dogs-loose-bounds",
+    "dogs-mle",
 )
 
 

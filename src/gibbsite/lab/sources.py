@@ -2,3 +2,7 @@
 
 HERDED = "Chen, Bornn, de Freitas, Eskelin, Fang and Welling (2016), Herded Gibbs sampling, JMLR 17"
 TIJDEMAN = "Tijdeman (1980), The chairman assignment problem, Discrete Mathematics 32"
+DOGS = "Mitliagkas and Mackey (2017), Improving Gibbs sampler scan quality with DoGS, ICML"
+DOMKE = (
+    "Domke (2015), Maximum likelihood learning with arbitrary treewidth via fast-mixing parameter sets, NIPS"
+)
