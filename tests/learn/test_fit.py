@@ -131,6 +131,22 @@ def test_three_states_are_sampled_with_a_guarantee() -> None:
     assert len(fit.edges()) == 7
 
 
+def test_long_ways_are_thinned() -> None:
+    data = np.random.default_rng(1).choice([-1, 1], (50, 3))
+    fit = fit_ising(data, gradient="exact", step_size=1e-3, steps=2500, **QUIET)
+    assert fit.gradient_steps == 2500
+    assert fit.path_steps.tolist() == list(range(0, 2501, 4))
+    assert (fit.path[-1] == fit.parameters).all()
+    assert fit.path.shape == (len(fit.path_steps), 6)
+
+
+def test_without_pairs_there_are_fields() -> None:
+    data = np.random.default_rng(1).choice([-1, 1], (50, 3))
+    fit = fit_ising(data, [], gradient="exact", **QUIET)
+    np.testing.assert_allclose(np.tanh(fit.fields), data.mean(axis=0), atol=1e-6)
+    assert fit.edges() == []
+
+
 def test_names_progress_and_seeds() -> None:
     data = np.random.default_rng(1).choice([-1, 1], (50, 3))
     seen: list[Any] = []

@@ -19,6 +19,7 @@ from gibbsite.run.progress import Progress, Status
 
 Floats = NDArray[np.float64]
 _STRIDE = 0.01  # of the step that judges the result, against the curvature
+_MOST_KEPT = 1000  # parameters on the way
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,20 @@ class Problem:
 
 
 class Path(NamedTuple):
-    """The way of the ascent: parameters before each step and at the end, and what each gradient came from."""
+    """The way of the ascent.
 
-    thetas: list[Floats]
+    Attributes
+    ----------
+    theta : float array (parameters,)
+        Where it ended.
+    thetas : dict
+        Number of steps -> parameters after so many; every step, or every second, fourth, ... of long ways.
+    estimates : list of Estimate
+        What each gradient came from, without the means.
+    """
+
+    theta: Floats
+    thetas: dict[int, Floats]
     estimates: list[Estimate]
 
 
@@ -70,19 +82,24 @@ def ascend(
 ) -> Path:
     """Take gradient steps, at most until the parameters move less than ``tolerance`` times the step size."""
     theta = problem.project(start)
-    path, begun = Path([theta], []), time.monotonic()
+    thetas, estimates, every, begun = {0: theta}, [], 1, time.monotonic()
     for number in range(steps):
         found = oracle(theta, number)
         moved = problem.project(theta - step_size * problem.gradient(theta, found.mean))
         distance = float(np.linalg.norm(moved - theta))
         theta = moved
-        path.estimates.append(found)
-        path.thetas.append(theta)
+        estimates.append(found._replace(mean=found.mean[:0]))
+        if (number + 1) % every == 0:
+            thetas[number + 1] = theta
+        if len(thetas) > _MOST_KEPT:
+            every *= 2
+            thetas = {k: kept for k, kept in thetas.items() if k % every == 0}
         seconds = time.monotonic() - begun
         progress.show(Status("learning", number + 1, steps, seconds, np.inf, 1, "gradient step"))
         if distance <= tolerance * step_size:
             break
-    return path
+    thetas[len(estimates)] = theta
+    return Path(theta, thetas, estimates)
 
 
 def bound_error(problem: Problem, theta: Floats, found: Estimate, chains: int, risk: float) -> float:

@@ -12,7 +12,7 @@ from gibbsite._random import stream
 from gibbsite.errors import ModelError
 from gibbsite.exact import solve_exact
 from gibbsite.graph.lower import compile_graph
-from gibbsite.influence import bound_influence, certify, dogs
+from gibbsite.influence import Influence, bound_influence, certify, dogs
 from gibbsite.influence.certificate import make_site_decay
 from gibbsite.kernel import Gibbs
 from gibbsite.learn.family import Family
@@ -159,22 +159,27 @@ class Sampled:
     def _plan(self, model: FactorGraph) -> tuple[Scan, int, Floats]:
         """Return the scan, its number of steps, and bounds on the total variation of each site."""
         influence = bound_influence(model)
-        weights = np.ones(model.n_sites)
+        scan, length = (
+            self._certified(model, influence) if self.updates is None else (self.scan, self.updates)
+        )
+        if isinstance(scan, str):
+            scan = dogs(model, steps=length, influence=influence)
+        decay = make_site_decay(model, scan, np.ones(model.n_sites), influence)
+        return scan, length, decay.bounds(length)
+
+    def _certified(self, model: FactorGraph, influence: Influence) -> tuple[Scan, int]:
+        """Return a scan and as many steps as the accuracy takes."""
         try:
-            if not isinstance(self.scan, str):
-                scan, length = self.scan, self.updates
-                if length is None:
-                    found = certify(model, scan=scan, accuracy=self.accuracy, influence=influence)
-                    if not found.reached:
-                        raise ModelError(found.statement)
-                    length = found.steps
-            else:
-                goal = self.accuracy if self.updates is None else None
-                scan = dogs(model, accuracy=goal, steps=self.updates, influence=influence)
-                length = len(scan.order)
-        except ModelError as reason:
-            raise ModelError(
-                f"No number of updates is known to bring chains within {self.accuracy:g} of the model; give "
-                f"updates= to go without a guarantee, or mixing= to stay where there is one. ({reason})"
-            ) from None
-        return scan, length, make_site_decay(model, scan, weights, influence).bounds(length)
+            if isinstance(self.scan, str):
+                scan = dogs(model, accuracy=self.accuracy, influence=influence)
+                return scan, len(scan.order)
+            found = certify(model, scan=self.scan, accuracy=self.accuracy, influence=influence)
+            if found.reached:
+                return self.scan, found.steps
+            reason = found.statement
+        except ModelError as failure:
+            reason = str(failure)
+        raise ModelError(
+            f"No number of updates is known to bring chains within {self.accuracy:g} of the model; give "
+            f"updates= to go without a guarantee, or mixing= to stay where there is one. ({reason})"
+        )

@@ -44,8 +44,10 @@ class Fit:
     strengths : float array (pairs,)
         How strong pairs are coupled: absolute couplings, or the largest entries of tables less row and column
         means.
-    path : float array (steps + 1, parameters)
-        Parameters before each step and at the end, pairs first.
+    path : float array (kept, parameters)
+        Parameters on the way, pairs first: before the first step and after each; of long ways fewer.
+    path_steps : int array (kept,)
+        After how many steps.
     lengths : int array (steps,)
         Updates of each chain at each step.
     variations : float array (steps,)
@@ -71,6 +73,7 @@ class Fit:
     fields: Floats
     strengths: Floats
     path: Floats
+    path_steps: NDArray[np.int64]
     lengths: NDArray[np.int64]
     variations: Floats
     updates: int
@@ -83,7 +86,7 @@ class Fit:
     @property
     def gradient_steps(self) -> int:
         """Number of gradient steps."""
-        return len(self.path) - 1
+        return len(self.lengths)
 
     @property
     def parameters(self) -> Floats:
@@ -288,7 +291,7 @@ def _fit(family: Family, target: Floats, codes: NDArray[Any] | None, least: floa
         path = ascend(problem, oracle, first, steps, size, _TOLERANCE if exact else -1.0, show)
         bound, spent = _judge(problem, oracle, path, 1.0 - how.confidence) if how.check else (np.inf, 0)
     show.close()
-    theta = path.thetas[-1]
+    theta = path.theta
     couplings, fields = family.split(theta)
     return Fit(
         model=family.model(theta),
@@ -296,7 +299,8 @@ def _fit(family: Family, target: Floats, codes: NDArray[Any] | None, least: floa
         couplings=couplings,
         fields=fields,
         strengths=family.strengths(theta),
-        path=np.array(path.thetas),
+        path=np.array(list(path.thetas.values())),
+        path_steps=np.array(list(path.thetas)),
         lengths=np.array([each.length for each in path.estimates]),
         variations=np.array([each.variation for each in path.estimates]),
         updates=sum(each.updates for each in path.estimates),
@@ -313,8 +317,8 @@ def _judge(problem: Problem, oracle: Exact | Sampled, path: Path, risk: float) -
     chains = oracle.chains if isinstance(oracle, Sampled) else 0
     if problem.ridge == 0.0 or (isinstance(oracle, Sampled) and oracle.persistent):
         return np.inf, 0
-    found = oracle(path.thetas[-1], len(path.estimates))
-    return bound_error(problem, path.thetas[-1], found, chains, risk), found.updates
+    found = oracle(path.theta, len(path.estimates))
+    return bound_error(problem, path.theta, found, chains, risk), found.updates
 
 
 def _choose_step(family: Family, codes: NDArray[Any] | None, ridge: float) -> float:
