@@ -8,7 +8,7 @@ from benchmarks import dogs
 
 def test_the_job_is_the_one_of_the_paper() -> None:
     model = dogs.paper_grid(40)
-    scan = dogs.paper_scan(1600)
+    scan = dogs.paper_order(1600)
     found = dogs.choose(model, scan)
     assert found.variation <= gs.certify(model, scan=scan, sweeps=2, target=0).variation
     assert 4 <= len(found.order) <= 16
