@@ -5,6 +5,8 @@ A message says what is wrong, where (file, line, site, factor), and what to do a
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class GibbsiteError(Exception):
     """Root of all errors raised on purpose by gibbsite."""
@@ -45,6 +47,21 @@ class FormatError(GibbsiteError, ValueError):
 
 class TooLargeError(GibbsiteError, MemoryError):
     """An exact or dense method would need more than its limit; the message gives both sizes."""
+
+
+class SamplingError(GibbsiteError, ArithmeticError):
+    """A run met something that makes its numbers wrong, and stopped there.
+
+    Attributes
+    ----------
+    recording : Recording or None
+        What had been recorded before.
+    result : Result or None
+        The same as a result, if there was at least one draw.
+    """
+
+    recording: Any = None
+    result: Any = None
 
 
 class CheckpointError(GibbsiteError, OSError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite._jit import on_compile
-from gibbsite.errors import ConvergenceWarning, IncompatibleError, ModelError
+from gibbsite.errors import ConvergenceWarning, IncompatibleError, ModelError, SamplingError
 from gibbsite.graph.lower import compile_graph
 from gibbsite.kernel import Gibbs, Kernel
 from gibbsite.kernel.base import Course
@@ -30,11 +31,11 @@ from gibbsite.scan import Scan
 from gibbsite.scrutiny import find_doubts
 
 if TYPE_CHECKING:
-    from gibbsite.model import FactorGraph
+    from gibbsite.model import Model
 
 
 def sample(
-    model: FactorGraph,
+    model: Model,
     kernel: Kernel | None = None,
     *,
     scan: Scan | None = None,
@@ -58,7 +59,7 @@ def sample(
 
     Parameters
     ----------
-    model : FactorGraph
+    model : Model
         The model, with evidence folded in.
     kernel : Kernel, optional
         How a site moves; ``Gibbs()`` by default.
@@ -81,8 +82,8 @@ def sample(
     rng : int, Generator or SeedSequence, optional
         Seed; the one used is stored in ``result.plan.entropy``.
     start : optional
-        None: random states, found in the support; "random"; a mapping from names to labels; or state codes
-        of shape (sites,) or (chains, sites).
+        None: random states, found in the support; "random"; a mapping from names to labels or numbers; or
+        state codes or numbers of shape (sites,) or (chains, sites).
     record : optional
         What to keep: names ("marginals", "draws", "pairs", "energy", "best") or recorders such as
         ``gs.Draws(["A"])``; marginals by default, with an annealed kernel the best state.
@@ -98,6 +99,12 @@ def sample(
     Returns
     -------
     Result
+
+    Raises
+    ------
+    SamplingError
+        If steps went wrong, as where a function of the user returned NaN; ``error.result`` has what was
+        recorded before.
 
     Warns
     -----
@@ -121,28 +128,32 @@ def sample(
         raise IncompatibleError(
             f"{type(kernel).__name__} estimates no probabilities: there is no error to stop at; leave it out."
         )
-    length = partial(read_budget, model.n_sites, sweeps, steps, seconds, warmup, thin)
-    length()  # refuses what makes no sense before any work
+    length = partial(read_budget, sweeps=sweeps, steps=steps, seconds=seconds, warmup=warmup, thin=thin)
+    length(model.n_sites)  # refuses what makes no sense before any work
     show = choose_progress(progress)
     path = read_checkpoint(checkpoint, checkpoint_every, resume)
     with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
-        recording = record_chains(
-            model,
-            kernel,
-            scan=scan,
-            length=length,
-            thin=int(thin),
-            chains=chains,
-            rng=rng,
-            start=start,
-            record=record,
-            threads=threads,
-            progress=show,
-            checkpoint=path,
-            checkpoint_every=checkpoint_every,
-            resume=resume,
-            enough=None if error is None else lambda now: _is_enough(now, error),
-        )
+        try:
+            recording = record_chains(
+                model,
+                kernel,
+                scan=scan,
+                length=length,
+                thin=int(thin),
+                chains=chains,
+                rng=rng,
+                start=start,
+                record=record,
+                threads=threads,
+                progress=show,
+                checkpoint=path,
+                checkpoint_every=checkpoint_every,
+                resume=resume,
+                enough=None if error is None else lambda now: _is_enough(now, error),
+            )
+        except SamplingError as wrong:
+            wrong.result = None if wrong.recording is None else make_result(wrong.recording)
+            raise
         result = make_result(recording)
         verdict = result.diagnostics
     if verdict.reasons:
@@ -156,7 +167,7 @@ def sample(
 
 
 def record_chains(
-    model: FactorGraph,
+    model: Model,
     kernel: Kernel,
     *,
     scan: Scan | None,
@@ -176,18 +187,20 @@ def record_chains(
     """
     graph = compile_graph(model)
     kernel.check(graph)
+    if kernel.joint:
+        graph = replace(graph, units=1)
     layout = lay_out(model, graph, kernel, record)
     entropy = read_entropy(rng)
     scan, form = choose_scan_and_form(model, graph, kernel, scan, layout, chains)
-    asked = length()
+    asked = length(graph.n_units)
     visits = asked.visits if asked.counted else None
-    course = Course(type(scan).__name__, scan.cycle(graph, model), model.n_sites, thin, visits)
+    course = Course(type(scan).__name__, scan.cycle(graph, model), graph.n_units, thin, visits)
     settled = kernel.settle(course)
     if settled is not kernel:
         kernel = settled
         scan, form = choose_scan_and_form(model, graph, kernel, scan, layout, chains)
     kernel.parameters(graph)  # refuses what makes no sense before any work
-    budget = length(span=kernel.span(model.n_sites), warms=kernel.estimates)
+    budget = length(graph.n_units, span=kernel.span(model.n_sites), warms=kernel.estimates)
     plan = make_plan(
         graph,
         kernel,
@@ -206,9 +219,9 @@ def record_chains(
 
 
 def _check_parts(model: Any, kernel: Any, scan: Any) -> tuple[Kernel, Scan | None]:
-    from gibbsite.model import FactorGraph
+    from gibbsite.model import Model
 
-    if not isinstance(model, FactorGraph):
+    if not isinstance(model, Model):
         raise ModelError(
             f"sample needs a model, got {type(model).__name__}; make one with gs.FactorGraph, gs.ising, "
             "gs.ising_grid and so on."

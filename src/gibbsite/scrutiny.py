@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from gibbsite.errors import SupportError
 from gibbsite.graph.support import alive_states, has_zeros
 from gibbsite.result.convergence import Doubt
-from gibbsite.run.engine import Recording
+from gibbsite.run.engine import Recording, Setup
 from gibbsite.run.reach import leads_to
 from gibbsite.run.start import find_start, find_state_with
 
@@ -45,7 +45,7 @@ def find_doubts(recording: Recording, totals: NDArray[np.float64]) -> tuple[Doub
     """
     doubts = _left_out(recording)
     setup = recording.setup
-    if setup.graph.binary or not has_zeros(setup.graph):
+    if not setup.graph.discrete or setup.graph.binary or not has_zeros(setup.graph):
         return tuple(doubts)
     rng = np.random.default_rng(setup.plan.entropy)
     if setup.layout.n_marginal:
@@ -59,10 +59,18 @@ def _left_out(recording: Recording) -> list[Doubt]:
     model, start = setup.model, recording.states[0]
     doubts = []
     for site in setup.scan.left_out(setup.graph, model).tolist():
+        if not setup.graph.discrete:
+            doubts.append(Doubt(_unit_name(setup, site), "", False, "scan"))
+            continue
         others = [label for code, label in enumerate(model.labels(site)) if code != start[site]]
         if others:
             doubts.append(Doubt(model.domains.names[site], others[0], False, "scan"))
     return doubts
+
+
+def _unit_name(setup: Setup, unit: int) -> str:
+    """Return the name of what a scan leaves out: a site, unless blocks of them are visited."""
+    return setup.model.domains.names[unit] if setup.graph.units is None else f"block {unit}"
 
 
 def _unreached(recording: Recording, totals: NDArray[np.float64], rng: np.random.Generator) -> list[Doubt]:

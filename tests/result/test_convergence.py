@@ -114,7 +114,9 @@ def test_draws_of_the_open_batch_count_in_the_mean():
 def test_counted_draws(cards: list[int], draws: int, seed: int):
     rng = np.random.default_rng(seed)
     values = rng.integers(0, cards, size=(2, draws, len(cards))).astype(np.int16)
-    totals, trace, same, length = count_states(values, np.array(cards, np.int32))
+    found, numbers = count_states(values, np.array(cards, np.int32), np.zeros(len(cards), bool))
+    totals, trace, same, length = found
+    assert not numbers.size
     assert same == draws
     assert trace.shape[1] == draws // length <= 512
     first = 0

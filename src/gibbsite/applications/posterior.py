@@ -111,7 +111,7 @@ def average(
             model,
             kernel,
             scan=scan,
-            length=partial(read_budget, model.n_sites, sweeps, None, None, 0, 1),
+            length=partial(read_budget, sweeps=sweeps, steps=None, seconds=None, warmup=0, thin=1),
             rng=rng,
             start="random" if start is None else start.ravel(),
             record=averages if kernel.estimates else BestState(),

@@ -1,5 +1,6 @@
 """Model to arrays: the graph kinds, how one is chosen, and its coloring."""
 
+import gibbsite.graph.continuous  # noqa: F401 (registers how its models become arrays)
 from gibbsite.graph.color import color_sites
 from gibbsite.graph.lower import Graph, compile_graph
 

@@ -8,6 +8,7 @@ weights (row pointers, neighbours) is kept in ``model.structure``, which reweigh
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import IncompatibleError, ModelError, SupportError
-from gibbsite.graph.kinds import Arrays, IsingGraph, LatticeGraph, PairwiseGraph, PottsGraph, TableGraph
+from gibbsite.graph.kinds import IsingGraph, LatticeGraph, PairwiseGraph, PottsGraph, TableGraph
 from gibbsite.graph.rows import Rows, build_rows
+from gibbsite.model import FactorGraph, Model
 
 if TYPE_CHECKING:
-    from gibbsite.model import FactorGraph, FactorGroup
+    from gibbsite.model import FactorGroup
     from gibbsite.model.lattice import LatticeFactors
 
 KINDS = ("lattice", "ising", "potts", "pairwise", "table")
@@ -32,7 +34,7 @@ class Graph:
     Attributes
     ----------
     kind : str
-        "lattice", "ising", "potts", "pairwise" or "table".
+        "lattice", "ising", "potts", "pairwise" or "table"; other words where sites are numbers.
     arrays : NamedTuple
         What compiled code sees.
     cards : array of int
@@ -41,6 +43,9 @@ class Graph:
         Constant to be added to log-potentials computed from the arrays.
     digest : str
         Identifies model and kind.
+    units : int, optional
+        How many things a sweep visits one by one, where they are not the sites: blocks of them, or one that
+        is all of them.
 
     Examples
     --------
@@ -51,16 +56,27 @@ class Graph:
     """
 
     kind: str
-    arrays: Arrays
+    arrays: Any
     cards: NDArray[np.int32]
     log_offset: float
     digest: str
     structure: dict[str, Any] = field(repr=False, compare=False, default_factory=dict)
+    units: int | None = None
 
     @property
     def n_sites(self) -> int:
         """Number of free sites."""
         return int(self.cards.size)
+
+    @property
+    def n_units(self) -> int:
+        """Number of visits in a sweep."""
+        return self.n_sites if self.units is None else self.units
+
+    @property
+    def discrete(self) -> bool:
+        """Whether all sites have states; otherwise some are numbers, and a state is an array of floats."""
+        return self.kind in KINDS
 
     @property
     def binary(self) -> bool:
@@ -72,7 +88,8 @@ class Graph:
         """Where the cells of each site start; empty for binary kinds, where cell i is site i."""
         if isinstance(self.arrays, IsingGraph | LatticeGraph):
             return np.zeros(0, np.int64)
-        return self.arrays.offset
+        offset: NDArray[np.int64] = self.arrays.offset
+        return offset
 
     @property
     def n_cells(self) -> int:
@@ -80,8 +97,10 @@ class Graph:
         return self.n_sites if self.binary else int(self.offset[-1])
 
     @property
-    def state_dtype(self) -> type[np.signedinteger[Any]]:
-        """Integer type of states."""
+    def state_dtype(self) -> Any:
+        """Type of states: integers, unless some sites are numbers."""
+        if not self.discrete:
+            return np.float64
         return np.int8 if self.binary else np.int16
 
     @property
@@ -99,12 +118,39 @@ class Graph:
             raise ModelError(f"State code {x[i]} at site {i} is not in 0..{self.cards[i] - 1}.")
 
 
-def compile_graph(model: FactorGraph, kind: str | None = None) -> Graph:
+Lowering = Callable[[Any], Graph]
+_OTHERS: dict[type[Model], Lowering] = {}
+
+
+def lowers(model: type[Model]) -> Callable[[Lowering], Lowering]:
+    """Register the function that turns models of a type other than FactorGraph into graphs."""
+
+    def register(function: Lowering) -> Lowering:
+        _OTHERS[model] = function
+        return function
+
+    return register
+
+
+def _lower_other(model: Any, kind: str | None) -> Graph:
+    function = _OTHERS.get(type(model))
+    if function is None:
+        raise ModelError(
+            f"There is no model here, but {type(model).__name__}; make one with gs.FactorGraph, gs.ising and "
+            "so on."
+        )
+    graph = function(model)
+    if kind not in (None, graph.kind):
+        raise IncompatibleError(f"A {type(model).__name__} cannot be represented as a {kind} graph.")
+    return graph
+
+
+def compile_graph(model: Model, kind: str | None = None) -> Graph:
     """Turn a model into a graph.
 
     Parameters
     ----------
-    model : FactorGraph
+    model : Model
         The model.
     kind : str, optional
         Demand this kind instead of the most special one that fits.
@@ -125,6 +171,8 @@ def compile_graph(model: FactorGraph, kind: str | None = None) -> Graph:
     >>> compile_graph(model).kind
     'pairwise'
     """
+    if not isinstance(model, FactorGraph):
+        return _lower_other(model, kind)
     if kind is not None and kind not in KINDS:
         raise ModelError(f"Graph kind {kind!r} is unknown; choose one of {', '.join(KINDS)}.")
     if model.n_sites >= 2**31:

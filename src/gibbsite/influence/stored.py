@@ -17,7 +17,7 @@ from gibbsite.scan.systematic import Sequence
 
 if TYPE_CHECKING:
     from gibbsite.graph.lower import Graph
-    from gibbsite.model import FactorGraph
+    from gibbsite.model import FactorGraph, Model
 
 _FORMAT = "gibbsite-scan-1"
 
@@ -63,7 +63,7 @@ class DogsScan(Sequence):
     target_weights: NDArray[np.float64]
     model: str
 
-    def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Ordered:
+    def schedule(self, graph: Graph, model: Model | None = None) -> Ordered:
         """Return the visits; the model must have as many sites as the one it was made for."""
         if graph.n_sites != self.n_sites:
             raise ModelError(f"This scan is for {self.n_sites} sites, but the model has {graph.n_sites}.")

@@ -2,8 +2,9 @@
 
 import gibbsite.kernel.checkered
 import gibbsite.kernel.checkered_potts
+import gibbsite.kernel.functions
 import gibbsite.kernel.herded_board
-import gibbsite.kernel.herded_colored  # noqa: F401 (all register their walk)
+import gibbsite.kernel.herded_colored  # noqa: F401 (all register what they have)
 from gibbsite.kernel.annealed import AnnealedGibbs
 from gibbsite.kernel.base import Kernel
 from gibbsite.kernel.gibbs import Gibbs

@@ -53,7 +53,7 @@ def log_weights(graph: Any, x: State, i: Integer, w: Work) -> Integer:
 
 
 @generic
-def log_potential(graph: Any, x: State) -> float:
+def log_potential(graph: Any, x: NDArray[Any]) -> float:
     """Log-potential of the whole state, without the graph's constant."""
     raise NotImplementedError
 

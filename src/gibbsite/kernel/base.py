@@ -27,7 +27,7 @@ from gibbsite.graph.arrangement import Arranged
 from gibbsite.graph.lower import KINDS, Graph
 
 if TYPE_CHECKING:
-    from gibbsite.model import FactorGraph
+    from gibbsite.model import Model
     from gibbsite.scan.base import Scan
 
 
@@ -92,6 +92,10 @@ class Kernel(ABC):
     estimates : bool
         Draws tell probabilities. Those of a kernel that looks for the best state need not: its runs keep
         that state, and refuse to record probabilities or draws.
+    joint : bool
+        A step moves all sites together, whatever site it is given: a sweep is one step.
+    fallible : bool
+        :meth:`inspect` may find that steps went wrong; the chains then go back to where they were before.
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
@@ -99,13 +103,15 @@ class Kernel(ABC):
     exact: ClassVar[bool] = True
     conditional: ClassVar[bool] = True
     estimates: ClassVar[bool] = True
+    joint: ClassVar[bool] = False
+    fallible: ClassVar[bool] = False
 
     @property
     def side_by_side(self) -> bool:
         """Whether there is a walk that moves many chains at once."""
         return False
 
-    def arrange(self, model: FactorGraph, graph: Graph) -> Arranged | None:
+    def arrange(self, model: Any, graph: Graph) -> Arranged | None:
         """Lay a model out for a walk that moves many sites at once (see :func:`walk`), if there is one."""
         return None
 
@@ -136,7 +142,7 @@ class Kernel(ABC):
         """Return the kernel with everything decided that was left open; refuse a run that makes no sense."""
         return self
 
-    def remarks(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
+    def remarks(self, model: Any, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
         """Say what users of a result should know that its numbers do not show; asked once per run."""
         return ()
 
@@ -163,8 +169,11 @@ class Kernel(ABC):
         """
         return False
 
-    def inspect(self, graph: Graph, memory: Any) -> None:  # noqa: B027
-        """Refuse to go on with a memory that cannot hold what a chain needs; asked after every block."""
+    def inspect(self, model: Model, graph: Graph, memory: Any) -> None:  # noqa: B027
+        """Refuse to go on if the memory shows that something is wrong; asked after every block of steps."""
+
+    def freeze(self, memory: Any) -> None:  # noqa: B027
+        """End whatever a chain learns about its target in the warmup; called before the first draw."""
 
     def forget(self, memory: Any) -> None:  # noqa: B027
         """Drop what a chain's memory says about its state, because the state was set from outside.

@@ -43,7 +43,7 @@ from gibbsite.kernel.herding import herd_argmax, herd_bounded, herd_entry, herd_
 from gibbsite.kernel.rules import pick
 
 if TYPE_CHECKING:
-    from gibbsite.model import FactorGraph
+    from gibbsite.model import FactorGraph, Model
     from gibbsite.scan.base import Scan
 
 Floats = NDArray[np.float64]
@@ -201,7 +201,7 @@ class HerdedGibbs(Kernel):
         memory: NamedTuple = arranged_weights(arranged, first, team)
         return memory
 
-    def inspect(self, graph: Graph, memory: Any) -> None:
+    def inspect(self, model: Model, graph: Graph, memory: Any) -> None:
         """Refuse to go on when a hash table is full."""
         ledger = getattr(memory, "ledger", None)
         if isinstance(ledger, Hashed) and ledger.fill[2]:

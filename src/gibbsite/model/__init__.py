@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
-from gibbsite.model.domain import Domains, Label, SiteKey
+from gibbsite.model.base import Model
+from gibbsite.model.continuous import ContinuousModel, continuous_spins
+from gibbsite.model.domain import Domains, Interval, Label, SiteKey
 from gibbsite.model.evidence import Finding, Folding
 from gibbsite.model.factor import FactorGroup, TableFactors
 from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.model.functions import (
+    FunctionFactors,
+    difference_factors,
+    logistic_factors,
+    mixture_factors,
+    normal_factors,
+    product_factors,
+)
 from gibbsite.model.lattice import FieldFactors, LatticeFactors
 from gibbsite.model.weighted import AgreementFactors, SpinFactors
 from gibbsite.model.zoo import ising, ising_grid, potts, potts_grid
 
 __all__ = [
     "AgreementFactors",
+    "ContinuousModel",
     "Domains",
     "FactorGraph",
     "FactorGroup",
     "FieldFactors",
     "Finding",
     "Folding",
+    "FunctionFactors",
+    "Interval",
     "Label",
     "LatticeFactors",
+    "Model",
     "SiteKey",
     "SpinFactors",
     "TableFactors",
+    "continuous_spins",
+    "difference_factors",
     "ising",
     "ising_grid",
+    "logistic_factors",
+    "mixture_factors",
+    "normal_factors",
     "potts",
     "potts_grid",
+    "product_factors",
 ]

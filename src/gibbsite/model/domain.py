@@ -6,8 +6,11 @@ and the label tuples are kept once with an index per site.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +41,48 @@ def frozen(values: npt.ArrayLike, dtype: type[Any]) -> npt.NDArray[Any]:
             array = array.copy()
         array.setflags(write=False)
     return array
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The values of a site that is a real number: all between two bounds, by default every one.
+
+    Parameters
+    ----------
+    low, high : float
+        Bounds, low < high; they may be infinite.
+
+    Examples
+    --------
+    >>> Interval(-6, 6)
+    Interval(low=-6.0, high=6.0)
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    #: What is told of such a site, in place of the probabilities of its states.
+    moments: ClassVar[tuple[Label, ...]] = ("mean", "sd")
+
+    def __post_init__(self) -> None:
+        for bound in (self.low, self.high):
+            if not isinstance(bound, Real) or isinstance(bound, bool) or math.isnan(bound):
+                raise ModelError(f"the bounds of an interval must be numbers, got {bound!r}.")
+        if not self.low < self.high:
+            raise ModelError(f"the interval from {self.low} to {self.high} is empty; low must be below high.")
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
+
+    @property
+    def bounded(self) -> bool:
+        """Whether both bounds are finite."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+    def __len__(self) -> int:
+        return len(self.moments)
+
+
+SiteKind: TypeAlias = tuple[Label, ...] | Interval
+"""The states of a site: labels, or an interval of numbers."""
 
 
 class SiteNames:
@@ -115,10 +160,15 @@ class Domains:
     ----------
     names : SiteNames
         The names.
-    kinds : tuple of label tuples
-        The distinct label tuples.
+    kinds : tuple of label tuples and intervals
+        The distinct label tuples; an interval where sites are real numbers.
     kind_of : int array (n,)
         Which of them each site has; not read when there is only one.
+
+    Attributes
+    ----------
+    cards : int array (n,)
+        What is told of a site: the number of its states, or of the moments of a number.
 
     Examples
     --------
@@ -129,7 +179,7 @@ class Domains:
 
     __slots__ = ("_codes", "cards", "kind_of", "kinds", "names")
 
-    def __init__(self, names: SiteNames, kinds: tuple[tuple[Label, ...], ...], kind_of: IntArray) -> None:
+    def __init__(self, names: SiteNames, kinds: tuple[SiteKind, ...], kind_of: IntArray) -> None:
         self.names, self.kinds = names, kinds
         if len(kinds) == 1:
             # One value stands for all sites: a view with stride zero costs nothing per site.
@@ -150,9 +200,27 @@ class Domains:
         """Number of sites."""
         return self.names.n
 
-    def labels(self, position: int) -> tuple[Label, ...]:
-        """Return the state labels of one site."""
+    def kind(self, position: int) -> SiteKind:
+        """Return the states of one site: labels, or an interval."""
         return self.kinds[int(self.kind_of[position])]
+
+    def labels(self, position: int) -> tuple[Label, ...]:
+        """Return the state labels of one site, or what is told of a number."""
+        kind = self.kind(position)
+        return kind.moments if isinstance(kind, Interval) else kind
+
+    @property
+    def numbers(self) -> npt.NDArray[np.bool_]:
+        """Which sites are real numbers."""
+        real = np.array([isinstance(kind, Interval) for kind in self.kinds], bool)
+        return real[self.kind_of]
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest value of every site; of labels, codes."""
+        pairs = [(k.low, k.high) if isinstance(k, Interval) else (0.0, len(k) - 1.0) for k in self.kinds]
+        low, high = np.array(pairs, float).reshape(-1, 2).T
+        return low[self.kind_of], high[self.kind_of]
 
     def code(self, position: int, label: object) -> int:
         """Return the state code of a label ("1" also means 1); unknown labels are an error."""
@@ -160,7 +228,7 @@ class Domains:
         codes = self._codes.get(kind)
         if codes is None:
             codes = {}
-            for code, each in enumerate(self.kinds[kind]):
+            for code, each in enumerate(self.labels(position)):
                 codes[each] = codes[str(each)] = code
             self._codes[kind] = codes
         try:
@@ -172,7 +240,7 @@ class Domains:
         if found is None:
             raise ModelError(
                 f"site {self.names[position]!r} has no state {label!r}; "
-                f"its states are {_listing(self.kinds[kind])}."
+                f"its states are {_listing(self.labels(position))}."
             )
         return found
 
@@ -232,16 +300,16 @@ class Domains:
 
 
 def make_domains(
-    sites: Mapping[str, Sequence[Label] | int] | Sequence[str] | int,
-    states: Sequence[Label] | int | None = None,
+    sites: Mapping[str, Sequence[Label] | int | Interval] | Sequence[str] | int,
+    states: Sequence[Label] | int | Interval | None = None,
 ) -> Domains:
     """Build the domains of a model.
 
     Parameters
     ----------
     sites : mapping, sequence of str, or int
-        Name -> labels (or a number of states), or the names alone, or how many unnamed sites.
-    states : sequence of labels or int, optional
+        Name -> labels (or a number of states, or an interval), or the names alone, or how many unnamed sites.
+    states : sequence of labels, int or Interval, optional
         The labels every site has, needed unless ``sites`` is a mapping.
 
     Returns
@@ -259,11 +327,12 @@ def make_domains(
             raise ModelError("states= is given twice: the mapping of sites already lists them.")
         names = _read_names(sites)
         # (0, 1) == (False, True), so the types of the labels are part of the key.
-        kinds: dict[tuple[tuple[Label, ...], tuple[type, ...]], int] = {}
+        kinds: dict[tuple[SiteKind, tuple[type, ...]], int] = {}
         kind_of = np.empty(len(sites), np.int32)
         for k, (name, given) in enumerate(sites.items()):
-            labels = _read_labels(given, f"site {name!r}")
-            kind_of[k] = kinds.setdefault((labels, tuple(map(type, labels))), len(kinds))
+            kind = _read_kind(given, f"site {name!r}")
+            types = () if isinstance(kind, Interval) else tuple(map(type, kind))
+            kind_of[k] = kinds.setdefault((kind, types), len(kinds))
         return Domains(names, tuple(labels for labels, _ in kinds), kind_of)
     if isinstance(sites, (int, np.integer)):
         if sites < 0:
@@ -275,7 +344,7 @@ def make_domains(
         raise ModelError(
             "the sites have no states; pass states=2, or a list of labels, or a mapping name -> labels."
         )
-    return Domains(names, (_read_labels(states, "every site"),), np.zeros(0, np.int32))
+    return Domains(names, (_read_kind(states, "every site"),), np.zeros(0, np.int32))
 
 
 def _read_names(given: Iterable[str]) -> SiteNames:
@@ -294,6 +363,10 @@ def _read_names(given: Iterable[str]) -> SiteNames:
     if all(name == str(k) for k, name in enumerate(names)):
         return SiteNames(len(names))
     return SiteNames(len(names), names)
+
+
+def _read_kind(given: Sequence[Label] | int | Interval, owner: str) -> SiteKind:
+    return given if isinstance(given, Interval) else _read_labels(given, owner)
 
 
 def _read_labels(given: Sequence[Label] | int, owner: str) -> tuple[Label, ...]:

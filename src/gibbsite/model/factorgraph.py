@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite.errors import ModelError
+from gibbsite.model.base import Model
 from gibbsite.model.domain import Domains, IntArray, Label, Scope, SiteKey, make_domains
 from gibbsite.model.evidence import (
     Finding,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @final
-class FactorGraph:
+class FactorGraph(Model):
     """A distribution over named sites, proportional to the product of its factors; immutable.
 
     Parameters
@@ -87,6 +88,11 @@ class FactorGraph:
         directed: bool = False,
     ) -> None:
         domains = make_domains(sites, states)
+        if domains.numbers.any():
+            raise ModelError(
+                f"the site {domains.names[int(np.argmax(domains.numbers))]!r} is a number, and tables need "
+                "states; use gs.ContinuousModel."
+            )
         given = tuple(groups)
         for group in given:
             if not hasattr(type(group), "fold"):
@@ -124,21 +130,6 @@ class FactorGraph:
     # ---- what is in it
 
     @property
-    def n_sites(self) -> int:
-        """Number of free sites."""
-        return self._domains.n_sites
-
-    @property
-    def sites(self) -> tuple[str, ...]:
-        """Names of the free sites; their positions are the site numbers in all arrays."""
-        return self._domains.names.all()
-
-    @property
-    def cards(self) -> IntArray:
-        """Number of states per site, read-only; a stride-zero view when all are equal."""
-        return self._domains.cards
-
-    @property
     def groups(self) -> tuple[FactorGroup, ...]:
         """All factors."""
         return self._groups
@@ -167,10 +158,6 @@ class FactorGraph:
     def structure(self) -> dict[str, object]:
         """Cache for what depends only on scopes; shared by all reweighted copies."""
         return self._structure
-
-    def labels(self, site: SiteKey) -> tuple[Label, ...]:
-        """Return the state labels of a site."""
-        return self._domains.labels(self.index(site))
 
     def index(self, site: SiteKey) -> int:
         """Return the position of a site given by name or position."""

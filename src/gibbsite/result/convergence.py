@@ -11,7 +11,8 @@ A run that recorded nothing but the best state is judged by it: converged when t
 equally good, which is agreement, not a proof.
 
 R-hat and effective size are judged where a probability is between 0.001 and 0.999; outside, chains must
-agree within 0.005. All numbers come from half-chain and batch means, so they exist for millions of sites.
+agree within 0.005. A site that is a number is judged by its mean and standard deviation, measured in units
+of the latter. All numbers come from half-chain and batch means, so they exist for millions of sites.
 
 Draws that are not random tell nothing about their error. Where kernels say so (``Kernel.errors``), all
 numbers come from the means of whole chains; where there is one chain only, or where chains are no
@@ -64,7 +65,8 @@ class Diagnostics:
     rhat_max, ess_min : float or None
         Worst R-hat and effective number of independent draws, with the site and state they belong to.
     mcse_max : float or None
-        Largest standard error of a probability. These are None where nothing is known about errors.
+        Largest standard error of a probability; that of a mean is counted in standard deviations of its site.
+        These are None where nothing is known about errors.
     disagreement : float
         Largest difference between the probability of a chain, or half of one, and the pooled one.
     frozen : tuple of str
@@ -130,7 +132,9 @@ class Diagnostics:
 class CellNumbers:
     """Pooled mean, standard error, effective size, R-hat and chain disagreement of every cell.
 
-    Standard error, effective size and R-hat are NaN where nothing is known about errors.
+    Standard error, effective size and R-hat are NaN where nothing is known about errors. The two cells of a
+    number (``numbers`` has both) are its mean and its standard deviation; ``scale`` is the latter, for
+    probabilities 1.
     """
 
     mean: NDArray[np.float64]
@@ -138,6 +142,8 @@ class CellNumbers:
     ess: NDArray[np.float64]
     rhat: NDArray[np.float64]
     spread: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    numbers: NDArray[np.intp]
 
 
 def source_of_errors(errors: str, chains: int) -> str:
@@ -152,7 +158,12 @@ def source_of_errors(errors: str, chains: int) -> str:
 
 
 def measure_cells(
-    totals: NDArray[np.float64], trace: NDArray[np.float32], draws: int, length: int, errors: str = "draws"
+    totals: NDArray[np.float64],
+    trace: NDArray[Any],
+    draws: int,
+    length: int,
+    errors: str = "draws",
+    numbers: NDArray[np.intp] | None = None,
 ) -> CellNumbers:
     """Compute what is known of every cell.
 
@@ -166,6 +177,8 @@ def measure_cells(
         Draws per chain, and per batch.
     errors : {"draws", "chains", "none"}
         What standard errors can be taken from, see ``Kernel.errors``.
+    numbers : int array, optional
+        Cells that are values of a number; the cell that follows each is the square of it.
 
     Examples
     --------
@@ -177,23 +190,76 @@ def measure_cells(
     """
     means = totals / max(draws, 1)
     mean = means.mean(axis=0)
-    variance = np.clip(mean * (1.0 - mean), 0.0, None)
-    spread = np.abs(means - mean).max(axis=0)
+    moments = Moments(mean, np.zeros(0, np.intp) if numbers is None else numbers)
+    mean, means, trace = moments.sds(mean), moments.unrolled(means), moments.unrolled(trace)
+    variance, scale = moments.variance(mean), moments.scale
+    spread = np.abs(means - mean).max(axis=0) / scale
     source = source_of_errors(errors, len(means))
     if source == "none":
         unknown = np.full(mean.size, np.nan)
-        return CellNumbers(mean, unknown, unknown, unknown, spread)
+        return CellNumbers(mean, unknown, unknown, unknown, spread, scale, moments.cells)
     if source == "chains":
         error = means.std(axis=0, ddof=1) / np.sqrt(len(means))
-        rhat = _ratio(means, draws)
+        rhat = _ratio(means, draws, moments)
     else:
         error = _error_of_draws(trace)
-        rhat, within = _halves(trace, length)
-        spread = np.maximum(spread, within)
+        rhat, within = _halves(trace, length, moments)
+        spread = np.maximum(spread, within / scale)
     n_draws = float(len(totals) * draws)
     with np.errstate(divide="ignore", invalid="ignore"):
         ess = np.where(error > 0, variance / np.square(error), n_draws)
-    return CellNumbers(mean, error, ess, rhat, spread)
+    return CellNumbers(mean, error, ess, rhat, spread, scale, moments.cells)
+
+
+class Moments:
+    """Cells of numbers among cells of probabilities: a value and its square, or mean and standard deviation.
+
+    The standard deviation s of a value of mean m is, up to terms of second order, the mean of
+    s + ((x - m)^2 - s^2) / (2 s): so parts of a run have one each, and its error is that of a mean. Its own
+    variance within a part is taken to be s^2 / 2, that of a normal distribution.
+    """
+
+    def __init__(self, mean: NDArray[np.float64], numbers: NDArray[np.intp]) -> None:
+        self.first, self.second = numbers, numbers + 1
+        self.cells = np.concatenate([self.first, self.second])
+        self.center = mean[self.first]
+        square = np.square(self.center)
+        variance = mean[self.second] - square
+        # differences that small are rounding
+        self.sd = np.sqrt(np.where(variance > 1e-14 * square, variance, 0.0))
+        self.scale = np.ones(mean.size)
+        self.scale[self.first] = self.scale[self.second] = np.where(self.sd > 0, self.sd, 1.0)
+
+    def sds(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the pooled means with standard deviations in place of squares."""
+        mean = mean.copy()
+        mean[self.second] = self.sd
+        return mean
+
+    def unrolled(self, parts: NDArray[Any]) -> NDArray[Any]:
+        """Return the means of parts with standard deviations in place of squares."""
+        if not self.first.size:
+            return parts
+        parts = parts.astype(float)
+        half = 0.5 / self.scale[self.first]
+        value = parts[..., self.first] - self.center
+        squares = parts[..., self.second] - 2.0 * self.center * value - np.square(self.center)
+        parts[..., self.second] = self.sd + half * (squares - np.square(self.sd))
+        return parts
+
+    def variance(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the variance of a draw of each cell, from pooled means or from those of parts."""
+        found: NDArray[np.float64] = np.clip(mean, 0.0, 1.0)
+        found = found * (1.0 - found)
+        found[..., self.first] = np.square(mean[..., self.second])
+        found[..., self.second] = 0.5 * np.square(mean[..., self.second])
+        return found
+
+    def clipped(self, parts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the means of parts, probabilities between 0 and 1."""
+        found = np.clip(parts, 0.0, 1.0)
+        found[..., self.first], found[..., self.second] = parts[..., self.first], parts[..., self.second]
+        return found
 
 
 def _error_of_draws(trace: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -207,20 +273,30 @@ def _error_of_draws(trace: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def count_states(
-    values: NDArray[np.int16], cards: NDArray[np.int32]
-) -> tuple[NDArray[np.float64], NDArray[np.float32], int, int]:
+    values: NDArray[Any], cards: NDArray[np.int32], numbers: NDArray[np.bool_]
+) -> tuple[tuple[NDArray[np.float64], NDArray[Any], int, int], NDArray[np.intp]]:
     """Turn recorded draws into what :func:`measure_cells` takes, one cell per state of each site.
 
     Parameters
     ----------
-    values : int array (chains, draws, sites)
-        State codes.
+    values : array (chains, draws, sites)
+        State codes, or numbers.
     cards : int array (sites,)
-        Numbers of states.
+        Numbers of cells: of states, or 2 for the moments of numbers.
+    numbers : bool array (sites,)
+        Which sites are numbers.
+
+    Returns
+    -------
+    tuple
+        Sums, means of batches, draws, draws per batch.
+    int array
+        Cells that are values of numbers.
 
     Examples
     --------
-    >>> totals, trace, draws, length = count_states(np.array([[[0], [1], [1]]], np.int16), np.array([2]))
+    >>> draws = np.array([[[0], [1], [1]]], np.int16)
+    >>> (totals, trace, draws, length), _ = count_states(draws, np.array([2]), np.array([False]))
     >>> totals.tolist(), trace.shape, draws, length
     ([[1.0, 2.0]], (1, 3, 2), 3, 1)
     """
@@ -229,17 +305,20 @@ def count_states(
     batches = draws // length
     offset = np.cumsum(cards) - cards
     totals = np.zeros((chains, int(cards.sum())))
-    trace = np.zeros((chains, batches, totals.shape[1]), np.float32)
+    trace = np.zeros((chains, batches, totals.shape[1]), np.float64 if numbers.any() else np.float32)
     for code in range(int(cards.max(initial=0))):
-        has = np.flatnonzero(cards > code)
-        seen = values[:, :, has] == code
-        totals[:, offset[has] + code] = seen.sum(axis=1)
-        parts = seen[:, : batches * length].reshape(chains, batches, length, has.size)
-        trace[:, :, offset[has] + code] = parts.mean(axis=2, dtype=np.float32)
-    return totals, trace, draws, length
+        for real in (False, True):
+            has = np.flatnonzero((cards > code) & (numbers == real))
+            seen = values[:, :, has] ** (code + 1) if real else values[:, :, has] == code
+            totals[:, offset[has] + code] = seen.sum(axis=1)
+            parts = seen[:, : batches * length].reshape(chains, batches, length, has.size)
+            trace[:, :, offset[has] + code] = parts.mean(axis=2, dtype=trace.dtype)
+    return (totals, trace, draws, length), offset[numbers].astype(np.intp)
 
 
-def _halves(trace: NDArray[np.float32], length: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _halves(
+    trace: NDArray[Any], length: int, moments: Moments
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """R-hat of state indicators from the means of half chains, and their largest deviation."""
     half = trace.shape[1] // 2
     cells = trace.shape[2]
@@ -248,19 +327,19 @@ def _halves(trace: NDArray[np.float32], length: int) -> tuple[NDArray[np.float64
     parts = np.concatenate(
         [trace[:, :half].mean(axis=1, dtype=float), trace[:, -half:].mean(axis=1, dtype=float)]
     )
-    parts = np.clip(parts, 0.0, 1.0)
-    return _ratio(parts, half * length), np.abs(parts - parts.mean(axis=0)).max(axis=0)
+    parts = moments.clipped(parts)
+    return _ratio(parts, half * length, moments), np.abs(parts - parts.mean(axis=0)).max(axis=0)
 
 
-def _ratio(parts: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """R-hat of state indicators from the means of parts of ``n`` draws.
+def _ratio(parts: NDArray[np.float64], n: int, moments: Moments) -> NDArray[np.float64]:
+    """R-hat of state indicators and numbers from the means of parts of ``n`` draws.
 
     The variance of an indicator within a part follows from its mean p as p (1 - p), so no draw is needed.
     """
     if n < 2:
         return np.full(parts.shape[1], np.inf)
-    parts = np.clip(parts, 0.0, 1.0)
-    within = (parts * (1.0 - parts)).mean(axis=0) * n / (n - 1)
+    parts = moments.clipped(parts)
+    within = moments.variance(parts).mean(axis=0) * n / (n - 1)
     between = parts.var(axis=0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         rhat = np.sqrt(((n - 1) / n * within + between) / within)
@@ -375,9 +454,10 @@ class _Worst(NamedTuple):
 
 def _find_worst(cells: CellNumbers, chains: int, draws: int, name: Any) -> _Worst:
     material = (cells.mean > MATERIAL) & (cells.mean < 1.0 - MATERIAL)
+    material[cells.numbers] = True
     minor = ~material & (cells.spread > _AGREEMENT)
     judged = np.flatnonzero(material | minor)
-    error = float(cells.error.max(initial=0.0))
+    error = float((cells.error / cells.scale).max(initial=0.0))
     if not judged.size:
         return _Worst(1.0, "", float(chains * draws), "", error)
     most = int(judged[np.argmax(cells.rhat[judged])])

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite.result.save import write_kind
+
 if TYPE_CHECKING:
     import xarray
 
@@ -21,13 +23,14 @@ def make_datatree(result: Result) -> xarray.DataTree:
     Groups are present if there is something to put into them:
 
     ``posterior``
-        ``x`` (chain, draw, site): recorded draws as state codes. Without recorded draws ``p`` (chain,
-        draw, cell) instead: means of the marginal probabilities over batches, one "draw" per batch of
-        ``batch_length`` draws, one cell per state of each site, named "site=state".
+        ``x`` (chain, draw, site): recorded draws as state codes, or numbers. Without recorded draws ``p``
+        (chain, draw, cell) instead: means of the marginal probabilities over batches, one "draw" per batch
+        of ``batch_length`` draws, one cell per state of each site, named "site=state".
     ``sample_stats``
         ``lp`` (chain, draw): log-potential of every draw.
     ``marginals``
-        ``probability``, ``mcse``, ``ess``, ``rhat`` (site, state); the last three are NaN if nothing is known
+        ``probability``, ``mcse``, ``ess``, ``rhat`` (site, state); of sites that are numbers, mean and
+        standard deviation in place of probabilities. The last three are NaN if nothing is known
         about errors. Sites with fewer states than the largest are padded: probability 0, the others NaN.
     ``observed_data``
         ``x`` (site): codes of the observed sites.
@@ -109,7 +112,7 @@ def _counted(values: NDArray[Any]) -> dict[str, Any]:
 
 
 def _label_attrs(domains: Domains) -> dict[str, str]:
-    return {"labels": json.dumps(domains.kinds)}
+    return {"labels": json.dumps([write_kind(kind) for kind in domains.kinds])}
 
 
 def _site_names(domains: Domains, sites: NDArray[np.int32] | None = None) -> NDArray[np.str_]:

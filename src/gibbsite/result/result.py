@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError
+from gibbsite.model.domain import Interval
 from gibbsite.result.convergence import (
     CellNumbers,
     Diagnostics,
@@ -85,11 +86,11 @@ class Result:
     draws: int
     warmup: int
     totals: NDArray[np.float64]
-    trace: NDArray[np.float32]
+    trace: NDArray[Any]
     length: int
     sets: JointSets
     draw_sites: NDArray[np.int32]
-    values: NDArray[np.int16]
+    values: NDArray[Any]
     energy: NDArray[np.float64]
     bests: NDArray[np.float64]
     best_x: NDArray[Any]
@@ -109,7 +110,17 @@ class Result:
 
     @cached_property
     def _numbers(self) -> CellNumbers:
-        return measure_cells(self.totals, self.trace, self.draws, self.length, self.errors)
+        cells = self._number_cells
+        return measure_cells(self.totals, self.trace, self.draws, self.length, self.errors, cells)
+
+    @cached_property
+    def _number_cells(self) -> NDArray[np.intp]:
+        """Cells that are values of a number, as against probabilities."""
+        numbers = self.domains.numbers
+        if not self.n_marginal or not numbers.any():
+            return np.zeros(0, np.intp)
+        cards = np.asarray(self.domains.cards, np.intp)
+        return (np.cumsum(cards) - cards)[numbers]
 
     def _table(self, cells: NDArray[np.float64], complement: bool, certain: float, other: float) -> SiteTable:
         if not self.n_marginal and self.domains.n_sites:
@@ -119,13 +130,12 @@ class Result:
 
     @cached_property
     def marginals(self) -> SiteTable:
-        """Probability of every state of every site."""
-        mean = self.totals.sum(axis=0) / max(self.chains * self.draws, 1)
-        return self._table(mean, True, 1.0, 0.0)
+        """Probability of every state of every site; of numbers, mean and standard deviation."""
+        return self._table(self._numbers.mean, True, 1.0, 0.0)
 
     @cached_property
     def mcse(self) -> SiteTable:
-        """Monte Carlo standard error of every marginal probability."""
+        """Monte Carlo standard error of every marginal probability, mean and standard deviation."""
         return self._table(self._numbers.error, False, 0.0, 0.0)
 
     @cached_property
@@ -136,7 +146,7 @@ class Result:
 
     @cached_property
     def rhat(self) -> SiteTable:
-        """Split R-hat of every state indicator."""
+        """Split R-hat of every state indicator, mean and standard deviation."""
         return self._table(self._numbers.rhat, False, 1.0, 1.0)
 
     @cached_property
@@ -145,8 +155,10 @@ class Result:
         numbers, name = self._numbers, self._cell_name
         if not numbers.mean.size and self.values.size:
             # No probabilities were recorded: the draws tell whether the chains agree.
+            real = self.domains.numbers[self.draw_sites]
             cards = np.asarray(self.domains.cards)[self.draw_sites]
-            numbers = measure_cells(*count_states(self.values, cards), self.errors)
+            found, cells = count_states(self.values, cards, real)
+            numbers = measure_cells(*found, self.errors, cells)
             name = self._draw_name
         blind = not numbers.mean.size and self.domains.n_sites > 0
         return judge(
@@ -208,6 +220,8 @@ class Result:
         widest = int(self.domains.cards.max(initial=1))
         numbers = np.zeros((len(self.domains.kinds), widest))
         for kind, labels in enumerate(self.domains.kinds):
+            if isinstance(labels, Interval):
+                continue
             numeric = all(isinstance(label, int | float) for label in labels)
             numbers[kind, : len(labels)] = labels if numeric else range(len(labels))
         kind_of = np.broadcast_to(self.domains.kind_of, (self.domains.n_sites,))
@@ -228,7 +242,7 @@ class Result:
 
     @property
     def best_codes(self) -> NDArray[Any]:
-        """State codes of the state of largest log-potential seen, of the free sites."""
+        """State codes, or numbers, of the state of largest log-potential seen, of the free sites."""
         if self.best is None:
             raise ModelError("The best state was not recorded; add gs.BestState() to record=.")
         return self.best_x
@@ -237,7 +251,11 @@ class Result:
     def best_state(self) -> dict[str, Any]:
         """The state of largest log-potential seen, by name and label; observed sites included."""
         codes = self.best_codes.tolist()
-        named = {name: self.domains.labels(i)[codes[i]] for i, name in enumerate(self.domains.names.all())}
+        real = self.domains.numbers
+        named = {
+            name: codes[i] if real[i] else self.domains.labels(i)[int(codes[i])]
+            for i, name in enumerate(self.domains.names.all())
+        }
         return {**named, **self.evidence}
 
     # ---- views

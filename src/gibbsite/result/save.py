@@ -18,6 +18,7 @@ The file depends on the content of the result alone, so equal results give equal
 from __future__ import annotations
 
 import json
+import math
 import zipfile
 import zlib
 from pathlib import Path
@@ -27,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import FormatError
-from gibbsite.model.domain import Domains, SiteNames
+from gibbsite.model.domain import Domains, Interval, SiteKind, SiteNames
 from gibbsite.result.convergence import Doubt
 from gibbsite.result.result import JointSets, Result
 from gibbsite.run.checkpoint import write_atomically
@@ -45,6 +46,8 @@ _ARRAYS = {
     "bests": (1, "f"),
     "best_x": (1, "i"),
 }
+# Those that hold states: floats, where sites are numbers.
+_STATES = ("values", "best_x")
 # What reading a file that is none of ours may raise.
 _UNREADABLE = (
     OSError,
@@ -103,7 +106,7 @@ def save_result(result: Result, path: Path) -> None:
         "interrupted": result.interrupted,
         "n_sites": result.domains.n_sites,
         "sites": list(names) if isinstance(names, tuple) else None,
-        "labels": result.domains.kinds,
+        "labels": [write_kind(kind) for kind in result.domains.kinds],
         # Lists, because the order of observed sites is part of the content.
         "evidence": list(result.evidence.items()),
         "evidence_labels": list(result.evidence_labels.items()),
@@ -196,9 +199,11 @@ def _build_result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Res
     n = about["n_sites"]
     sites = about["sites"]
     names = SiteNames(n, None if sites is None else tuple(sites), arrays.get("site_numbers"))
-    kinds = tuple(tuple(labels) for labels in about["labels"])
+    kinds = tuple(_read_kind(labels) for labels in about["labels"])
     domains = Domains(names, kinds, arrays.get("label_set", np.zeros(0, np.int32)))
     for name, (ndim, kind) in _ARRAYS.items():
+        if name in _STATES and domains.numbers.any():
+            kind = "f"
         if arrays[name].ndim != ndim or arrays[name].dtype.kind != kind:
             raise ValueError(f"{name} has the wrong shape or type")
     cells = arrays["totals"].shape[1]
@@ -233,6 +238,26 @@ def _build_result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Res
         energy=arrays["energy"],
         best_x=arrays["best_x"],
     )
+
+
+def write_kind(kind: SiteKind) -> Any:
+    """Return the states of a site as data: labels, or {"low": ..., "high": ...} with words for infinity.
+
+    Examples
+    --------
+    >>> write_kind(Interval(0.0)), write_kind(("no", "yes"))
+    ({'low': 0.0, 'high': 'inf'}, ('no', 'yes'))
+    """
+    if not isinstance(kind, Interval):
+        return kind
+    bounds = {"low": kind.low, "high": kind.high}
+    return {name: bound if math.isfinite(bound) else str(bound) for name, bound in bounds.items()}
+
+
+def _read_kind(written: Any) -> SiteKind:
+    if isinstance(written, dict):
+        return Interval(float(written["low"]), float(written["high"]))
+    return tuple(written)
 
 
 def _first_line(reason: BaseException) -> str:

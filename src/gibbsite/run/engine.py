@@ -6,6 +6,7 @@ blocks of about 0.15 s; where blocks end has no influence on the numbers.
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Callable
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._random import stream
-from gibbsite.errors import CheckpointError
+from gibbsite.errors import CheckpointError, SamplingError
 from gibbsite.kernel.base import Team
 from gibbsite.run.budget import Budget
 from gibbsite.run.chain import advance
@@ -32,7 +33,6 @@ from gibbsite.run.tape import Tape
 if TYPE_CHECKING:
     from gibbsite.graph.lower import Graph
     from gibbsite.kernel.base import Kernel, Remark
-    from gibbsite.model import FactorGraph
     from gibbsite.run.form import Form
     from gibbsite.scan.base import Scan
 
@@ -44,7 +44,7 @@ _FIRST_CHECK = 256  # draws before the first question whether the answer is good
 class Setup:
     """What runs: model, kernel, scan, what is recorded, how chains are laid out, what the kernel remarks."""
 
-    model: FactorGraph
+    model: Any
     kernel: Kernel
     scan: Scan
     layout: Layout
@@ -155,6 +155,7 @@ class _Run:
             room = self.counts.draws + rounds
             self.tapes = [self.setup.layout.grow(tape, room) for tape in self.tapes]
 
+        before = copy.deepcopy((self.states, self.tapes)) if self.setup.kernel.fallible else None
         members = min(self.form.most_members, max(1, self.threads // len(self.states)))
         gates = [np.zeros(1, np.int64) for _ in self.states]
 
@@ -174,8 +175,15 @@ class _Run:
 
         began = time.monotonic()
         self.executor.map(move, range(len(self.states) * members))
-        for state in self.states:
-            self.setup.kernel.inspect(self.setup.graph, state.memory)
+        try:
+            for state in self.states:
+                self.setup.kernel.inspect(self.setup.model, self.setup.graph, state.memory)
+        except SamplingError as wrong:
+            if before is not None:
+                self.states, self.tapes = before
+            wrong.recording = self.recording() if self.counts.draws else None
+            self.save()
+            raise
         steps = rounds * length
         if steps:
             self.pace = (time.monotonic() - began) / steps
@@ -194,7 +202,7 @@ class _Run:
 
     def warm_up(self) -> None:
         """Run the warmup; without a number of sweeps, for a tenth of the time."""
-        n, asked = self.setup.graph.n_sites, self.budget.warmup
+        n, asked = self.setup.graph.n_units, self.budget.warmup
         if self.counts.draws:
             return  # resumed after the end of the warmup
         while not self.over():
@@ -211,6 +219,9 @@ class _Run:
     def record(self) -> None:
         """Record draws until the budget is used up; at least one, so that there is an answer."""
         wanted = math.inf if self.budget.draws is None else self.budget.draws
+        if not self.counts.draws:
+            for state in self.states:
+                self.setup.kernel.freeze(state.memory)
         while self.counts.draws < wanted and (not self.over() or self.counts.draws == 0):
             # Asked before the next block, not after the last: a run killed in between must ask as well.
             if self.is_check() and self.enough is not None and self.enough(self.recording()):
@@ -255,7 +266,7 @@ class _Run:
 
     def between(self, phase: str) -> None:
         """Do what is done between two blocks."""
-        n = max(self.setup.graph.n_sites, 1)
+        n = max(self.setup.graph.n_units, 1)
         thin = max(self.budget.length // n, 1)
         total = (
             0

@@ -25,7 +25,7 @@ from gibbsite.scan.base import Raster
 
 if TYPE_CHECKING:
     from gibbsite.kernel.base import Kernel
-    from gibbsite.model import FactorGraph
+    from gibbsite.model import Model
     from gibbsite.run.record import Layout
     from gibbsite.scan.base import Scan
 
@@ -98,7 +98,7 @@ class PlainForm(Form):
     kernel: Kernel
     scan: Scan
     layout: Layout
-    model: FactorGraph
+    model: Model
     name: str = "plain"
 
     def arrays(self, chains: int) -> Any:
@@ -281,7 +281,7 @@ def _unpacked(tape: Tape, there: Arrangement, n_sites: int) -> Tape:
 
 
 def choose_scan_and_form(
-    model: FactorGraph, graph: Graph, kernel: Kernel, scan: Scan | None, layout: Layout, chains: int
+    model: Model, graph: Graph, kernel: Kernel, scan: Scan | None, layout: Layout, chains: int
 ) -> tuple[Scan, Form]:
     """Return the scan of a run, and the fastest form for it.
 
@@ -299,9 +299,7 @@ def choose_scan_and_form(
     return scan, PlainForm(graph, kernel, scan, layout, model) if found is None else found
 
 
-def move_at_once(
-    model: FactorGraph, graph: Graph, kernel: Kernel, layout: Layout, chains: int
-) -> Form | None:
+def move_at_once(model: Model, graph: Graph, kernel: Kernel, layout: Layout, chains: int) -> Form | None:
     """Return the fastest form in which many sites or chains move at once, if there is one worth while."""
     if chains >= LEAST_CHAINS and layout.only_marginals and kernel.side_by_side:
         bundles = -(-chains // BUNDLE)
@@ -312,7 +310,7 @@ def move_at_once(
     return arranged if arranged is not None and arranged.arranged.longest >= LEAST_SITES else None
 
 
-def replicate(model: FactorGraph, graph: Graph, layout: Layout, width: int) -> ReplicatedForm | None:
+def replicate(model: Any, graph: Graph, layout: Layout, width: int) -> ReplicatedForm | None:
     """Lay the chains of a model out side by side, if it is binary and its couplings allow it."""
     found = color_binary(model, graph)
     if found is None:
@@ -321,7 +319,7 @@ def replicate(model: FactorGraph, graph: Graph, layout: Layout, width: int) -> R
     return ReplicatedForm(graph, layout, colored, there, width)
 
 
-def arrange(model: FactorGraph, graph: Graph, kernel: Kernel, layout: Layout) -> ArrangedForm | None:
+def arrange(model: Model, graph: Graph, kernel: Kernel, layout: Layout) -> ArrangedForm | None:
     """Lay a model out as a kernel wants it to move many sites at once, if it does."""
     found = kernel.arrange(model, graph)
     return None if found is None else ArrangedForm(kernel, layout, found)

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite.model import FactorGraph
 from gibbsite.run.tape import NEVER, Tape
 
 if TYPE_CHECKING:
     from gibbsite.graph.lower import Graph
     from gibbsite.kernel.base import Kernel
-    from gibbsite.model import FactorGraph
+    from gibbsite.model import Model
 
 Site = str | int
 
@@ -119,6 +120,8 @@ class Layout:
         Whether marginals are averages of conditionals.
     batches : bool
         Whether means of batches are kept.
+    number : bool (n,) or empty
+        Which sites are numbers, if any.
     """
 
     recorders: tuple[Recorder, ...]
@@ -132,6 +135,7 @@ class Layout:
     conditional: bool
     batches: bool
     draw_sites: NDArray[np.int32]
+    number: NDArray[np.bool_]
     energy: bool
     best: bool
 
@@ -164,9 +168,10 @@ class Layout:
             # otherwise an empty array of the type of the chain's conditionals, which stand in its state
             recent=np.zeros(self.n_marginal * self.conditional, np.float32) if adding else np.zeros(0),
             total=np.zeros(self.n_cells),
-            trace=np.zeros((batches // 2 * 2, self.n_cells), np.float32),
+            trace=np.zeros((batches // 2 * 2, self.n_cells), np.float64 if self.number.size else np.float32),
+            number=self.number,
             sites=self.draw_sites,
-            values=np.zeros((0, self.draw_sites.size), np.int16),
+            values=np.zeros((0, self.draw_sites.size), np.float64 if self.number.size else np.int16),
             energy=np.zeros(0),
             best=np.full(int(self.best), -np.inf),
             best_x=np.zeros(graph.n_sites if self.best else 0, graph.state_dtype),
@@ -180,7 +185,7 @@ class Layout:
         if have >= draws:
             return tape
         room = max(draws, have + have // 2)
-        values = np.zeros((room, self.draw_sites.size), np.int16)
+        values = np.zeros((room, self.draw_sites.size), tape.values.dtype)
         values[: len(tape.values)] = tape.values
         energy = np.zeros(room if self.energy else 0)
         energy[: len(tape.energy)] = tape.energy
@@ -216,7 +221,7 @@ def read_recorders(record: Any) -> tuple[Recorder, ...]:
     return tuple(found)
 
 
-def lay_out(model: FactorGraph, graph: Graph, kernel: Kernel, record: Any) -> Layout:
+def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> Layout:
     """Decide which cell means what."""
     recorders = read_recorders(record if record is not None or kernel.estimates else BestState())
     if not kernel.estimates:
@@ -237,6 +242,12 @@ def lay_out(model: FactorGraph, graph: Graph, kernel: Kernel, record: Any) -> La
         width = np.concatenate([width, np.full(len(pairs), 2)])
         member = np.concatenate([member, pairs.ravel()]).astype(np.int32)
     start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
+    number = np.zeros(0, bool) if graph.discrete else model.domains.numbers
+    if number.size and number[member].any():
+        site = model.domains.names[int(member[np.argmax(number[member])])]
+        raise ModelError(
+            f"Joint probabilities are of states, and the site {site!r} is a number; record 'draws' instead."
+        )
     stride, size = _strides(start, member, graph.cards)
     cell = n_marginal + np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
     draws = chosen.get(Draws)
@@ -252,6 +263,7 @@ def lay_out(model: FactorGraph, graph: Graph, kernel: Kernel, record: Any) -> La
         conditional=conditional,
         batches=marginals is None or marginals.batches,
         draw_sites=np.zeros(0, np.int32) if draws is None else _draw_sites(model, draws.sites),
+        number=number,
         energy=Energy in chosen,
         best=BestState in chosen,
     )
@@ -269,7 +281,7 @@ def _for_search(recorders: tuple[Recorder, ...], kernel: Kernel) -> tuple[Record
     return recorders if kept else (*recorders, BestState())
 
 
-def _sets(model: FactorGraph, sets: Any) -> list[NDArray[np.int32]]:
+def _sets(model: Model, sets: Any) -> list[NDArray[np.int32]]:
     found: list[NDArray[np.int32]] = []
     for members in _listed(sets, "Joint takes a list of sets of sites", "gs.Joint([('A', 'B')])"):
         named = _listed(members, "A set of a Joint recorder is a tuple of sites", "gs.Joint([('A', 'B')])")
@@ -287,10 +299,14 @@ def _listed(value: Any, rule: str, example: str) -> list[Any]:
     return list(value)
 
 
-def _pairs(model: FactorGraph, pairs: Any) -> NDArray[np.int32]:
+def _pairs(model: Model, pairs: Any) -> NDArray[np.int32]:
     if isinstance(pairs, str):
         if pairs != "edges":
             raise ModelError(f"PairMoments takes 'edges' or pairs of sites, not {pairs!r}.")
+        if not isinstance(model, FactorGraph):
+            raise ModelError(
+                f"A {type(model).__name__} has no edges; name the pairs: PairMoments([('a', 'b')])."
+            )
         groups = [g.scopes for g in model.groups if g.arity == 2]
         return np.concatenate([np.zeros((0, 2), np.int32), *groups])
     if isinstance(pairs, np.ndarray) and pairs.dtype.kind in "iu":
@@ -310,7 +326,7 @@ def _pairs(model: FactorGraph, pairs: Any) -> NDArray[np.int32]:
     return found
 
 
-def _draw_sites(model: FactorGraph, sites: Sequence[Site] | None) -> NDArray[np.int32]:
+def _draw_sites(model: Model, sites: Sequence[Site] | None) -> NDArray[np.int32]:
     if sites is None:
         return np.arange(model.n_sites, dtype=np.int32)
     named = _listed(sites, "Draws takes a list of sites", "gs.Draws(['A'])")

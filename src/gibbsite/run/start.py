@@ -20,6 +20,7 @@ from gibbsite.graph.kinds import TableGraph
 from gibbsite.graph.lower import Graph
 from gibbsite.graph.support import copy_board, evidence_text, has_zeros, propagated, scope_text
 from gibbsite.run._given import check_support, read_start
+from gibbsite.run.start_values import start_values
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -204,13 +205,13 @@ def _uniform_codes(graph: Graph, rng: np.random.Generator) -> State:
 
 
 def start_states(
-    model: FactorGraph, graph: Graph, chains: int, start: Any = None, entropy: int = 0
-) -> list[State]:
+    model: Any, graph: Graph, chains: int, start: Any = None, entropy: int = 0
+) -> list[NDArray[Any]]:
     """Return the start of every chain.
 
     Parameters
     ----------
-    model : FactorGraph
+    model : Model
         The model.
     graph : Graph
         The same, compiled.
@@ -224,8 +225,8 @@ def start_states(
 
     Returns
     -------
-    list of int arrays (n,)
-        State codes.
+    list of arrays (n,)
+        State codes; numbers, where the model has such sites (:func:`start_values`).
 
     Raises
     ------
@@ -242,6 +243,8 @@ def start_states(
     >>> [x.tolist() for x in start_states(model, compile_graph(model), 2, {"a": "y", "b": 0})]
     [[1, 0], [1, 0]]
     """
+    if not graph.discrete:
+        return start_values(model, graph, [_chain_rng(entropy, c) for c in range(chains)], start)
     if start is None or (isinstance(start, str) and start == "auto"):
         return _automatic(model, graph, chains, entropy)
     if isinstance(start, str):

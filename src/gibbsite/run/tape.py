@@ -54,8 +54,11 @@ class Tape(NamedTuple):
     recent : float32 (marginal cells,) or empty
         Sums over the latest draws of the open batch, not yet in ``open_batch``, where walks add conditionals
         up themselves: memory read and written at every visit, so it is short, and moved on in time.
-    trace : float32 (batches, cells)
+    trace : float32, with numbers float64 (batches, cells)
         Means of the closed batches.
+    number : bool (n,) or empty
+        Which sites are numbers rather than state codes, if any: the two cells of such a site are its value
+        and the square of it.
     sites, values
         Sites whose draws are kept, and the draws (draws, sites).
     energy : float64 (draws,)
@@ -75,9 +78,10 @@ class Tape(NamedTuple):
     open_batch: NDArray[np.float64]
     recent: NDArray[Any]
     total: NDArray[np.float64]
-    trace: NDArray[np.float32]
+    trace: NDArray[Any]
+    number: NDArray[np.bool_]
     sites: NDArray[np.int32]
-    values: NDArray[np.int16]
+    values: NDArray[Any]
     energy: NDArray[np.float64]
     best: NDArray[np.float64]
     best_x: NDArray[Any]
@@ -93,7 +97,7 @@ def write_indicators(tape: Tape, x: NDArray[Any], cond: NDArray[np.float64]) -> 
         for c in range(cond.size):
             cond[c] = 0.0
         for i in range(x.size):
-            cond[tape.offset[i] + tape.stride * x[i]] = 1.0
+            cond[tape.offset[i] + tape.stride * np.int64(x[i])] = 1.0
 
 
 @inlined
@@ -134,11 +138,15 @@ def record(tape: Tape, graph: Any, x: NDArray[Any], cond: NDArray[np.float64], a
                 batch[c] += x[c]
         else:
             for i in range(x.size):
-                batch[tape.offset[i] + tape.stride * x[i]] += 1.0
+                if tape.number.size > 0 and tape.number[i]:
+                    batch[tape.offset[i]] += x[i]
+                    batch[tape.offset[i] + 1] += np.float64(x[i]) * x[i]
+                else:
+                    batch[tape.offset[i] + tape.stride * np.int64(x[i])] += 1.0
     for s in range(tape.set_cell.size):
         cell = tape.set_cell[s]
         for m in range(tape.set_start[s], tape.set_start[s + 1]):
-            cell += tape.set_stride[m] * x[tape.set_member[m]]
+            cell += tape.set_stride[m] * np.int64(x[tape.set_member[m]])
         batch[cell] += 1.0
     for k in range(tape.sites.size):
         tape.values[draw, k] = x[tape.sites[k]]
@@ -174,7 +182,7 @@ def close_batch(tape: Tape) -> None:
     move_recent(tape)
     scale = 1.0 / counters[FILL]
     for c in range(tape.open_batch.size):
-        tape.trace[row, c] = np.float32(tape.open_batch[c] * scale)
+        tape.trace[row, c] = tape.open_batch[c] * scale
         tape.total[c] += tape.open_batch[c]
         tape.open_batch[c] = 0.0
     counters[FILL] = 0

@@ -28,7 +28,7 @@ from gibbsite.errors import IncompatibleError, ModelError
 
 if TYPE_CHECKING:
     from gibbsite.graph.lower import Graph
-    from gibbsite.model import FactorGraph
+    from gibbsite.model import Model
 
 Order = NDArray[np.int32]
 
@@ -52,32 +52,32 @@ class Scan(ABC):
     by_color: ClassVar[bool] = False
 
     @abstractmethod
-    def schedule(self, graph: Graph, model: FactorGraph | None = None) -> NamedTuple:
+    def schedule(self, graph: Graph, model: Model | None = None) -> NamedTuple:
         """Return the visits as compiled code sees them. ``model`` resolves site names."""
 
     def buffer(self, graph: Graph) -> Order:
         """Allocate the array :func:`refresh` writes to; empty for fixed schedules."""
-        return np.zeros(graph.n_sites if self.random else 0, np.int32)
+        return np.zeros(graph.n_units if self.random else 0, np.int32)
 
-    def cycle(self, graph: Graph, model: FactorGraph | None = None) -> int | None:
+    def cycle(self, graph: Graph, model: Model | None = None) -> int | None:
         """Return the number of visits after which the order repeats itself, None if it never does."""
         if self.random:
             return None
-        return graph.n_sites if self.by_color else period(self.schedule(graph, model))
+        return graph.n_units if self.by_color else period(self.schedule(graph, model))
 
-    def visits(self, graph: Graph, model: FactorGraph | None = None) -> Order:
+    def visits(self, graph: Graph, model: Model | None = None) -> Order:
         """Return the sites of one period of a fixed order."""
         schedule = self.schedule(graph, model)
         if isinstance(schedule, Ordered | Phased):
             return schedule.order
         if self.random:
             raise IncompatibleError(f"{type(self).__name__} has no fixed order.")
-        return np.arange(graph.n_sites, dtype=np.int32)
+        return np.arange(graph.n_units, dtype=np.int32)
 
-    def left_out(self, graph: Graph, model: FactorGraph | None = None) -> NDArray[np.intp]:
+    def left_out(self, graph: Graph, model: Model | None = None) -> NDArray[np.intp]:
         """Return the sites that are never visited; they keep their start state."""
         schedule = self.schedule(graph, model)
-        missing = np.full(graph.n_sites, isinstance(schedule, Ordered | Phased))
+        missing = np.full(graph.n_units, isinstance(schedule, Ordered | Phased))
         if isinstance(schedule, Ordered | Phased):
             missing[schedule.order] = False
         return np.flatnonzero(missing)
@@ -182,7 +182,7 @@ def _site_at_ordered(schedule: Ordered | Phased, order: Order, k: Integer) -> In
     return np.uintp(schedule.order[k])
 
 
-def site_sequence(order: Any, graph: Graph, model: FactorGraph | None, what: str = "The order") -> Order:
+def site_sequence(order: Any, graph: Graph, model: Model | None, what: str = "The order") -> Order:
     """Resolve names or positions to an array of positions; refuse unknown ones."""
     if isinstance(order, str):
         raise ModelError(f"{what} must be a sequence of sites, got the word {order!r}.")
@@ -201,9 +201,9 @@ def site_sequence(order: Any, graph: Graph, model: FactorGraph | None, what: str
             raise ModelError(f"{what} must hold site names or positions, got {order!r}.") from None
         if sites.ndim != 1:
             raise ModelError(f"{what} must be a list of sites, got an array of shape {sites.shape}.")
-    bad = np.flatnonzero((sites < 0) | (sites >= graph.n_sites))
+    bad = np.flatnonzero((sites < 0) | (sites >= graph.n_units))
     if bad.size:
         raise ModelError(
-            f"{what} names site {sites[bad[0]]} at entry {bad[0]}, but sites are 0..{graph.n_sites - 1}."
+            f"{what} names site {sites[bad[0]]} at entry {bad[0]}, but sites are 0..{graph.n_units - 1}."
         )
     return np.ascontiguousarray(sites, np.int32)

@@ -16,7 +16,7 @@ from gibbsite.scan.base import Phased, Scan
 
 if TYPE_CHECKING:
     from gibbsite.graph.lower import Graph
-    from gibbsite.model import FactorGraph
+    from gibbsite.model import Model
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Chromatic(Scan):
     once: ClassVar[bool] = True
     by_color: ClassVar[bool] = True
 
-    def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Phased:
+    def schedule(self, graph: Graph, model: Model | None = None) -> Phased:
         """Return the visits."""
         color = color_sites(graph)
         start = np.concatenate([[0], np.cumsum(np.bincount(color))]).astype(np.int64)

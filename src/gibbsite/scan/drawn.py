@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gibbsite.graph.lower import Graph
-    from gibbsite.model import FactorGraph
+    from gibbsite.model import Model
 
 
 class Drawn(NamedTuple):
@@ -56,33 +56,33 @@ class RandomScan(Scan):
     random: ClassVar[bool] = True
     weights: Sequence[float] | NDArray[np.float64] | Mapping[str, float] | None = None
 
-    def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Drawn:
+    def schedule(self, graph: Graph, model: Model | None = None) -> Drawn:
         """Return the visits."""
         if self.weights is None:
-            return Drawn(graph.n_sites, np.zeros(0), np.zeros(0, np.int32))
+            return Drawn(graph.n_units, np.zeros(0), np.zeros(0, np.int32))
         stay, other = build_alias(self._by_site(graph, model))
-        return Drawn(graph.n_sites, stay, other)
+        return Drawn(graph.n_units, stay, other)
 
-    def left_out(self, graph: Graph, model: FactorGraph | None = None) -> NDArray[np.intp]:
+    def left_out(self, graph: Graph, model: Model | None = None) -> NDArray[np.intp]:
         """Return the sites of weight zero."""
         if self.weights is None:
             return np.zeros(0, np.intp)
         return np.flatnonzero(self._by_site(graph, model) == 0)
 
-    def chances(self, graph: Graph, model: FactorGraph | None = None) -> NDArray[np.float64]:
+    def chances(self, graph: Graph, model: Model | None = None) -> NDArray[np.float64]:
         """Return the probability of each site at a step."""
         if self.weights is None:
-            return np.full(graph.n_sites, 1.0 / max(graph.n_sites, 1))
+            return np.full(graph.n_units, 1.0 / max(graph.n_units, 1))
         weights = self._by_site(graph, model)
         chances: NDArray[np.float64] = weights / weights.sum()
         return chances
 
-    def _by_site(self, graph: Graph, model: FactorGraph | None) -> NDArray[np.float64]:
+    def _by_site(self, graph: Graph, model: Model | None) -> NDArray[np.float64]:
         """Return one checked weight per site."""
         if isinstance(self.weights, Mapping):
             if model is None:
                 raise ModelError("Weights by name need the model; give an array instead.")
-            listed: list[object] = [0.0] * graph.n_sites
+            listed: list[object] = [0.0] * graph.n_units
             for name, weight in self.weights.items():
                 listed[model.index(name)] = weight
         else:
@@ -91,9 +91,9 @@ class RandomScan(Scan):
             given = np.asarray(listed, np.float64)
         except (TypeError, ValueError):
             raise ModelError(f"Weights of a random scan must be numbers, got {self.weights!r}.") from None
-        if given.shape != (graph.n_sites,):
+        if given.shape != (graph.n_units,):
             raise ModelError(
-                f"A random scan needs one weight for each of {graph.n_sites} sites, got shape {given.shape}."
+                f"A random scan needs one weight for each of {graph.n_units} sites, got shape {given.shape}."
             )
         bad = np.flatnonzero(~np.isfinite(given) | (given < 0))
         if bad.size:
@@ -122,13 +122,13 @@ class Shuffled(Scan):
     random: ClassVar[bool] = True
     once: ClassVar[bool] = True
 
-    def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Shuffle:
+    def schedule(self, graph: Graph, model: Model | None = None) -> Shuffle:
         """Return the visits."""
-        return Shuffle(graph.n_sites)
+        return Shuffle(graph.n_units)
 
     def buffer(self, graph: Graph) -> Order:
         """Allocate the order, sorted; every sweep shuffles what the last one left."""
-        return np.arange(graph.n_sites, dtype=np.int32)
+        return np.arange(graph.n_units, dtype=np.int32)
 
 
 @implement(period, Drawn)

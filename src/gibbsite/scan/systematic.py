@@ -14,15 +14,15 @@ from gibbsite.scan.base import Order, Ordered, Raster, Scan, site_sequence
 
 if TYPE_CHECKING:
     from gibbsite.graph.lower import Graph
-    from gibbsite.model import FactorGraph
+    from gibbsite.model import Model
 
 Sites = Listing[Any] | NDArray[np.integer[Any]]
 
 
-def _permutation(order: Sites, graph: Graph, model: FactorGraph | None) -> Order:
+def _permutation(order: Sites, graph: Graph, model: Model | None) -> Order:
     """Resolve an order and insist that it names every site once."""
     sites = site_sequence(order, graph, model)
-    times = np.bincount(sites, minlength=graph.n_sites)
+    times = np.bincount(sites, minlength=graph.n_units)
     wrong = np.flatnonzero(times != 1)
     if wrong.size:
         raise ModelError(
@@ -52,10 +52,10 @@ class Systematic(Scan):
     once: ClassVar[bool] = True
     order: Sites | None = None
 
-    def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Raster | Ordered:
+    def schedule(self, graph: Graph, model: Model | None = None) -> Raster | Ordered:
         """Return the visits."""
         if self.order is None:
-            return Raster(graph.n_sites)
+            return Raster(graph.n_units)
         return Ordered(_permutation(self.order, graph, model))
 
 
@@ -79,10 +79,10 @@ class Palindromic(Scan):
     once: ClassVar[bool] = True
     order: Sites | None = None
 
-    def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Ordered:
+    def schedule(self, graph: Graph, model: Model | None = None) -> Ordered:
         """Return the visits."""
         if self.order is None:
-            forward = np.arange(graph.n_sites, dtype=np.int32)
+            forward = np.arange(graph.n_units, dtype=np.int32)
         else:
             forward = _permutation(self.order, graph, model)
         return Ordered(np.concatenate([forward, forward[::-1]]))
@@ -110,6 +110,6 @@ class Sequence(Scan):
 
     order: Sites
 
-    def schedule(self, graph: Graph, model: FactorGraph | None = None) -> Ordered:
+    def schedule(self, graph: Graph, model: Model | None = None) -> Ordered:
         """Return the visits."""
         return Ordered(site_sequence(self.order, graph, model))

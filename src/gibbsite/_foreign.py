@@ -1,0 +1,340 @@
+"""Functions of users, for compiled loops: one address, whatever they are written in.
+
+A loop that calls a function of the user through its address is compiled once for all such functions and kept
+on disk, and the call costs some nanoseconds. Every such function has the same signature,
+
+    double function(double *first, intp n_first, double *second, intp n_second, uint64 *words)
+
+and one of three shapes says what users write for it:
+
+* ``"value"``: ``f(first, second) -> number``, or ``f(first) -> number`` (a factor, a density);
+* ``"array"``: ``f(first) -> array`` of the size of ``second`` (a gradient);
+* ``"draw"``: ``f(first, rng) -> number or array`` of the size of ``second`` (a conditional).
+
+What Numba compiles is called directly. Anything else, if it is allowed, is called back in Python, which takes
+some microseconds and the interpreter's lock. In both ways an exception becomes NaN, which whoever calls
+checks for; of a call back the exception itself is kept.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import types as numba_types
+from numpy.typing import NDArray
+
+from gibbsite.errors import ModelError
+
+_numba: Any = numba
+nb: Any = numba_types
+_SIGNATURE = nb.float64(
+    nb.CPointer(nb.float64), nb.intp, nb.CPointer(nb.float64), nb.intp, nb.CPointer(nb.uint64)
+)
+_DOUBLES, _WORDS = ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_uint64)
+_C_SIGNATURE = ctypes.CFUNCTYPE(
+    ctypes.c_double, _DOUBLES, ctypes.c_ssize_t, _DOUBLES, ctypes.c_ssize_t, _WORDS
+)
+SHAPES = ("value", "array", "draw")
+
+
+@dataclass
+class Foreign:
+    """A function of the user as compiled loops see it.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    address : int
+        Where its machine code is; valid as long as this object lives.
+    digest : str
+        Tells functions of different content apart.
+    compiled : bool
+        Whether Numba has compiled it; otherwise it is called back in Python.
+    reason : str
+        Why it was not compiled, in a line.
+    raised : list
+        The first exception of a function that is called back.
+    """
+
+    name: str
+    address: int
+    digest: str
+    compiled: bool
+    reason: str = ""
+    raised: list[BaseException] = field(default_factory=list)
+    alive: Any = field(repr=False, default=None)
+
+
+def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool = False) -> Foreign:
+    """Make the address of a function of the user.
+
+    Parameters
+    ----------
+    function : callable
+        A Python function, or one decorated with ``numba.njit``.
+    shape : {"value", "array", "draw"}
+        What it takes and returns, see above.
+    arguments : int
+        Of a value: whether it takes one array or two.
+    must_compile : bool
+        Refuse a function that Numba cannot compile, rather than call it back in Python.
+
+    Raises
+    ------
+    ModelError
+        If it is no function, or has to be compiled and cannot be; with the reason in a line.
+
+    Examples
+    --------
+    >>> square = adopt(lambda x: x[0] ** 2, "value")
+    >>> none, words = np.zeros(0), np.zeros(4, np.uint64)
+    >>> square.compiled, call_at(square.address, np.array([3.0]), 0, 1, none, 0, 0, words)
+    (True, 9.0)
+    """
+    if not callable(function):
+        raise ModelError(f"A function is needed, got {function!r}.")
+    name = getattr(function, "__name__", type(function).__name__)
+    digest = digest_of(function)
+    key = shape if shape != "value" else f"value{arguments}"
+    try:
+        thunk = _compile(function, key)
+        return Foreign(name, thunk.address, digest, True, alive=thunk)
+    except Exception as reason:  # whatever Numba raises: it says why the function is not for compiled code
+        said = _first_reason(reason)
+    if must_compile:
+        raise ModelError(f"the function {name} cannot be compiled: {said}")
+    found = Foreign(name, 0, digest, False, said)
+    found.alive = _C_SIGNATURE(_calling_back(function, key, found.raised))
+    found.address = ctypes.cast(found.alive, ctypes.c_void_p).value or 0
+    return found
+
+
+def _compile(function: Any, key: str) -> Any:
+    """Return a C function around a function of the user; raise what Numba raises."""
+    inner = function if hasattr(function, "py_func") else _numba.njit(error_model="numpy")(function)
+    carray, nan = _numba.carray, np.nan
+
+    def value1(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:
+        try:
+            return np.float64(inner(carray(a, (na,))))
+        except Exception:
+            return nan
+
+    def value2(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:
+        try:
+            return np.float64(inner(carray(a, (na,)), carray(b, (nb,))))
+        except Exception:
+            return nan
+
+    def array(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:
+        try:
+            found, out = inner(carray(a, (na,))), carray(b, (nb,))
+            if found.size != nb:
+                return nan
+            for k in range(nb):
+                out[k] = found[k]
+            return 0.0
+        except Exception:
+            return nan
+
+    def draw(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:
+        try:
+            carray(b, (nb,))[:] = inner(carray(a, (na,)), carray(rng, (4,)))
+            return 0.0
+        except Exception:
+            return nan
+
+    body = {"value1": value1, "value2": value2, "array": array, "draw": draw}[key]
+    return _numba.cfunc(_SIGNATURE, error_model="numpy")(body)
+
+
+def _calling_back(function: Any, key: str, raised: list[BaseException]) -> Callable[..., float]:
+    """Return a Python function with the C signature around a function of the user."""
+
+    def back(a: Any, na: int, b: Any, nb: int, words: Any) -> float:
+        try:
+            first = np.ctypeslib.as_array(a, (na,)).copy() if na else np.zeros(0)
+            second = np.ctypeslib.as_array(b, (nb,)) if nb else np.zeros(0)
+            if key == "value1":
+                return float(function(first))
+            if key == "value2":
+                return float(function(first, second.copy()))
+            if key == "array":
+                found = np.asarray(function(first), float)
+                if found.shape != (nb,):
+                    raise ModelError(f"an array of shape ({nb},) is needed, got {found.shape}.")
+                second[:] = found
+            else:
+                rng, generator = _generator(np.ctypeslib.as_array(words, (4,)))
+                second[:] = function(first, rng)
+                generator()
+            return 0.0
+        except BaseException as reason:
+            raised.append(reason)
+            return np.nan
+
+    return back
+
+
+def _generator(words: NDArray[np.uint64]) -> tuple[np.random.Generator, Callable[[], None]]:
+    """Return a NumPy generator that starts from the words of a chain, and what moves these on."""
+    rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence([int(w) for w in words])))
+
+    def move_on() -> None:
+        words[:] = rng.integers(1, 2**64, 4, np.uint64)
+
+    return rng, move_on
+
+
+def call_at(
+    address: Any,
+    first: NDArray[np.float64],
+    first_at: Any,
+    first_count: Any,
+    second: NDArray[np.float64],
+    second_at: Any,
+    second_count: Any,
+    words: NDArray[np.uint64],
+) -> float:
+    """Call the function at an address with parts of two arrays: from ``at`` on, ``count`` numbers."""
+    function = _C_SIGNATURE(int(address))
+    parts = [
+        array[int(at) :].ctypes.data_as(_DOUBLES) for array, at in ((first, first_at), (second, second_at))
+    ]
+    return float(
+        function(parts[0], int(first_count), parts[1], int(second_count), words.ctypes.data_as(_WORDS))
+    )
+
+
+ROOM = 1024
+
+
+def stack_room() -> NDArray[np.float64]:
+    """Return an array of ``ROOM`` numbers, not cleared, on the stack of the compiled function that asks.
+
+    Examples
+    --------
+    >>> stack_room().size
+    1024
+    """
+    return np.empty(ROOM)
+
+
+if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+    import numba.extending
+    from llvmlite import ir
+    from numba.core import cgutils as numba_tools
+
+    from gibbsite._intrinsic import intrinsic
+    from gibbsite._jit import intrinsic_for
+
+    cgutils: Any = numba_tools
+
+    @intrinsic
+    def _call(
+        typing: Any, address: Any, first: Any, i: Any, m: Any, second: Any, j: Any, n: Any, words: Any
+    ) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            def data(k: int) -> Any:
+                return context.make_array(signature.args[k])(context, builder, arguments[k]).data
+
+            double = ir.DoubleType()
+            size = ir.IntType(64)
+            pointer = double.as_pointer()
+            kind = ir.FunctionType(double, [pointer, size, pointer, size, size.as_pointer()])
+            function = builder.inttoptr(arguments[0], kind.as_pointer())
+            at = [builder.gep(data(1), [arguments[2]]), builder.gep(data(4), [arguments[5]])]
+            return builder.call(function, [at[0], arguments[3], at[1], arguments[6], data(7)])
+
+        whole = nb.int64
+        return nb.float64(whole, first, whole, whole, second, whole, whole, words), build
+
+    @intrinsic
+    def _stack_room(typing: Any) -> Any:
+        kind = nb.Array(nb.float64, 1, "C")
+
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            size = ir.IntType(64)
+            data = cgutils.alloca_once(builder, ir.DoubleType(), size(ROOM))
+            array = context.make_array(kind)(context, builder)
+            context.populate_array(
+                array,
+                data=data,
+                shape=[size(ROOM)],
+                strides=[size(8)],
+                itemsize=size(8),
+                meminfo=None,
+            )
+            return array._getvalue()
+
+        return kind(), build
+
+    intrinsic_for(stack_room)(lambda: lambda: _stack_room())
+    intrinsic_for(call_at)(
+        lambda address, first, first_at, first_count, second, second_at, second_count, words: (
+            lambda address, first, first_at, first_count, second, second_at, second_count, words: _call(
+                address, first, first_at, first_count, second, second_at, second_count, words
+            )
+        )
+    )
+
+
+def digest_of(function: Any) -> str:
+    """Return a hash of what a function does: its code, its constants, and what it refers to.
+
+    Examples
+    --------
+    >>> digest_of(lambda x: x + 1) == digest_of(lambda x: x + 2)
+    False
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    _feed(digest, function, set())
+    return digest.hexdigest()
+
+
+def _feed(digest: Any, value: Any, seen: set[int]) -> None:
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    value = getattr(value, "py_func", value)
+    if isinstance(value, functools.partial):
+        for part in (value.func, value.args, value.keywords):
+            _feed(digest, part, seen)
+    elif isinstance(value, types.FunctionType):
+        code = value.__code__
+        digest.update(code.co_code)
+        _feed(digest, code.co_consts, seen)
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        used = [value.__globals__.get(name) for name in code.co_names]
+        _feed(digest, (code.co_names, cells, used, value.__defaults__), seen)
+    elif isinstance(value, types.CodeType):
+        digest.update(value.co_code)
+        _feed(digest, value.co_consts, seen)
+    elif isinstance(value, np.ndarray):
+        digest.update(f"{value.dtype}{value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, tuple | list):
+        digest.update(f"({len(value)}".encode())
+        for item in value:
+            _feed(digest, item, seen)
+    elif value is None or isinstance(value, str | bytes | int | float | complex | np.generic):
+        digest.update(repr(value).encode())
+    else:
+        digest.update(f"{type(value).__module__}.{getattr(value, '__name__', type(value).__name__)}".encode())
+
+
+def _first_reason(reason: Exception) -> str:
+    """Return the line of a message of Numba that says what is wrong."""
+    lines = [line.strip() for line in str(reason).splitlines() if line.strip()]
+    skip = ("Failed in", "During:", "File ", "Traceback", "- Resolution", "- of which")
+    telling = [line for line in lines if not line.startswith(skip)] or [type(reason).__name__]
+    return telling[0]

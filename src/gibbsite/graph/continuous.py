@@ -1,0 +1,254 @@
+"""Models of functions as arrays: the code of each factor, what it takes, and between which bounds it stays.
+
+Factors are numbered group by group. Nothing is stored per factor that a group has in common; sites that touch
+the same factors share one row of their numbers, so a likelihood of a million rows costs its parameters,
+bounds and one list of numbers, however many sites it has.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._foreign import ROOM, Foreign, adopt, call_at
+from gibbsite._jit import Integer, compiled, inlined
+from gibbsite.errors import ModelError
+from gibbsite.graph.lower import Graph, lowers
+from gibbsite.model.continuous import ContinuousModel
+from gibbsite.model.functions import FunctionFactors
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+
+class Groups(NamedTuple):
+    """What factors of a group have in common.
+
+    Factor f of group g has ``arity[g]`` members, from ``member_at[g] + member_step[g] * (f - first[g])`` on,
+    and ``width[g]`` parameters; its value is ``weight[g]`` times that of the function at ``address[g]``.
+    ``nothing`` stands in for random words, which factors do not take.
+    """
+
+    first: Longs
+    address: Longs
+    arity: Longs
+    width: Longs
+    member_at: Longs
+    member_step: Longs
+    parameter_at: Longs
+    weight: Floats
+    nothing: NDArray[np.uint64]
+
+
+class ContinuousGraph(NamedTuple):
+    """Numbers in intervals, and states, with factors that are functions.
+
+    Attributes
+    ----------
+    offset : int64 (n + 1,)
+        Cells of the sites.
+    low, high : float (n,)
+        Bounds; of states 0 and the largest code.
+    card : int32 (n,)
+        Number of states, 0 for numbers.
+    row, start, factor
+        Factors of site i: ``factor[start[row[i]] : start[row[i] + 1]]``, with those that are always evaluated
+        first: up to ``sure[row[i]]``.
+    group : int16 (factors,)
+        Group of each factor.
+    floor, bound : float (factors,)
+        Smallest value of each factor, and the largest height above it (M).
+    degree : int8 (n,)
+        Conditionals of the site are exponentials of polynomials of this degree, 0 for others.
+    """
+
+    offset: Longs
+    low: Floats
+    high: Floats
+    card: NDArray[np.int32]
+    row: NDArray[np.int32]
+    start: Longs
+    sure: Longs
+    factor: NDArray[np.int32]
+    group: NDArray[np.int16]
+    floor: Floats
+    bound: Floats
+    degree: NDArray[np.int8]
+    groups: Groups
+    member: NDArray[np.int32]
+    parameter: Floats
+
+
+@inlined
+def factor_value(
+    graph: ContinuousGraph,
+    f: Integer,
+    x: Floats,
+    i: Integer,
+    v: float,
+    work: Floats,
+) -> float:
+    """Return the value of factor f with x[i] replaced by v; ``work`` has room for the values of its sites."""
+    groups = graph.groups
+    g = graph.group[f]
+    rank = f - groups.first[g]
+    arity, width = groups.arity[g], groups.width[g]
+    at = groups.member_at[g] + groups.member_step[g] * rank
+    for k in range(arity):
+        j = graph.member[at + k]
+        work[k] = v if j == i else x[j]
+    spot = groups.parameter_at[g] + width * rank
+    value = call_at(groups.address[g], work, 0, arity, graph.parameter, spot, width, groups.nothing)
+    return float(groups.weight[g] * value)
+
+
+@compiled
+def evaluate_factors(graph: ContinuousGraph, x: Floats, out: Floats) -> None:
+    """Write the values of all factors to ``out``."""
+    work = np.zeros(ROOM)
+    for f in range(graph.group.size):
+        out[f] = factor_value(graph, f, x, -1, 0.0, work)
+
+
+@lowers(ContinuousModel)
+def lower_continuous(model: ContinuousModel) -> Graph:
+    """Turn a model of functions into arrays; compile its functions and find the bounds that are not given."""
+    kept = model.structure.get("graph")
+    if kept is not None:
+        found: Graph = kept
+        return found
+    groups = model.groups
+    for group in groups:
+        if group.arity > ROOM:
+            raise ModelError(
+                f"a factor of {group.name!r} has {group.arity} sites; at most {ROOM} are possible."
+            )
+    codes = [_adopted(model, group) for group in groups]
+    sizes = np.array([group.size for group in groups], np.int64)
+    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    arity = np.array([group.arity for group in groups], np.int64)
+    width = np.array([group.parameters.shape[1] for group in groups], np.int64)
+    members = [group.scopes.ravel() for group in groups]
+    parameters = [group.parameters.ravel() for group in groups]
+    table = Groups(
+        first=first[:-1].copy() if len(groups) else np.zeros(1, np.int64),
+        address=np.array([code.address for code in codes] or [0], np.int64),
+        arity=arity if len(groups) else np.zeros(1, np.int64),
+        width=width if len(groups) else np.zeros(1, np.int64),
+        member_at=_begins(members),
+        member_step=np.array([0 if group.common else group.arity for group in groups] or [0], np.int64),
+        parameter_at=_begins(parameters),
+        weight=np.array([group.weight for group in groups] or [1.0]),
+        nothing=np.zeros(4, np.uint64),
+    )
+    domains = model.domains
+    low, high = domains.bounds
+    row, start, sure, factor = _rows(model, first)
+    cards = np.asarray(domains.cards, np.int64)
+    from gibbsite.graph.extremes import bound_group
+
+    pairs = [bound_group(group, code, low, high) for group, code in zip(groups, codes, strict=True)]
+    floor = np.concatenate([np.zeros(0), *(pair[0] for pair in pairs)])
+    top = np.concatenate([np.zeros(0), *(pair[1] for pair in pairs)])
+    arrays = ContinuousGraph(
+        offset=np.concatenate([[0], np.cumsum(cards)]).astype(np.int64),
+        low=low,
+        high=high,
+        card=np.where(domains.numbers, 0, cards).astype(np.int32),
+        row=row,
+        start=start,
+        sure=sure,
+        factor=factor,
+        group=np.repeat(np.arange(len(groups)), sizes).astype(np.int16),
+        floor=floor,
+        bound=top - floor,
+        degree=_degrees(model),
+        groups=table,
+        member=np.concatenate([np.zeros(0, np.int32), *members]).astype(np.int32),
+        parameter=np.concatenate([np.zeros(0), *parameters]),
+    )
+    graph = Graph(
+        kind="functions",
+        arrays=arrays,
+        cards=domains.cards,
+        log_offset=0.0,
+        digest=f"functions-{model.digest}",
+        structure=model.structure,
+    )
+    model.structure["graph"] = graph
+    model.structure["functions"] = codes  # their machine code lives as long as these
+    return graph
+
+
+def _adopted(model: ContinuousModel, group: FunctionFactors) -> Foreign:
+    try:
+        return adopt(group.function, "value", arguments=group.arguments, must_compile=True)
+    except ModelError as reason:
+        raise ModelError(f"the factors {group.name!r}: {reason}") from None
+
+
+def _begins(parts: list[Any]) -> Longs:
+    sizes = [part.size for part in parts]
+    return np.cumsum([0, *sizes[:-1]]).astype(np.int64) if parts else np.zeros(1, np.int64)
+
+
+def _rows(model: ContinuousModel, first: Longs) -> tuple[NDArray[np.int32], Longs, Longs, NDArray[np.int32]]:
+    """Return the row of each site, and the rows: numbers of factors, those that are always evaluated first.
+
+    Sites that touch whole groups of common scope, and nothing else, share a row if they touch the same ones.
+    """
+    groups, n = model.groups, model.n_sites
+    shared: list[list[int]] = [[] for _ in range(n)]  # groups of common scope, by site
+    own_site, own_factor = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    order = sorted(range(len(groups)), key=lambda g: not groups[g].always)
+    for g in order:
+        if groups[g].common:
+            for site in groups[g].scopes.tolist():
+                shared[site].append(g)
+        else:
+            scopes = groups[g].scopes
+            own_site.append(scopes.ravel().astype(np.int64))
+            own_factor.append(np.repeat(np.arange(len(scopes)) + first[g], scopes.shape[1]))
+    site, factor = np.concatenate(own_site), np.concatenate(own_factor)
+    always = np.repeat([group.always for group in groups], [group.size for group in groups])
+    ranked = np.lexsort((factor, ~always[factor] if factor.size else factor, site))
+    site, factor = site[ranked], factor[ranked]
+    begin = np.searchsorted(site, np.arange(n + 1))
+    row = np.zeros(n, np.int32)
+    known: dict[tuple[int, ...], int] = {}
+    parts: list[NDArray[Any]] = []
+    sure: list[int] = []
+    for i in range(n):
+        mine = factor[begin[i] : begin[i + 1]]
+        key = tuple(shared[i])
+        if not mine.size and key in known:
+            row[i] = known[key]
+            continue
+        whole = [np.arange(first[g], first[g + 1]) for g in key]
+        everything = np.concatenate([np.zeros(0, np.int64), mine, *whole])
+        if key and everything.size:
+            everything = everything[np.argsort(~always[everything], kind="stable")]
+        row[i] = len(parts)
+        if not mine.size:
+            known[key] = len(parts)
+        parts.append(everything.astype(np.int32))
+        sure.append(int(always[everything].sum()) if everything.size else 0)
+    start = np.concatenate([[0], np.cumsum([part.size for part in parts])]).astype(np.int64)
+    joined = np.concatenate([np.zeros(0, np.int32), *parts]).astype(np.int32)
+    return row, start, start[:-1] + np.array(sure, np.int64), joined
+
+
+def _degrees(model: ContinuousModel) -> NDArray[np.int8]:
+    """Return of which degree the sum of the factors of each site is in it, 0 if it is no polynomial."""
+    degree = np.ones(model.n_sites, np.int8)
+    for group in model.groups:
+        sites = np.unique(group.scopes)
+        if group.degree is None:
+            degree[sites] = 0
+        else:
+            mine = degree[sites]
+            degree[sites] = np.where(mine == 0, 0, np.maximum(mine, group.degree))
+    degree[~model.domains.numbers] = 0
+    return degree

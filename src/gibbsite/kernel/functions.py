@@ -1,0 +1,21 @@
+"""The log-potential of models of functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from gibbsite._foreign import stack_room
+from gibbsite._jit import implement
+from gibbsite.graph.continuous import ContinuousGraph, factor_value
+from gibbsite.kernel._local import log_potential
+
+
+@implement(log_potential, ContinuousGraph)
+def _log_potential_functions(graph: ContinuousGraph, x: NDArray[Any]) -> float:
+    total = 0.0
+    work = stack_room()
+    for f in range(graph.group.size):
+        total += factor_value(graph, f, x, -1, 0.0, work)
+    return total

@@ -1,0 +1,358 @@
+"""Factors that are functions: many of one form, each with its own sites and parameters.
+
+A factor is ``weight * f(values of its sites, its parameters)``, a part of the log-density. Minibatch methods
+need to know between which bounds it stays on the box of its sites; what is used of it is the height above the
+lower one, so that it is never negative.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gibbsite.errors import ModelError
+from gibbsite.model.domain import Domains, FloatArray, IntArray, frozen
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+Bounds = Callable[[FloatArray, FloatArray, FloatArray], tuple[npt.ArrayLike, npt.ArrayLike]]
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionFactors:
+    """Many factors given by one function.
+
+    Parameters
+    ----------
+    function : callable
+        ``f(x, parameters) -> number``, both arrays, or ``f(x)``; Numba must be able to compile it.
+    scopes : int array (factors, sites) or (sites,)
+        The sites of each factor, by position; of one row all factors have the same.
+    parameters : float array (factors, parameters), optional
+        One row for each factor; by default one factor without any.
+    bounds : (low, high) or callable, optional
+        Smallest and largest value of f on the box of the sites, a number or an array (factors,) each; or a
+        function that computes them from parameters, lower and upper bounds of the sites (factors, sites).
+        By default they are looked for, see :func:`gibbsite.graph.extremes.find_bounds`; in all cases a value
+        outside that is met while sampling is an error.
+    weight : float
+        What values are multiplied with, as one over a temperature.
+    degree : int, optional
+        If f is a polynomial of degree 1 or 2 in each of its sites (the others fixed) say so: conditionals can
+        then be drawn from without approximation.
+    always : bool
+        Minibatch methods evaluate these factors at every update: for a few important ones, as priors.
+    name : str, optional
+        For messages.
+
+    Examples
+    --------
+    >>> spring = FunctionFactors(lambda x, k: -k[0] * (x[0] - x[1]) ** 2, [[0, 1], [1, 2]], [[1.0], [2.0]])
+    >>> spring.size, spring.arity
+    (2, 2)
+    """
+
+    function: Any
+    scopes: IntArray
+    parameters: FloatArray
+    bounds: Any
+    weight: float
+    degree: int | None
+    always: bool
+    name: str
+
+    def __init__(
+        self,
+        function: Any,
+        scopes: npt.ArrayLike,
+        parameters: npt.ArrayLike | None = None,
+        *,
+        bounds: tuple[npt.ArrayLike, npt.ArrayLike] | Bounds | None = None,
+        weight: float = 1.0,
+        degree: int | None = None,
+        always: bool = False,
+        name: str | None = None,
+    ) -> None:
+        name = name or getattr(function, "__name__", type(function).__name__)
+        if not callable(function):
+            raise ModelError(f"factors need a function f(x, parameters), got {function!r}.")
+        try:
+            found = frozen(np.zeros((1, 0)) if parameters is None else parameters, np.float64)
+            where = frozen(scopes, np.int32)
+        except (TypeError, ValueError):
+            raise ModelError(
+                f"the factors {name!r} need positions of sites, and numbers as parameters."
+            ) from None
+        if found.ndim == 1:
+            found = frozen(found[:, None], np.float64)
+        if found.ndim != 2 or not len(found):
+            raise ModelError(
+                f"the factors {name!r} need parameters (factors, parameters), got {found.shape}."
+            )
+        if not np.isfinite(found).all():
+            row = int(np.argwhere(~np.isfinite(found))[0, 0])
+            raise ModelError(f"the factors {name!r} have a parameter that is no number, in factor {row}.")
+        if parameters is None and where.ndim == 2:
+            found = frozen(np.zeros((len(where), 0)), np.float64)
+        if where.ndim not in (1, 2) or not where.size or (where.ndim == 2 and len(where) != len(found)):
+            raise ModelError(
+                f"the factors {name!r} need scopes (factors, sites) for {len(found)} factors, or one scope "
+                f"for all, got shape {where.shape}."
+            )
+        if not np.isfinite(weight) or weight <= 0:
+            raise ModelError(f"the weight of the factors {name!r} must be a positive number, got {weight}.")
+        if degree not in (None, 1, 2):
+            raise ModelError(f"the degree of the factors {name!r} must be 1, 2 or None, got {degree!r}.")
+        for field, value in {
+            "function": function,
+            "scopes": where,
+            "parameters": found,
+            "bounds": bounds,
+            "weight": float(weight),
+            "degree": degree,
+            "always": bool(always),
+            "name": name,
+        }.items():
+            object.__setattr__(self, field, value)
+
+    @property
+    def arguments(self) -> int:
+        """Number of arguments of the function: the values alone, or parameters too."""
+        function = getattr(self.function, "py_func", self.function)
+        try:
+            taken = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError):
+            return 2
+        return min(2, sum(one.default is one.empty and one.kind in _POSITIONAL for one in taken))
+
+    @property
+    def size(self) -> int:
+        """Number of factors."""
+        return len(self.parameters)
+
+    @property
+    def arity(self) -> int:
+        """Number of sites of each."""
+        return int(self.scopes.shape[-1])
+
+    @property
+    def common(self) -> bool:
+        """Whether all factors have the same sites."""
+        return self.scopes.ndim == 1
+
+    def check(self, domains: Domains) -> None:
+        """Refuse scopes that name no site, or one twice."""
+        outside = (self.scopes < 0) | (self.scopes >= domains.n_sites)
+        if outside.any():
+            raise ModelError(
+                f"the factors {self.name!r} name site {self.scopes[outside].flat[0]}, but positions run from "
+                f"0 to {domains.n_sites - 1}."
+            )
+        ordered = np.sort(np.atleast_2d(self.scopes), axis=1)
+        twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+        if twice.any():
+            where = domains.scope_text(np.atleast_2d(self.scopes)[int(np.argmax(twice))])
+            raise ModelError(f"a factor of {self.name!r} names a site twice: {where}.")
+
+
+def logistic(value: FloatArray, parameters: FloatArray) -> Any:
+    """Return log(1 / (1 + exp(-t))) for t = parameters . value."""
+    t = 0.0
+    for k in range(value.size):
+        t += value[k] * parameters[k]
+    return -np.log1p(np.exp(-t)) if t > 0 else t - np.log1p(np.exp(t))
+
+
+def _logistic_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    extremes = np.stack([p * low, p * high])
+    least, most = extremes.min(axis=0).sum(axis=1), extremes.max(axis=0).sum(axis=1)
+    return -np.logaddexp(0.0, -least), -np.logaddexp(0.0, -most)
+
+
+def logistic_factors(
+    scope: npt.ArrayLike, rows: npt.ArrayLike, labels: npt.ArrayLike, *, weight: float = 1.0
+) -> FunctionFactors:
+    """Return the likelihood of a logistic regression: one factor for each row of the data.
+
+    Parameters
+    ----------
+    scope : int array (coefficients,)
+        The sites that are the coefficients, by position.
+    rows : float array (rows, coefficients)
+        The data; a column of ones makes an intercept.
+    labels : array (rows,)
+        0 or 1 (or -1 and 1, or booleans).
+    weight : float
+        One over a temperature.
+
+    Examples
+    --------
+    >>> factors = logistic_factors([0, 1], [[1.0, 0.5], [1.0, -2.0]], [1, 0])
+    >>> factors.size, factors.parameters.tolist()
+    (2, [[1.0, 0.5], [-1.0, 2.0]])
+    """
+    given = np.asarray(labels)
+    if not np.isin(given, (-1, 0, 1)).all() or given.ndim != 1 or np.unique(given).size > 2:
+        raise ModelError("the labels of a logistic regression must be two of -1, 0 and 1.")
+    sign = np.where(given > 0, 1.0, -1.0)
+    signed = np.asarray(rows, float) * sign[:, None]
+    return FunctionFactors(logistic, scope, signed, bounds=_logistic_bounds, weight=weight, name="logistic")
+
+
+_LOG_ROOT = 0.5 * np.log(2.0 * np.pi)
+
+
+def mixture(value: FloatArray, parameters: FloatArray) -> Any:
+    """Return log(N(y; a, s^2) / 2 + N(y; a + b, s^2) / 2) for values a, b and parameters y, s."""
+    s = parameters[1]
+    first = (parameters[0] - value[0]) / s
+    second = (parameters[0] - value[0] - value[1]) / s
+    p, q = -0.5 * first * first, -0.5 * second * second
+    top = max(p, q)
+    return top + np.log(0.5 * np.exp(p - top) + 0.5 * np.exp(q - top)) - np.log(s) - _LOG_ROOT
+
+
+def _mixture_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Bounds from the distances of y to the two means; each component by itself, so the box is a bit wide."""
+    y, s = p[:, 0], p[:, 1]
+    constant = -np.log(s) - _LOG_ROOT
+    ends = (low[:, 0], high[:, 0]), (low[:, 0] + low[:, 1], high[:, 0] + high[:, 1])
+    far = [np.maximum(np.abs(y - a), np.abs(y - b)) / s for a, b in ends]
+    near = [np.maximum(np.maximum(a - y, y - b), 0.0) / s for a, b in ends]
+    least = np.logaddexp(-0.5 * far[0] ** 2, -0.5 * far[1] ** 2) - np.log(2.0) + constant
+    most = np.logaddexp(-0.5 * near[0] ** 2, -0.5 * near[1] ** 2) - np.log(2.0) + constant
+    return least, most
+
+
+def mixture_factors(
+    scope: npt.ArrayLike, data: npt.ArrayLike, sd: float, *, weight: float = 1.0
+) -> FunctionFactors:
+    """Return the likelihood of a mixture of two normals with means a and a + b, one factor for each datum.
+
+    Parameters
+    ----------
+    scope : two positions
+        The sites a and b.
+    data : float array
+        The data.
+    sd : float
+        Standard deviation of both components.
+    weight : float
+        One over a temperature.
+
+    Examples
+    --------
+    >>> mixture_factors([0, 1], [0.3, 1.2, -0.5], sd=2.0**0.5).size
+    3
+    """
+    values = np.asarray(data, float).ravel()
+    if not np.isfinite(sd) or sd <= 0:
+        raise ModelError(f"sd must be a positive number, got {sd!r}.")
+    parameters = np.stack([values, np.full(values.size, float(sd))], axis=1)
+    return FunctionFactors(mixture, scope, parameters, bounds=_mixture_bounds, weight=weight, name="mixture")
+
+
+def normal(value: FloatArray, parameters: FloatArray) -> Any:
+    """Return -(x - mean)^2 / (2 sd^2) for parameters mean, sd."""
+    z = (value[0] - parameters[0]) / parameters[1]
+    return -0.5 * z * z
+
+
+def _normal_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    a, b = (low[:, 0] - p[:, 0]) / p[:, 1], (high[:, 0] - p[:, 0]) / p[:, 1]
+    far = np.maximum(np.abs(a), np.abs(b))
+    near = np.maximum(np.maximum(a, -b), 0.0)
+    return -0.5 * far**2, -0.5 * near**2
+
+
+def normal_factors(
+    sites: npt.ArrayLike, mean: npt.ArrayLike, sd: npt.ArrayLike, *, weight: float = 1.0, always: bool = False
+) -> FunctionFactors:
+    """Return normal factors of single sites, as priors or measurements.
+
+    Examples
+    --------
+    >>> normal_factors([0, 1], mean=0.0, sd=[1.0, 2.0]).parameters.tolist()
+    [[0.0, 1.0], [0.0, 2.0]]
+    """
+    where = np.atleast_1d(np.asarray(sites))
+    mean, sd = (np.broadcast_to(np.asarray(part, float), where.shape) for part in (mean, sd))
+    if not (sd > 0).all():
+        raise ModelError("the standard deviations of normal factors must be positive.")
+    return FunctionFactors(
+        normal,
+        where[:, None],
+        np.stack([mean, sd], axis=1),
+        bounds=_normal_bounds,
+        weight=weight,
+        degree=2,
+        always=always,
+        name="normal",
+    )
+
+
+def product(value: FloatArray, parameters: FloatArray) -> Any:
+    """Return w x y, the coupling of two continuous spins."""
+    return parameters[0] * value[0] * value[1]
+
+
+def _product_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    corners = np.stack([a * b for a in (low[:, 0], high[:, 0]) for b in (low[:, 1], high[:, 1])]) * p[:, 0]
+    return corners.min(axis=0), corners.max(axis=0)
+
+
+def product_factors(
+    pairs: npt.ArrayLike, couplings: npt.ArrayLike, *, weight: float = 1.0
+) -> FunctionFactors:
+    """Return the couplings of continuous spins: ``coupling * x_i * x_j`` for each pair.
+
+    Examples
+    --------
+    >>> product_factors([[0, 1], [1, 2]], 0.5).size
+    2
+    """
+    where = np.atleast_2d(np.asarray(pairs))
+    values = np.broadcast_to(np.asarray(couplings, float), (len(where),))
+    return FunctionFactors(
+        product, where, values[:, None], bounds=_product_bounds, weight=weight, degree=1, name="product"
+    )
+
+
+def difference(value: FloatArray, parameters: FloatArray) -> Any:
+    """Return -w (x - y)^2 / 2, the Gaussian coupling of two sites."""
+    d = value[0] - value[1]
+    return -0.5 * parameters[0] * d * d
+
+
+def _difference_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    a, b = low[:, 0] - high[:, 1], high[:, 0] - low[:, 1]
+    far, near = np.maximum(np.abs(a), np.abs(b)), np.maximum(np.maximum(a, -b), 0.0)
+    ends = np.stack([-0.5 * p[:, 0] * far**2, -0.5 * p[:, 0] * near**2])
+    return ends.min(axis=0), ends.max(axis=0)
+
+
+def difference_factors(
+    pairs: npt.ArrayLike, precisions: npt.ArrayLike, *, weight: float = 1.0
+) -> FunctionFactors:
+    """Return Gaussian couplings of pairs: ``-precision * (x_i - x_j)**2 / 2``.
+
+    Examples
+    --------
+    >>> difference_factors([[0, 1]], 2.0).size
+    1
+    """
+    where = np.atleast_2d(np.asarray(pairs))
+    values = np.broadcast_to(np.asarray(precisions, float), (len(where),))
+    return FunctionFactors(
+        difference,
+        where,
+        values[:, None],
+        bounds=_difference_bounds,
+        weight=weight,
+        degree=2,
+        name="difference",
+    )
