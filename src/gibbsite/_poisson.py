@@ -9,6 +9,7 @@ References
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from gibbsite._jit import Integer, called
 from gibbsite._random import Words, uniform
@@ -18,7 +19,7 @@ _MOST = 200  # the search ends here at the latest: no double is left between the
 
 
 @called
-def poisson(rng: Words, mean: float) -> tuple[Words, Integer]:
+def poisson(rng: Words, mean: Any) -> tuple[Words, Integer]:
     """Advance the generator; return it and a Poisson number of this mean, up to about 1e15.
 
     Examples

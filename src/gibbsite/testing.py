@@ -111,7 +111,15 @@ def tiny_models() -> dict[str, FactorGraph]:
     >>> sorted(tiny_models())[:2]
     ['agreements', 'glass']
     """
-    from gibbsite.model import AgreementFactors, FactorGraph, TableFactors, ising, ising_grid, potts
+    from gibbsite.model import (
+        AgreementFactors,
+        FactorGraph,
+        TableFactors,
+        ising,
+        ising_grid,
+        kernel_potts,
+        potts,
+    )
 
     rng = np.random.default_rng(20161)
     glass = np.triu(rng.normal(size=(4, 4)), 1)
@@ -145,6 +153,7 @@ def tiny_models() -> dict[str, FactorGraph]:
         "ring": ring,
         "steep": ising(np.array([[0, 6.0], [6.0, 0]]), [40.0, -38.0]),
         "potts": potts(np.array([[0, 0.7, 0], [0.7, 0, -0.5], [0, -0.5, 0]]), 3),
+        "kernel": kernel_potts([[0.0, 0.0], [1.0, 0.2], [0.4, 0.9], [4.0, 4.0]], 2, 0.5, 0.8, [0.0, 0.3]),
         "agreements": FactorGraph(4, groups=agreements, states=3),
         "mixed": mixed,
         "tables": tables,

@@ -131,8 +131,13 @@ def _repeat(
     store(words, rng)
 
 
-def check_rows(model: laws.Pairs, kernel: gs.Kernel, row: Any, kind: str, times: int = 200_000) -> None:
-    graph = gs.compile_graph(library_model(model), kind)
+def check_rows(model: laws.Pairs, kernel: gs.Kernel, row: Any, kind: str) -> None:
+    check_graph(gs.compile_graph(library_model(model), kind), model, kernel, row)
+
+
+def check_graph(
+    graph: gs.Graph, model: laws.Pairs, kernel: gs.Kernel, row: Any, times: int = 200_000
+) -> None:
     parameters = kernel.parameters(graph)
     for number, x in enumerate(([0, 0, 0], [1, 0, 1], [model.states - 1, 1, 0])):
         seen = np.zeros(model.states, np.int64)
@@ -168,6 +173,18 @@ def test_steps_of_estimating_chains_have_the_law_of_their_matrix(kind: str) -> N
     check_rows(model, gs.MinGibbs(4.0), lambda m, x, i: chain.row(chain.min_gibbs(i), x, i), kind)
     kernel = gs.DoubleMinGibbs(1.5, 4.0)
     check_rows(model, kernel, lambda m, x, i: chain.row(chain.double_min(i, 1.5), x, i), kind)
+
+
+def test_steps_on_couplings_from_positions_have_the_law_of_their_matrix() -> None:
+    at = np.array([[0.0, 0.0], [0.7, 0.1], [0.2, 1.1]])
+    weight = 1.2 * np.exp(-0.9 * ((at[:, None] - at) ** 2).sum(axis=-1))
+    model = triangle(3, (weight[0, 1], weight[1, 2], weight[0, 2]), 6)
+    graph = gs.compile_graph(gs.kernel_potts(at, 3, 0.9, 1.2, model.fields), "kernel")
+    tau = 2.0 / local_energies(graph).largest  # of a bound of L: another lambda is meant
+    size = tau * model.largest
+    check_graph(graph, model, gs.PoissonGibbs(2.0), lambda m, x, i: laws.poisson_row(m, x, i, size))
+    check_graph(graph, model, gs.MGPMH(2.0), lambda m, x, i: laws.mgpmh_row(m, x, i, size))
+    check_graph(graph, model, gs.LocalMinibatchGibbs(1), lambda m, x, i: laws.local_row(m, x, i, 1))
 
 
 def grid_kernel(side: int, gamma: float) -> NDArray[np.float64]:

@@ -24,12 +24,20 @@ from gibbsite._poisson import poisson
 from gibbsite._random import Words
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.batched import DRAWN, KEPT, stays_in
-from gibbsite.kernel.minibatch import State, batch_rate, draw_factor, drawn_rows, local_energies, share_of
+from gibbsite.kernel.minibatch import (
+    State,
+    batch_rate,
+    draw_factor,
+    draw_rates,
+    drawn_rows,
+    local_energies,
+    share_of,
+)
 from gibbsite.scan.alias import build_alias_rows, draw_column
 
 
 class EstimateParameters(NamedTuple):
-    """Rows of factors, an alias table of the sites by L_i, tau and the sum of all bounds, Psi."""
+    """Rows of factors, an alias table of the sites, tau, and draws per unit of tau: Psi or more."""
 
     rows: Any
     sites: NDArray[np.uint64]
@@ -39,9 +47,10 @@ class EstimateParameters(NamedTuple):
 
 def estimate_parameters(graph: Graph, size: float) -> EstimateParameters:
     """Return how energies are estimated from ``size`` factors on average."""
-    rows, total = drawn_rows(graph), local_energies(graph).total
-    sites = build_alias_rows(np.array([0, graph.n_sites]), rows.local)
-    return EstimateParameters(rows, sites, batch_rate(size, total), total)
+    rows = drawn_rows(graph)
+    rate = draw_rates(rows)
+    sites = build_alias_rows(np.array([0, graph.n_sites]), rate)
+    return EstimateParameters(rows, sites, batch_rate(size, local_energies(graph).total), rate.sum() / 2.0)
 
 
 @called

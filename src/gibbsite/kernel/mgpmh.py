@@ -42,6 +42,7 @@ from gibbsite.kernel.minibatch import (
     batch_rate,
     degrees,
     draw_factor,
+    draw_rates,
     drawn_rows,
     gains,
     local_energies,
@@ -54,9 +55,10 @@ if TYPE_CHECKING:
 
 
 class ProposalParameters(NamedTuple):
-    """Rows of factors, tau, and gains of a drawn factor."""
+    """Rows of factors, draws per unit of tau, tau, and gains of a drawn factor."""
 
     rows: Any
+    rate: Floats
     tau: float
     gain: Floats
 
@@ -77,7 +79,7 @@ def proposal_parameters(graph: Graph, size: float) -> ProposalParameters:
     """Return how values are proposed from minibatches of mean size ``size``, at most."""
     rows = drawn_rows(graph)
     tau = batch_rate(size, local_energies(graph).largest)
-    return ProposalParameters(rows, tau, gains(rows, tau, log=False))
+    return ProposalParameters(rows, draw_rates(rows), tau, gains(rows, tau, log=False))
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ def propose(proposal: ProposalParameters, graph: Any, memory: Any, x: State, i: 
     size = start_logs(rows, i, w)
     for a in range(size):
         memory.spare[a] = 0.0
-    rng, many = poisson(rng, proposal.tau * rows.local[i])
+    rng, many = poisson(rng, proposal.tau * proposal.rate[i])
     for _ in range(many):
         rng, k, j = draw_factor(rows, i, rng)
         if j != i:

@@ -28,10 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._jit import Integer, generic, implement
-from gibbsite._random import Words, below
+from gibbsite._random import Words, below, uniform
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.graph.kinds import PairwiseGraph, PottsGraph
 from gibbsite.graph.lower import Graph
+from gibbsite.graph.tree import build_tree, list_nodes
+from gibbsite.kernel._local import coupling_at
 from gibbsite.scan.alias import build_alias_rows, draw_column
 
 Floats = NDArray[np.float64]
@@ -41,7 +43,7 @@ State = NDArray[np.signedinteger[Any]]
 
 _ONE = np.uintp(1)
 #: Graph kinds whose factors can be drawn.
-DRAWN_KINDS = frozenset({"ising", "potts", "pairwise"})
+DRAWN_KINDS = frozenset({"ising", "potts", "kernel", "pairwise"})
 
 
 class AgreementRows(NamedTuple):
@@ -79,7 +81,31 @@ class TableRows(NamedTuple):
     log_unary: Floats
 
 
-Rows = AgreementRows | TableRows
+class KernelRows(NamedTuple):
+    """Agreements of all pairs whose weights are a function of positions, drawn without a table of pairs.
+
+    A site draws a node of a tree over the positions (:mod:`gibbsite.graph.tree`) by a bound of the weights in
+    it, then one of its points, which stays with probability weight / bound: thinning, so that the law of what
+    stays is exact. ``rate`` is the sum of these bounds, ``local`` a closer bound of the sum of weights L_i.
+    """
+
+    start: Longs
+    node: Index
+    table: NDArray[np.uint64]
+    bound: Floats
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
+    order: NDArray[np.int32]
+    positions: Floats
+    gamma: float
+    beta: float
+    local: Floats
+    rate: Floats
+    offset: Longs
+    log_unary: Floats
+
+
+Rows = AgreementRows | TableRows | KernelRows
 
 
 @dataclass(frozen=True)
@@ -207,10 +233,39 @@ def _tables(graph: Graph) -> TableRows:
     )
 
 
-_BUILDERS: dict[str, Any] = {"ising": _agreements, "potts": _agreements, "pairwise": _tables}
+def _kernels(graph: Graph) -> KernelRows:
+    arrays: Any = graph.arrays
+    tree = build_tree(arrays.positions)
+    nodes = list_nodes(tree, arrays.positions, arrays.gamma)
+    size = (tree.last - tree.first)[nodes.node]
+    weight, strength = size * nodes.bound, abs(arrays.beta)
+    return KernelRows(
+        start=nodes.start,
+        node=nodes.node,
+        table=build_alias_rows(nodes.start, weight),
+        bound=nodes.bound,
+        first=tree.first,
+        last=tree.last,
+        order=tree.order,
+        positions=arrays.positions,
+        gamma=arrays.gamma,
+        beta=arrays.beta,
+        local=strength * nodes.sums,
+        rate=strength * _row_sums(nodes.start, weight, 1),
+        offset=arrays.offset,
+        log_unary=arrays.log_unary,
+    )
 
 
-def _row_sums(start: Index, values: Floats, step: int) -> Floats:
+_BUILDERS: dict[str, Any] = {
+    "ising": _agreements,
+    "potts": _agreements,
+    "kernel": _kernels,
+    "pairwise": _tables,
+}
+
+
+def _row_sums(start: NDArray[Any], values: Floats, step: int) -> Floats:
     """Return the sums over compressed rows."""
     ends = start.astype(np.int64)
     if not step:
@@ -224,8 +279,15 @@ def _row_sums(start: Index, values: Floats, step: int) -> Floats:
 
 def degrees(rows: Rows) -> Longs:
     """Return the number of factors of each site."""
+    if isinstance(rows, KernelRows):
+        return np.full(rows.local.size, max(rows.local.size - 1, 0))
     ends = rows.start.astype(np.int64)
     return ends[1:] - ends[:-1]
+
+
+def draw_rates(rows: Rows) -> Floats:
+    """Return how often a site draws per unit of tau: L_i, or more where some draws come to nothing."""
+    return rows.rate if isinstance(rows, KernelRows) else rows.local
 
 
 def gains(rows: Rows, tau: float, log: bool) -> Floats:
@@ -298,6 +360,45 @@ def _draw_from_row(rows: Any, i: Integer, rng: Words) -> tuple[Words, Integer, I
     rng, column = draw_column(rows.table, first, np.uintp(rows.start[i + _ONE]) - first, rng)
     k = first + column
     return rng, k, np.uintp(rows.neighbour[k])
+
+
+@implement(draw_factor, KernelRows)
+def _draw_kernel(rows: KernelRows, i: Integer, rng: Words) -> tuple[Words, Integer, Integer]:
+    first = np.uintp(rows.start[i])
+    rng, column = draw_column(rows.table, first, np.uintp(rows.start[i + _ONE]) - first, rng)
+    k = first + column
+    node = np.uintp(rows.node[k])
+    begin = np.uintp(rows.first[node])
+    many = np.uintp(rows.last[node]) - begin
+    j = np.uintp(rows.order[begin])
+    if many > _ONE:
+        rng, which = below(rng, many)
+        j = np.uintp(rows.order[begin + np.uintp(which)])
+        rng, u = uniform(rng)
+        if u * rows.bound[k] >= coupling_at(rows.positions, rows.gamma, i, j):
+            j = np.uintp(i)
+    return rng, k, j
+
+
+@implement(factor_at, KernelRows)
+def _at_kernel(rows: KernelRows, i: Integer, number: Integer) -> tuple[Integer, Integer]:
+    j = np.uintp(number) + np.uintp(np.uintp(number) >= i)
+    return j, j
+
+
+@implement(share_of, KernelRows)
+def _share_kernel(rows: KernelRows, k: Integer, i: Integer, a: Integer, b: Integer) -> float:
+    return 1.0 if (a == b) == (rows.beta > 0.0) else 0.0
+
+
+@implement(add_gain, KernelRows)
+def _add_kernel(rows: KernelRows, gain: Floats, k: Integer, i: Integer, b: Integer, w: Floats) -> None:
+    w[np.uintp(b)] += gain[0] if rows.beta > 0.0 else -gain[0]
+
+
+@implement(add_factor, KernelRows)
+def _add_coupling(rows: KernelRows, k: Integer, i: Integer, b: Integer, scale: float, w: Floats) -> None:
+    w[np.uintp(b)] += scale * rows.beta * coupling_at(rows.positions, rows.gamma, i, k)
 
 
 @implement(factor_at)

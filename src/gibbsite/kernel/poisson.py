@@ -52,6 +52,7 @@ from gibbsite.kernel.minibatch import (
     batch_rate,
     degrees,
     draw_factor,
+    draw_rates,
     drawn_rows,
     gains,
     local_energies,
@@ -69,12 +70,13 @@ _COST_OF_DRAW, _COST_OF_BATCH = 6.0, 60.0
 
 
 class PoissonParameters(NamedTuple):
-    """Rows of factors, tau, gains of a factor in the minibatch, and which sites are updated in full.
+    """Rows of factors, draws per unit of tau, tau, gains of a factor in the minibatch.
 
-    ``degree`` counts the factors of a site, for the report.
+    ``plain`` tells which sites are updated in full; ``degree`` counts factors of a site, for the report.
     """
 
     rows: Any
+    rate: Floats
     tau: float
     gain: Floats
     plain: NDArray[np.bool_]
@@ -116,11 +118,11 @@ class PoissonGibbs(MinibatchKernel):
         """Return the factors, and how they are drawn."""
         rows = drawn_rows(graph)
         tau = batch_rate(self.size(graph), local_energies(graph).largest)
-        degree = degrees(rows)
+        degree, rate = degrees(rows), draw_rates(rows)
         plain = np.zeros(graph.n_sites, np.bool_)
         if self.minibatch == "auto":
-            plain = _COST_OF_BATCH + _COST_OF_DRAW * (1.0 + tau) * rows.local >= degree
-        return PoissonParameters(rows, tau, gains(rows, tau, log=True), plain, degree)
+            plain = _COST_OF_BATCH + _COST_OF_DRAW * (1.0 + tau) * rate >= degree
+        return PoissonParameters(rows, rate, tau, gains(rows, tau, log=True), plain, degree)
 
     def remarks(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
         """Say what the theorem guarantees, and how many sites are updated in full."""
@@ -155,7 +157,7 @@ def gather(
     """Draw the minibatch of site i, and the log-weights given it; return the number of states."""
     rows, w, gain = kernel.rows, memory.work, kernel.gain
     size = start_logs(rows, i, w)
-    energy = rows.local[i]
+    energy = kernel.rate[i]
     kept = 0
     rng, always = poisson(rng, kernel.tau * energy)  # means tau M
     for _ in range(always):
