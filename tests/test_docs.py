@@ -39,7 +39,7 @@ def test_the_example_kernel_is_short_and_passes_everything() -> None:
     assert module.__dict__["result"].diagnostics.converged
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/denoise.md", "docs/dogs.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/denoise.md", "docs/dogs.md", "docs/poisson.md"])
 def test_code_of_pages_runs(page: str) -> None:
     for number, block in enumerate(python_blocks(ROOT / page)):
         run_as_module(f"{Path(page).stem}_{number}", block)
