@@ -12,13 +12,17 @@ from gibbsite.testing import KERNELS, check_kernel, scans, tiny_models
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_every_scan_and_model(kernel: gs.Kernel, kind: str) -> None:
+    if kind not in kernel.kinds:
+        pytest.skip(f"it refuses {kind} graphs")
     report = check_kernel(kernel, kinds=[kind])
-    assert len(report.checks) > (20 if kernel.exact else 10)
+    assert len(report.checks) >= (2 if kernel.exact else 1) * len(scans(3))
     assert report.passed, str(report)
 
 
 def test_the_tiny_models_need_every_kind() -> None:
-    assert {gs.compile_graph(model).kind for model in tiny_models().values()} == set(KINDS)
+    stored = {gs.compile_graph(model).kind for model in tiny_models().values()}
+    assert stored == set(KINDS) - {"kernel"}  # couplings of few sites are stored, unless it is asked for
+    assert gs.compile_graph(tiny_models()["kernel"], "kernel").kind == "kernel"
 
 
 def test_every_public_scan_is_listed() -> None:
