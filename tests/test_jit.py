@@ -82,6 +82,23 @@ def test_the_second_process_compiles_nothing(cache: Path) -> None:
 
 
 @needs_compiler
+def test_two_processes_that_fill_one_cache_keep_their_code_apart(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both read the index before either has written it, and both are right for everybody afterwards."""
+    one, other = Entry(double, {"nogil": True}), Entry(double, {"nogil": True})
+    assert one(3) == 6
+    with monkeypatch.context() as patch:
+        other._kept = _jit._decorate(double, {"nogil": True}, cache=True)
+        patch.setattr(other._kept._cache._cache_file, "_load_index", dict)  # type: ignore[attr-defined]
+        assert other(np.ones(2)).tolist() == [2.0, 2.0]
+    assert len(files(cache, "nbc")) == 2
+    third = Entry(double, {"nogil": True})
+    assert third(3) == 6
+    assert third(np.ones(2)).tolist() == [2.0, 2.0]
+
+
+@needs_compiler
 @pytest.mark.parametrize("kind", ["nbi", "nbc"])
 @pytest.mark.parametrize("size", [0, 1, 10, 100])
 def test_torn_files_are_compiled_again(kind: str, size: int, cache: Path) -> None:

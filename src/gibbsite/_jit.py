@@ -29,6 +29,7 @@ import pickle
 import shutil
 import sys
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -145,7 +146,9 @@ def _decorate(function: Callable[P, R], options: dict[str, Any], cache: bool) ->
     if directory is not None:
         try:
             with _cache_at(directory):
-                return cast(Callable[P, R], numba.njit(cache=True, **options)(function))
+                kept = numba.njit(cache=True, **options)(function)
+            _name_apart(kept)
+            return cast(Callable[P, R], kept)
         except RuntimeError as reason:  # numba found no place for its cache
             log.info("compiled kernels are not kept on disk (%s)", reason)
     return cast(Callable[P, R], numba.njit(**options)(function))
@@ -153,6 +156,19 @@ def _decorate(function: Callable[P, R], options: dict[str, Any], cache: bool) ->
 
 # What reading a damaged cache file may raise: a kill during a write leaves a torn index behind.
 _TORN_CACHE = (EOFError, pickle.UnpicklingError, OSError, AttributeError, ImportError, KeyError)
+
+
+def _name_apart(dispatcher: Any) -> None:
+    """Give the files of compiled code names that no other process gives.
+
+    Numba numbers them by the index it has read. Two processes that fill one cache at the same time would take
+    the same number for different code, and one of them would later load the other's. With names of their
+    own the worst that can happen is that an entry of the index is lost, and compiled again.
+    """
+    files = dispatcher._cache._cache_file
+    files._data_name_pattern = files._data_name_pattern.replace(
+        "{number:d}", f"{uuid.uuid4().hex}-{{number:d}}"
+    )
 
 
 class _Patience:
