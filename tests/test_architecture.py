@@ -18,6 +18,7 @@ ORDER = [
     {"_jit"},
     {"_intrinsic", "_vector"},
     {"_random"},
+    {"_poisson"},
     {"lfsr"},
     {"model"},
     {"formats"},

@@ -6,9 +6,10 @@ from gibbsite.model.domain import Domains, Label, SiteKey
 from gibbsite.model.evidence import Finding, Folding
 from gibbsite.model.factor import FactorGroup, TableFactors
 from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.model.kernelled import KernelFactors
 from gibbsite.model.lattice import FieldFactors, LatticeFactors
 from gibbsite.model.weighted import AgreementFactors, SpinFactors
-from gibbsite.model.zoo import ising, ising_grid, potts, potts_grid
+from gibbsite.model.zoo import ising, ising_grid, kernel_potts, potts, potts_grid
 
 __all__ = [
     "AgreementFactors",
@@ -18,6 +19,7 @@ __all__ = [
     "FieldFactors",
     "Finding",
     "Folding",
+    "KernelFactors",
     "Label",
     "LatticeFactors",
     "SiteKey",
@@ -25,6 +27,7 @@ __all__ = [
     "TableFactors",
     "ising",
     "ising_grid",
+    "kernel_potts",
     "potts",
     "potts_grid",
 ]
