@@ -19,6 +19,10 @@ PARTS = {
     "growth": ("Growth", "Processor time and bytes held, by number of sites; one thread, one chain."),
     "forms": ("Many sites at once", "Colors, checkerboards, replicas and threads."),
     "exact": ("Files and exact answers", "Seconds, warm."),
+    "poisson": (
+        "Minibatches",
+        "Poisson-Gibbs on Potts models whose sites are all coupled, nanoseconds per update.",
+    ),
     "dogs": ("Bounds and optimised scans", "Influence, certificates and DoGS on grids of the paper."),
     "speed": ("One site after another", "The scans that move one site at a time, and what recording costs."),
     "peers": ("Peers", "Other samplers on the same models in the same race, on one thread."),

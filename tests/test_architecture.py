@@ -19,6 +19,7 @@ ORDER = [
     {"_intrinsic", "_vector"},
     {"_foreign"},
     {"_random"},
+    {"_poisson"},
     {"lfsr"},
     {"model"},
     {"formats"},

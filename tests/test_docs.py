@@ -39,7 +39,10 @@ def test_the_example_kernel_is_short_and_passes_everything() -> None:
     assert module.__dict__["result"].diagnostics.converged
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/denoise.md", "docs/dogs.md", "docs/learn.md"])
+PAGES = ["README.md", *(f"docs/{page}.md" for page in ("denoise", "dogs", "learn", "poisson"))]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_code_of_pages_runs(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     for number, block in enumerate(python_blocks(ROOT / page)):
         run_as_module(f"{Path(page).stem}_{number}", block)

@@ -279,6 +279,7 @@ def make_result(recording: Recording, scrutinise: bool = True) -> Result:
         errors=_source_of_errors(setup),
         remarks=tuple(remark.text for remark in setup.remarks),
         period=None if span is None else span // setup.plan.thin,
+        report=recording.report,
         interrupted=recording.interrupted,
         seconds=recording.seconds,
     )

@@ -35,8 +35,13 @@ from gibbsite.exact.transition import site_matrix, sweep_matrix
 from gibbsite.graph.lower import KINDS, Graph, compile_graph
 from gibbsite.kernel.annealed import AnnealedGibbs
 from gibbsite.kernel.base import Course, Kernel, alone, transition
+from gibbsite.kernel.double_min import DoubleMinGibbs
 from gibbsite.kernel.gibbs import Gibbs
 from gibbsite.kernel.herded import HerdedGibbs
+from gibbsite.kernel.local_minibatch import LocalMinibatchGibbs
+from gibbsite.kernel.mgpmh import MGPMH
+from gibbsite.kernel.min_gibbs import MinGibbs
+from gibbsite.kernel.poisson import PoissonGibbs
 from gibbsite.kernel.quasi import QuasiGibbs
 from gibbsite.kernel.rules import RULES
 from gibbsite.run.chain import advance, start_chain
@@ -65,6 +70,11 @@ KERNELS: tuple[Kernel, ...] = (
     AnnealedGibbs(sweeps=4),
     HerdedGibbs(),
     QuasiGibbs(m=32),
+    PoissonGibbs(minibatch=3.0),
+    MGPMH(minibatch=3.0),
+    MinGibbs(minibatch=20.0),
+    DoubleMinGibbs(minibatch=3.0, second=20.0),
+    LocalMinibatchGibbs(minibatch=1),
 )
 
 
@@ -112,7 +122,15 @@ def tiny_models() -> dict[str, FactorGraph]:
     >>> sorted(tiny_models())[:2]
     ['agreements', 'glass']
     """
-    from gibbsite.model import AgreementFactors, FactorGraph, TableFactors, ising, ising_grid, potts
+    from gibbsite.model import (
+        AgreementFactors,
+        FactorGraph,
+        TableFactors,
+        ising,
+        ising_grid,
+        kernel_potts,
+        potts,
+    )
 
     rng = np.random.default_rng(20161)
     glass = np.triu(rng.normal(size=(4, 4)), 1)
@@ -146,6 +164,7 @@ def tiny_models() -> dict[str, FactorGraph]:
         "ring": ring,
         "steep": ising(np.array([[0, 6.0], [6.0, 0]]), [40.0, -38.0]),
         "potts": potts(np.array([[0, 0.7, 0], [0.7, 0, -0.5], [0, -0.5, 0]]), 3),
+        "kernel": kernel_potts([[0.0, 0.0], [1.0, 0.2], [0.4, 0.9], [4.0, 4.0]], 2, 0.5, 0.8, [0.0, 0.3]),
         "agreements": FactorGraph(4, groups=agreements, states=3),
         "mixed": mixed,
         "tables": tables,
@@ -308,8 +327,8 @@ def check_kernel(
     scans_of : function, optional
         From a number of sites to the scans to try; :func:`scans` by default.
     kinds : sequence of str
-        Graph kinds to try, as far as they can represent a model and the kernel accepts them. Scans that the
-        kernel refuses are left out, too.
+        Graph kinds to try, as far as they can represent a model and the kernel accepts them. Models and scans
+        that the kernel refuses are left out, too.
     seed : int
         Seed of the ``law`` check.
 
@@ -323,7 +342,7 @@ def check_kernel(
         exact = enumerate_states(model)
         for kind in kinds:
             graph = _try_kind(model, kind)
-            if graph is None or kind not in kernel.kinds:
+            if graph is None or not _accepts(kernel, graph):
                 continue
             exactly = kernel.exact and not kernel.deterministic
             for scan in (scans if scans_of is None else scans_of)(graph.n_sites):
@@ -345,6 +364,16 @@ def _try_kind(model: FactorGraph, kind: str) -> Graph | None:
         return compile_graph(model, kind)
     except IncompatibleError:
         return None
+
+
+def _accepts(kernel: Kernel, graph: Graph) -> bool:
+    from gibbsite.errors import IncompatibleError
+
+    try:
+        kernel.check(graph)
+    except IncompatibleError:
+        return False
+    return True
 
 
 def _try_scan(kernel: Kernel, scan: Scan, graph: Graph) -> Kernel | None:

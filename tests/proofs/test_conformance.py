@@ -12,15 +12,19 @@ from gibbsite.testing import KERNELS, check_kernel, few_scans, scans, tiny_model
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_every_scan_and_model(kernel: gs.Kernel, kind: str) -> None:
+    if kind not in kernel.kinds:
+        pytest.skip(f"it refuses {kind} graphs")
     # every scan with every rule of Gibbs; the others are moved by the same loop
     every = isinstance(kernel, gs.Gibbs)
     report = check_kernel(kernel, kinds=[kind], scans_of=scans if every else few_scans)
-    assert len(report.checks) > (20 if every else 2)
+    assert len(report.checks) >= (20 if every else 1)
     assert report.passed, str(report)
 
 
 def test_the_tiny_models_need_every_kind() -> None:
-    assert {gs.compile_graph(model).kind for model in tiny_models().values()} == set(KINDS)
+    stored = {gs.compile_graph(model).kind for model in tiny_models().values()}
+    assert stored == set(KINDS) - {"kernel"}  # couplings of few sites are stored, unless it is asked for
+    assert gs.compile_graph(tiny_models()["kernel"], "kernel").kind == "kernel"
 
 
 def test_every_public_scan_is_listed() -> None:

@@ -10,6 +10,7 @@ import click
 from gibbsite.cli import inputs
 
 if TYPE_CHECKING:
+    from gibbsite.graph.lower import Graph
     from gibbsite.model import FactorGraph
 
 
@@ -65,6 +66,7 @@ def describe(model: FactorGraph) -> dict[str, Any]:
             "mean": round(float(degree.mean()), 3) if degree.size else 0.0,
             "largest": int(degree.max(initial=0)),
         },
+        **_energies(graph),
         "zeros": bool(has_zeros(graph)),
         "colors": int(color_sites(graph).max(initial=-1)) + 1,
         "graph_kind": graph.kind,
@@ -78,5 +80,20 @@ def describe(model: FactorGraph) -> dict[str, Any]:
         "kernel_bytes_per_chain": {
             type(kernel).__name__: kernel.memory_bytes(graph) + graph.n_cells * 8 + model.n_sites
             for kernel in KERNELS
+            if graph.kind in kernel.kinds
         },
     }
+
+
+def _energies(graph: Graph) -> dict[str, Any]:
+    """Return what sizes of minibatches depend on, where factors can be drawn."""
+    from gibbsite.errors import IncompatibleError
+    from gibbsite.kernel import PoissonGibbs
+    from gibbsite.kernel.minibatch import local_energies
+
+    try:
+        PoissonGibbs().check(graph)
+    except IncompatibleError:
+        return {}
+    seen = local_energies(graph)
+    return {"energies": {"L": round(seen.largest, 6), "Psi": round(seen.total, 4), "Delta": seen.degree}}

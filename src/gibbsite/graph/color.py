@@ -12,9 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._jit import compiled
-from gibbsite.graph.kinds import IsingGraph, LatticeGraph, PairwiseGraph, PottsGraph
+from gibbsite.errors import TooLargeError
+from gibbsite.graph.kinds import IsingGraph, KernelGraph, LatticeGraph, PairwiseGraph, PottsGraph
 from gibbsite.graph.lower import Graph
 from gibbsite.graph.rows import build_rows
+
+_MOST_LISTED = 4096  # sites whose neighbours are listed where all are neighbours
 
 
 def color_sites(graph: Graph) -> NDArray[np.int32]:
@@ -32,6 +35,8 @@ def color_sites(graph: Graph) -> NDArray[np.int32]:
     key = f"colors-{'pairs' if graph.kind != 'table' else 'table'}"
     if key not in graph.structure:
         colors = _lattice_parity(graph.arrays) if isinstance(graph.arrays, LatticeGraph) else None
+        if isinstance(graph.arrays, KernelGraph):  # all depend on all
+            colors = np.arange(graph.n_sites, dtype=np.int32)
         if colors is None:
             start, neighbour = markov_graph(graph)
             colors = np.full(graph.n_sites, -1, np.int32)
@@ -57,6 +62,8 @@ def markov_graph(graph: Graph) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     arrays: Any = graph.arrays
     if isinstance(arrays, IsingGraph | PottsGraph | PairwiseGraph):
         return arrays.start, arrays.neighbour
+    if isinstance(arrays, KernelGraph):
+        return _all_others(graph.n_sites)
     if isinstance(arrays, LatticeGraph):
         pairs: NDArray[Any] = _lattice_pairs(arrays)
     else:
@@ -66,6 +73,18 @@ def markov_graph(graph: Graph) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         pairs = np.stack(np.divmod(keys, max(graph.n_sites, 1)), axis=1)
     rows = build_rows(pairs, graph.n_sites)
     return rows.start, rows.neighbour
+
+
+def _all_others(n: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Rows of a graph that joins all sites, up to a size."""
+    if n > _MOST_LISTED:
+        raise TooLargeError(
+            f"Every site depends on all others, and neighbours of {n:,} sites are not listed beyond "
+            f"{_MOST_LISTED:,}; sample the model with gs.PoissonGibbs() or gs.Gibbs()."
+        )
+    others = np.arange(n * max(n - 1, 0)).reshape(n, -1) % max(n - 1, 1)
+    neighbour = others + (others >= np.arange(n)[:, None])
+    return np.arange(n + 1, dtype=np.uint32) * np.uint32(max(n - 1, 0)), neighbour.ravel().astype(np.uint32)
 
 
 def _table_pairs(member_start: NDArray[np.uint32], member: NDArray[np.uint32]) -> NDArray[np.int64]:

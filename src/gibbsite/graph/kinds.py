@@ -74,6 +74,22 @@ class PottsGraph(NamedTuple):
     log_unary: Floats
 
 
+class KernelGraph(NamedTuple):
+    """Sites with equally many states, every pair of which has a coupling that is computed when it is needed.
+
+    The coupling of sites i and j is ``beta * exp(-gamma * d^2)``, where d is the distance of their
+    ``positions``; it is added to the log-weight of the neighbour's state, as in :class:`PottsGraph`.
+    """
+
+    positions: Floats
+    gamma: float
+    beta: float
+    card: NDArray[np.int32]
+    offset: NDArray[np.int64]
+    unary: Floats
+    log_unary: Floats
+
+
 class PairwiseGraph(NamedTuple):
     """Sites of any cardinality with tables over pairs.
 
@@ -115,4 +131,4 @@ class TableGraph(NamedTuple):
     log_value: Floats
 
 
-Arrays = IsingGraph | LatticeGraph | PottsGraph | PairwiseGraph | TableGraph
+Arrays = IsingGraph | LatticeGraph | PottsGraph | KernelGraph | PairwiseGraph | TableGraph

@@ -1,7 +1,8 @@
 """Model to arrays: choose a graph kind and build it. The only place where names become integers.
 
 ``compile_graph`` tries the kinds from the most to the least special: a lattice without stored indices,
-binary pairwise rows, agreements of pairs, pairwise tables, general tables. Whatever does not depend on
+binary pairwise rows, agreements of pairs, couplings computed from positions, pairwise tables, general tables.
+Whatever does not depend on
 weights (row pointers, neighbours) is kept in ``model.structure``, which reweighted copies of a model share.
 """
 
@@ -16,7 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import IncompatibleError, ModelError, SupportError
-from gibbsite.graph.kinds import IsingGraph, LatticeGraph, PairwiseGraph, PottsGraph, TableGraph
+from gibbsite.graph.kinds import (
+    IsingGraph,
+    KernelGraph,
+    LatticeGraph,
+    PairwiseGraph,
+    PottsGraph,
+    TableGraph,
+)
 from gibbsite.graph.rows import Rows, build_rows
 from gibbsite.model import FactorGraph, Model
 
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
     from gibbsite.model import FactorGroup
     from gibbsite.model.lattice import LatticeFactors
 
-KINDS = ("lattice", "ising", "potts", "pairwise", "table")
+KINDS = ("lattice", "ising", "potts", "kernel", "pairwise", "table")
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,7 @@ class Graph:
     Attributes
     ----------
     kind : str
-        "lattice", "ising", "potts", "pairwise" or "table"; other words where sites are numbers.
+        "lattice", "ising", "potts", "kernel", "pairwise" or "table"; other words where sites are numbers.
     arrays : NamedTuple
         What compiled code sees.
     cards : array of int
@@ -261,7 +269,7 @@ class _BinaryForm:
 
 def _build_ising(model: FactorGraph) -> tuple[IsingGraph, float] | None:
     """Binary sites, factors of at most two sites, no zeros."""
-    if not _all_binary(model) or any(group.arity > 2 for group in _groups(model)):
+    if not _all_binary(model) or any(group.arity > 2 for group in _groups(model)) or _too_many(model):
         return None
     form = _BinaryForm(model.n_sites)
     pair_weights: list[NDArray[np.float64]] = []
@@ -343,14 +351,16 @@ class _Cells:
 
 # Products of factors stay between exp(-300) and exp(300) unless a site is steep.
 _STEEP = 300.0
+# Sites up to which couplings of all pairs are stored where a kind has room for them.
+_MOST_STORED = 2048
 _DENSE = 0.25  # share of coupled pairs from which on the couplings are kept as a matrix, too
 
 
 def _build_potts(model: FactorGraph) -> tuple[PottsGraph, float] | None:
     """Equal cardinalities, pairs that reward or punish agreement, any factors of single sites."""
-    from gibbsite.model import AgreementFactors, LatticeFactors
+    from gibbsite.model import AgreementFactors, KernelFactors, LatticeFactors
 
-    if model.n_sites and (model.cards != model.cards[0]).any():
+    if _too_many(model) or (model.n_sites and (model.cards != model.cards[0]).any()):
         return None
     weights: list[NDArray[np.float64]] = []
     constant = 0.0
@@ -359,7 +369,7 @@ def _build_potts(model: FactorGraph) -> tuple[PottsGraph, float] | None:
             constant += float(np.broadcast_to(group.log_tables(model.cards), group.size).sum())
         elif isinstance(group, AgreementFactors):
             weights.append(group.weights)
-        elif isinstance(group, LatticeFactors) and not group.spin:
+        elif isinstance(group, KernelFactors) or (isinstance(group, LatticeFactors) and not group.spin):
             weights.append(group.edge_weights())
         elif group.arity != 1:
             return None
@@ -381,6 +391,39 @@ def _build_potts(model: FactorGraph) -> tuple[PottsGraph, float] | None:
         factor=np.exp(np.clip(coupling, -_STEEP, _STEEP)),
         steep=np.bincount(site, np.abs(each), n) > _STEEP,
         dense=dense,
+        card=np.ascontiguousarray(model.cards),
+        offset=cells.offset,
+        unary=np.exp(cells.log_unary),
+        log_unary=cells.log_unary,
+    )
+    return arrays, cells.constant + constant
+
+
+def _too_many(model: FactorGraph) -> bool:
+    """Whether couplings of all pairs are given by a function, and are too many to be stored."""
+    from gibbsite.model import KernelFactors
+
+    return model.n_sites > _MOST_STORED and any(isinstance(g, KernelFactors) for g in model.groups)
+
+
+def _build_kernel(model: FactorGraph) -> tuple[KernelGraph, float] | None:
+    """Couplings of all pairs that are a function of positions, any factors of single sites."""
+    from gibbsite.model import KernelFactors
+
+    kernels = [group for group in model.groups if isinstance(group, KernelFactors)]
+    others = [group for group in _groups(model) if not isinstance(group, KernelFactors)]
+    if len(kernels) != 1 or any(group.arity > 1 for group in others):
+        return None
+    constant = sum(
+        float(np.broadcast_to(group.log_tables(model.cards), group.size).sum())
+        for group in others
+        if group.arity == 0
+    )
+    cells, pairs = _Cells.collect(model), kernels[0]
+    arrays = KernelGraph(
+        positions=pairs.positions,
+        gamma=pairs.gamma,
+        beta=pairs.beta,
         card=np.ascontiguousarray(model.cards),
         offset=cells.offset,
         unary=np.exp(cells.log_unary),
@@ -500,6 +543,7 @@ _BUILDERS: dict[str, Any] = {
     "lattice": _build_lattice,
     "ising": _build_ising,
     "potts": _build_potts,
+    "kernel": _build_kernel,
     "pairwise": _build_pairwise,
     "table": _build_table,
 }

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gibbsite.errors import SupportError
 from gibbsite.graph._propagate import Board, Constraints, Flags, Longs, tighten
-from gibbsite.graph.kinds import IsingGraph, LatticeGraph, PairwiseGraph, PottsGraph, TableGraph
+from gibbsite.graph.kinds import IsingGraph, KernelGraph, LatticeGraph, PairwiseGraph, PottsGraph, TableGraph
 from gibbsite.graph.lower import Graph
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def has_zeros(graph: Graph) -> bool:
     arrays = graph.arrays
     if isinstance(arrays, IsingGraph | LatticeGraph):
         return False
-    logs = [arrays.log_unary] if isinstance(arrays, PottsGraph) else [arrays.log_unary, arrays.log_value]
+    logs = [arrays.log_unary]
+    if isinstance(arrays, PairwiseGraph | TableGraph):  # agreements have none
+        logs.append(arrays.log_value)
     return any(bool(part.size) and bool(np.isneginf(part.min())) for part in logs)
 
 
@@ -101,7 +103,7 @@ def find_constraints(graph: Graph) -> Constraints:
         width = _widths(arrays.member_start)
     else:  # agreements have no zeros, only single sites do
         member = stride = table = width = np.zeros(0, np.int64)
-    logs = np.zeros(0) if isinstance(arrays, PottsGraph) else arrays.log_value
+    logs = np.zeros(0) if isinstance(arrays, PottsGraph | KernelGraph) else arrays.log_value
     allowed, card = logs > -np.inf, arrays.card.astype(np.int64)
     kept = _with_zeros(member, table, width, allowed, card)
     of_kept = np.repeat(kept, width)

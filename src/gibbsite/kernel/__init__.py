@@ -7,9 +7,27 @@ import gibbsite.kernel.herded_board
 import gibbsite.kernel.herded_colored  # noqa: F401 (all register what they have)
 from gibbsite.kernel.annealed import AnnealedGibbs
 from gibbsite.kernel.base import Kernel
+from gibbsite.kernel.double_min import DoubleMinGibbs
 from gibbsite.kernel.gibbs import Gibbs
 from gibbsite.kernel.herded import HerdedGibbs
 from gibbsite.kernel.herding_theorem import HerdingBound, herding_bound
+from gibbsite.kernel.local_minibatch import LocalMinibatchGibbs
+from gibbsite.kernel.mgpmh import MGPMH
+from gibbsite.kernel.min_gibbs import MinGibbs
+from gibbsite.kernel.poisson import PoissonGibbs
 from gibbsite.kernel.quasi import QuasiGibbs
 
-__all__ = ["AnnealedGibbs", "Gibbs", "HerdedGibbs", "HerdingBound", "Kernel", "QuasiGibbs", "herding_bound"]
+__all__ = [
+    "MGPMH",
+    "AnnealedGibbs",
+    "DoubleMinGibbs",
+    "Gibbs",
+    "HerdedGibbs",
+    "HerdingBound",
+    "Kernel",
+    "LocalMinibatchGibbs",
+    "MinGibbs",
+    "PoissonGibbs",
+    "QuasiGibbs",
+    "herding_bound",
+]

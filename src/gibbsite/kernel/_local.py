@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._jit import Integer, generic, implement, inlined
-from gibbsite.graph.kinds import IsingGraph, LatticeGraph, PairwiseGraph, PottsGraph, TableGraph
+from gibbsite.graph.kinds import IsingGraph, KernelGraph, LatticeGraph, PairwiseGraph, PottsGraph, TableGraph
 
 State = NDArray[np.signedinteger[Any]]
 Work = NDArray[np.float64]
@@ -169,6 +169,34 @@ def _weights_potts(graph: PottsGraph, x: State, i: Integer, w: Work) -> tuple[In
     return np.int64(size), total
 
 
+@inlined
+def coupling_at(positions: Work, gamma: float, i: Integer, j: Integer) -> float:
+    """Return exp(-gamma d^2) of two positions."""
+    square = 0.0
+    for axis in range(np.uintp(positions.shape[1])):
+        gap = positions[i, axis] - positions[j, axis]
+        square += gap * gap
+    return math.exp(-gamma * square)
+
+
+@implement(log_weights, KernelGraph)
+def _log_weights_kernel(graph: KernelGraph, x: State, i: Integer, w: Work) -> Integer:
+    size = np.uintp(graph.card[i])
+    cell = np.uintp(graph.offset[i])
+    for a in range(size):
+        w[a] = graph.log_unary[cell + a]
+    for j in range(np.uintp(x.size)):
+        if j != i:
+            w[np.uintp(x[j])] += graph.beta * coupling_at(graph.positions, graph.gamma, i, j)
+    return np.int64(size)
+
+
+@implement(weights, KernelGraph)
+def _weights_kernel(graph: KernelGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+    size = np.int64(log_weights(graph, x, i, w))
+    return size, from_logs(w, size)
+
+
 @implement(log_weights, PairwiseGraph)
 def _log_weights_pairwise(graph: PairwiseGraph, x: State, i: Integer, w: Work) -> Integer:
     size = np.uintp(graph.card[i])
@@ -285,6 +313,18 @@ def _log_potential_potts(graph: PottsGraph, x: State) -> float:
             j = np.uintp(graph.neighbour[k])
             if j > i and x[j] == x[i]:
                 total += graph.coupling[step * k]
+    return total
+
+
+@implement(log_potential, KernelGraph)
+def _log_potential_kernel(graph: KernelGraph, x: State) -> float:
+    total = 0.0
+    for site in range(x.size):
+        i = np.uintp(site)
+        total += graph.log_unary[np.uintp(graph.offset[i]) + np.uintp(x[i])]
+        for j in range(i):
+            if x[j] == x[i]:
+                total += graph.beta * coupling_at(graph.positions, graph.gamma, i, j)
     return total
 
 

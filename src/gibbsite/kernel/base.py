@@ -14,6 +14,7 @@ Everything else (scans, chains, recording, checkpoints, proofs) is done for it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -145,6 +146,10 @@ class Kernel(ABC):
     def remarks(self, model: Any, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
         """Say what users of a result should know that its numbers do not show; asked once per run."""
         return ()
+
+    def report(self, memories: Sequence[Any]) -> dict[str, float]:
+        """Return what chains have counted in their memories, as figures by name, for ``Result.report``."""
+        return {}
 
     @abstractmethod
     def parameters(self, graph: Graph) -> NamedTuple:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import GibbsiteError
-from gibbsite.graph.kinds import IsingGraph, LatticeGraph, TableGraph
+from gibbsite.graph.kinds import IsingGraph, KernelGraph, LatticeGraph, TableGraph
 from gibbsite.kernel.base import Remark
 from gibbsite.kernel.herding_theorem import herding_bound
 
@@ -110,7 +110,7 @@ def find_isolated(graph: Graph) -> NDArray[np.int64]:
     [1]
     """
     arrays = graph.arrays
-    if isinstance(arrays, LatticeGraph):
+    if isinstance(arrays, LatticeGraph | KernelGraph):
         return np.arange(graph.n_sites if graph.n_sites < 2 else 0)
     if isinstance(arrays, TableGraph):
         width = _lengths(arrays.member_start)

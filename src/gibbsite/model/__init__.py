@@ -16,9 +16,10 @@ from gibbsite.model.functions import (
     normal_factors,
     product_factors,
 )
+from gibbsite.model.kernelled import KernelFactors
 from gibbsite.model.lattice import FieldFactors, LatticeFactors
 from gibbsite.model.weighted import AgreementFactors, SpinFactors
-from gibbsite.model.zoo import ising, ising_grid, potts, potts_grid
+from gibbsite.model.zoo import ising, ising_grid, kernel_potts, potts, potts_grid
 
 __all__ = [
     "AgreementFactors",
@@ -31,6 +32,7 @@ __all__ = [
     "Folding",
     "FunctionFactors",
     "Interval",
+    "KernelFactors",
     "Label",
     "LatticeFactors",
     "Model",
@@ -41,6 +43,7 @@ __all__ = [
     "difference_factors",
     "ising",
     "ising_grid",
+    "kernel_potts",
     "logistic_factors",
     "mixture_factors",
     "normal_factors",

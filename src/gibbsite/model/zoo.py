@@ -13,6 +13,7 @@ from gibbsite.errors import ModelError
 from gibbsite.model.domain import FloatArray, IntArray, Label
 from gibbsite.model.factor import TableFactors
 from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.model.kernelled import KernelFactors
 from gibbsite.model.lattice import FieldFactors, LatticeFactors
 from gibbsite.model.weighted import AgreementFactors, SpinFactors
 
@@ -109,6 +110,48 @@ def potts(
         TableFactors(np.arange(n, dtype=np.int32)[:, None], h, name="fields"),
     )
     return FactorGraph(n if sites is None else sites, groups=groups, states=states)
+
+
+def kernel_potts(
+    positions: npt.ArrayLike,
+    states: int | Sequence[Label],
+    gamma: float,
+    beta: float,
+    fields: npt.ArrayLike | None = None,
+) -> FactorGraph:
+    """Build ``p(x) ~ exp(sum_{i<j} beta exp(-gamma |p_i - p_j|^2) [x_i == x_j] + sum_i h_i(x_i))``.
+
+    All pairs are coupled; from 2048 sites on, couplings are computed when they are needed and not stored.
+
+    Parameters
+    ----------
+    positions : float array (n, d)
+        Where the sites are.
+    states : int or sequence of labels
+        Number of states K, labelled 0 .. K-1, or the labels.
+    gamma, beta : float
+        Couplings.
+    fields : array (K,) or (n, K), optional
+        Log-potentials of the states, for all sites or for each; zero by default.
+
+    Returns
+    -------
+    FactorGraph
+        With the groups "couplings" (`KernelFactors`) and "fields".
+
+    Examples
+    --------
+    >>> model = kernel_potts(np.arange(10000.0)[:, None], states=4, gamma=0.01, beta=0.1)
+    >>> round(model.log_potential([0] * 10000), 1)
+    8357.3
+    """
+    pairs = KernelFactors(positions, gamma, beta, name="couplings")
+    n, k = len(pairs.positions), _count_states(states)
+    h = np.zeros(k) if fields is None else np.asarray(fields, np.float64)
+    if h.shape not in ((k,), (n, k)):
+        raise ModelError(f"fields have shape {h.shape}; expected ({k},) or ({n}, {k}).")
+    groups = (pairs, FieldFactors(n, h, spin=False, name="fields"))
+    return FactorGraph(n, groups=groups, states=states)
 
 
 def ising_grid(

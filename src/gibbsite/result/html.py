@@ -47,6 +47,7 @@ def result_html(result: Result) -> str:
     ]
     reasons = [*verdict.reasons, *(["interrupted: this is what there was"] * result.interrupted)]
     reasons += [f"note: {remark}" for remark in result.remarks]
+    reasons += [result.report_line()] * bool(result.report)
     if reasons:
         parts.append('<ul style="margin:4px 0">')
         parts += [f"<li>{escape(reason)}</li>" for reason in reasons]

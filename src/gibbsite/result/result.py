@@ -61,6 +61,8 @@ class Result:
         Draws that averages are meant to be taken over, None for any number.
     remarks : tuple of str
         What the kernel says about its results beforehand, that no number here shows.
+    report : dict
+        What the kernel has counted in all chains, the warmup included, by name; see ``Kernel.report``.
     interrupted : bool
         The run ended early by Ctrl-C.
     seconds : float
@@ -98,6 +100,7 @@ class Result:
     errors: str = "draws"
     period: int | None = None
     remarks: tuple[str, ...] = ()
+    report: dict[str, float] = field(default_factory=dict)
     interrupted: bool = False
     seconds: float = field(default=float("nan"), compare=False)
 
@@ -260,6 +263,10 @@ class Result:
 
     # ---- views
 
+    def report_line(self) -> str:
+        """Return what the kernel has counted as a line of text; empty if nothing."""
+        return ", ".join(f"{name} {figure:.4g}" for name, figure in self.report.items())
+
     def summary(self, most: int = 20) -> str:
         """Return a readable table of marginals and the verdict.
 
@@ -272,6 +279,8 @@ class Result:
         if self.interrupted:
             lines.append("  interrupted: this is what there was")
         lines += [f"  note: {remark}" for remark in self.remarks]
+        if self.report:
+            lines.append(f"  {self.report_line()}")
         if self.n_marginal:
             names = list(self.marginals)[:most] if len(self.marginals) <= 100_000 else None
             names = names or [self.domains.names[i] for i in range(min(most, self.domains.n_sites))]

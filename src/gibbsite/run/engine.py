@@ -68,6 +68,7 @@ class Recording:
     warmup: int
     seconds: float
     interrupted: bool
+    report: dict[str, float]
 
 
 @dataclass
@@ -262,6 +263,7 @@ class _Run:
             self.counts.warmup,
             time.monotonic() - self.begun,
             bool(self.interrupt.up),
+            self.setup.kernel.report([state.memory for state in self.states]),
         )
 
     def between(self, phase: str) -> None:

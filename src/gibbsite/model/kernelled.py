@@ -1,0 +1,166 @@
+"""Couplings between all pairs of sites, given by a function of their positions and never stored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gibbsite.errors import ModelError, TooLargeError
+from gibbsite.model.domain import Domains, FloatArray, IntArray, frozen
+from gibbsite.model.factor import FactorGroup, TableFactors, group_text, store
+from gibbsite.model.lattice import check_equal_states
+from gibbsite.model.weighted import agreement_tables
+
+if TYPE_CHECKING:
+    from gibbsite.model.evidence import Folding
+
+#: Sites up to which pairs may be listed one by one.
+MOST_LISTED = 4096
+_CHUNK = 1 << 22  # couplings computed at a time
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class KernelFactors:
+    """Factors ``beta exp(-gamma |p_i - p_j|^2) [x_i == x_j]`` between all pairs of sites of a model.
+
+    Nothing but the positions is stored. Up to 4096 sites, pairs can be listed as for other groups.
+
+    Parameters
+    ----------
+    positions : float array (n, d)
+        Where the sites are, in order.
+    gamma : float
+        How fast couplings fall with the distance; not negative.
+    weights : float
+        Beta, the coupling at distance zero; negative ones punish agreement.
+    name : str, optional
+        Name of the group.
+
+    Examples
+    --------
+    >>> pairs = KernelFactors([[0.0], [1.0], [3.0]], gamma=1.0, weights=2.0)
+    >>> pairs.size, round(float(pairs.edge_weights()[0]), 4)
+    (3, 0.7358)
+    """
+
+    positions: FloatArray
+    gamma: float
+    weights: FloatArray
+    name: str | None
+
+    def __init__(
+        self, positions: npt.ArrayLike, gamma: float, weights: npt.ArrayLike, name: str | None = None
+    ) -> None:
+        at = np.asarray(positions, np.float64)
+        if at.ndim != 2 or not at.shape[1]:
+            raise ModelError(f"positions must have shape (n, d), one row per site, got shape {at.shape}.")
+        if not np.isfinite(at).all():
+            raise ModelError(f"position {int(np.argmin(np.isfinite(at).all(axis=1)))} is not finite.")
+        beta = np.asarray(weights, np.float64)
+        if beta.size != 1 or not np.isfinite(beta).all():
+            raise ModelError(f"beta of {group_text(name)} must be one finite number, got {weights!r}.")
+        if not (isinstance(gamma, int | float | np.number) and 0.0 <= gamma < math.inf):
+            raise ModelError(f"gamma of {group_text(name)} must be a number from 0 up, got {gamma!r}.")
+        at, beta = frozen(at, np.float64), frozen(beta.reshape(1), np.float64)
+        store(self, positions=at, gamma=float(gamma), weights=beta, name=name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.positions, self.gamma, self.weights, self.name)
+
+    @property
+    def beta(self) -> float:
+        """The coupling at distance zero."""
+        return float(self.weights[0])
+
+    @property
+    def size(self) -> int:
+        """Number of pairs."""
+        n = len(self.positions)
+        return n * (n - 1) // 2
+
+    @property
+    def arity(self) -> int:
+        """Two sites per factor."""
+        return 2
+
+    @property
+    def directed(self) -> bool:
+        """Never a conditional table."""
+        return False
+
+    @property
+    def scopes(self) -> IntArray:
+        """All pairs i < j, made anew at every access; refused for large models."""
+        n = len(self.positions)
+        if n > MOST_LISTED:
+            raise TooLargeError(
+                f"{group_text(self.name)} joins all pairs of {n:,} sites, which are not listed beyond "
+                f"{MOST_LISTED:,} sites; sample the model with gs.PoissonGibbs() or gs.Gibbs()."
+            )
+        scopes = np.stack(np.triu_indices(n, 1), axis=1).astype(np.int32)
+        scopes.setflags(write=False)
+        return scopes
+
+    def edge_weights(self) -> FloatArray:
+        """Return one weight per row of `scopes`."""
+        i, j = self.scopes.T
+        distance = ((self.positions[i] - self.positions[j]) ** 2).sum(axis=1)
+        weights: FloatArray = self.beta * np.exp(-self.gamma * distance)
+        return weights
+
+    def log_tables(self, cards: IntArray) -> FloatArray:
+        """Return all tables."""
+        return agreement_tables(self.edge_weights(), int(cards[0]) if len(cards) else 0)
+
+    def log_potential(self, x: IntArray) -> float:
+        """Return the sum of all log-potentials at ``x``."""
+        total = 0.0
+        for first, couplings in _blocks(self, self.positions):
+            rows = np.arange(first, first + len(couplings))
+            equal = x[rows][:, None] == x
+            equal[np.arange(len(rows)), rows] = False
+            total += float((couplings * equal).sum())
+        return total / 2.0
+
+    def check(self, domains: Domains) -> None:
+        """Raise `ModelError` unless there is a position for every site, and states are equally many."""
+        if len(self.positions) != domains.n_sites:
+            raise ModelError(
+                f"{group_text(self.name)} has {len(self.positions)} positions, but the model has "
+                f"{domains.n_sites} sites."
+            )
+        check_equal_states(False, domains, group_text(self.name))
+
+    def reweighted(self, weights: Any) -> KernelFactors:
+        """Return the group with another beta."""
+        return KernelFactors(self.positions, self.gamma, weights, self.name)
+
+    def fold(self, folding: Folding) -> tuple[list[FactorGroup], float]:
+        """Keep the free sites; observed ones become fields of the others."""
+        seen = folding.codes >= 0
+        free = KernelFactors(self.positions[~seen], self.gamma, self.weights, self.name)
+        if not seen.any():
+            return [free], 0.0
+        states = int(folding.domains.cards[0])
+        known = np.eye(states)[folding.codes[seen]]
+        fields = np.concatenate(
+            [np.zeros((0, states)), *(block @ known for _, block in _blocks(free, self.positions[seen]))]
+        )
+        sites = np.arange(len(fields), dtype=np.int32)[:, None]
+        observed = KernelFactors(self.positions[seen], self.gamma, self.weights)
+        groups: list[FactorGroup] = [free, TableFactors(sites, fields)] if len(fields) else [free]
+        return groups, observed.log_potential(folding.codes[seen])
+
+
+def _blocks(group: KernelFactors, others: FloatArray) -> Iterator[tuple[int, FloatArray]]:
+    """Yield the couplings of sites with ``others``, some rows at a time, and the number of the first."""
+    rows = max(1, _CHUNK // max(len(others), 1))
+    for first in range(0, len(group.positions), rows):
+        part = group.positions[first : first + rows]
+        distance = sum((part[:, [k]] - others[:, k]) ** 2 for k in range(part.shape[1]))
+        yield first, group.beta * np.exp(-group.gamma * distance)

@@ -1,0 +1,27 @@
+"""The benchmark of Poisson-Gibbs times what it says, and its machinery runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import gibbsite as gs
+from benchmarks import poisson
+from gibbsite.kernel.minibatch import local_energies
+
+
+def test_the_model_is_that_of_the_paper() -> None:
+    model = poisson.dense_potts(20)
+    assert round(local_energies(gs.compile_graph(model, "potts")).largest, 4) == 5.0878
+    assert 5.0878 <= local_energies(gs.compile_graph(model, "kernel")).largest < 5.1
+
+
+def test_movers_move() -> None:
+    model = poisson.dense_potts(6)
+    for move in (
+        poisson.mover(model, gs.PoissonGibbs(2.0), "kernel"),
+        poisson.mover(model, gs.Gibbs(), "kernel"),
+        poisson.numpy_mover(model, 2.0),
+    ):
+        move(50)
+    assert poisson.grid(3).shape == (9, 2)
+    assert np.isfinite(poisson.megabytes(6))

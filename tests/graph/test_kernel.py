@@ -1,0 +1,108 @@
+"""Couplings computed from positions: the same model as with stored ones, and draws of the exact law."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import gibbsite as gs
+from gibbsite._random import load, stream
+from gibbsite.graph.color import markov_graph
+from gibbsite.kernel._local import log_potential, log_weights
+from gibbsite.kernel.minibatch import draw_factor, drawn_rows, local_energies
+
+RNG = np.random.default_rng(5)
+CLOUD = np.concatenate([RNG.normal(size=(60, 2)), RNG.normal(6.0, 0.1, (20, 2)), np.zeros((3, 2))])
+
+
+def model(gamma: float = 0.7, beta: float = 0.4, at: np.ndarray = CLOUD) -> gs.FactorGraph:
+    return gs.kernel_potts(at, 3, gamma, beta, RNG.normal(size=(len(at), 3)))
+
+
+@pytest.mark.parametrize("beta", [0.4, -0.2])
+def test_the_kinds_are_one_model(beta: float) -> None:
+    asked = model(beta=beta)
+    graphs = [gs.compile_graph(asked, kind) for kind in ("kernel", "potts")]
+    for _ in range(5):
+        x = RNG.integers(0, 3, len(CLOUD)).astype(np.int16)
+        totals = [log_potential(graph.arrays, x) + graph.log_offset for graph in graphs]
+        assert totals == pytest.approx([asked.log_potential(x)] * 2, rel=1e-12)
+        for i in (0, 30, 82):
+            rows = [np.zeros(3) for _ in graphs]
+            for graph, row in zip(graphs, rows, strict=True):
+                log_weights(graph.arrays, x, np.uintp(i), row)
+            assert np.allclose(*rows, atol=1e-12)
+
+
+def test_large_models_are_not_stored() -> None:
+    large = gs.kernel_potts(np.arange(5000.0)[:, None], 2, 1.0, 0.5)
+    graph = gs.compile_graph(large)
+    assert graph.kind == "kernel"
+    assert graph.nbytes < 100 * 5000
+    assert gs.color_sites(graph).tolist() == list(range(5000))
+    assert gs.compile_graph(gs.kernel_potts(CLOUD, 3, 1.0, 0.5)).kind == "potts"
+    for refused in (
+        lambda: large.group("couplings").scopes,
+        lambda: markov_graph(graph),
+        lambda: gs.solve_exact(large),
+        lambda: gs.bound_influence(large),
+        lambda: gs.mean_field(large, progress=False),
+    ):
+        with pytest.raises(gs.GibbsiteError) as caught:
+            refused()
+        assert "\n" not in str(caught.value)
+
+
+def test_evidence_becomes_fields() -> None:
+    asked = model()
+    codes = RNG.integers(0, 3, len(CLOUD))
+    given = asked.observe({"3": int(codes[3]), "70": int(codes[70]), "82": int(codes[82])})
+    free = [i for i in range(len(CLOUD)) if i not in (3, 70, 82)]
+    assert given.log_potential(codes[free]) == pytest.approx(asked.log_potential(codes), rel=1e-12)
+    assert gs.compile_graph(given, "kernel").n_sites == 80
+    assert pickle.loads(pickle.dumps(asked)).digest == asked.digest != asked.reweight(couplings=0.1).digest
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.02, 0.7, 50.0])
+def test_draws_have_the_exact_law(gamma: float) -> None:
+    rows = drawn_rows(gs.compile_graph(model(gamma), "kernel"))
+    exact = 0.4 * np.exp(-gamma * ((CLOUD[:, None] - CLOUD) ** 2).sum(axis=-1))
+    np.fill_diagonal(exact, 0.0)
+    for i in range(len(CLOUD)):
+        first, last = rows.start[i : i + 2]
+        table = rows.table[first:last]
+        stay = (table >> np.uint64(32)) / 2.0**32
+        chance = stay + np.bincount((table & np.uint64(2**32 - 1)).astype(int), 1 - stay, last - first)
+        found = np.zeros(len(CLOUD))
+        for k, p in zip(range(first, last), chance / (last - first), strict=True):
+            node = rows.node[k]
+            points = rows.order[rows.first[node] : rows.last[node]]
+            if len(points) == 1:
+                found[points] += p
+            elif p > 0.0:  # points stay with probability weight / bound
+                found[points] += p / len(points) * exact[i, points] / 0.4 / rows.bound[k]
+        assert np.abs(rows.rate[i] * found - exact[i]).max() < rows.rate[i] * 1e-9
+        assert exact[i].sum() <= rows.local[i] * (1 + 1e-12)
+        assert rows.local[i] <= rows.rate[i] * (1 + 1e-12)
+    energies = local_energies(gs.compile_graph(model(gamma), "kernel"))
+    assert energies.largest <= 1.06 * exact.sum(axis=1).max() + 0.4 / 16  # a site may count itself
+    rng = load(stream(1, 0))
+    rng, _, j = draw_factor(rows, np.uintp(0), rng)
+    assert 0 <= j < len(CLOUD)
+
+
+@pytest.mark.parametrize(
+    ("at", "gamma", "beta", "message"),
+    [
+        ([0.0, 1.0], 1.0, 1.0, "positions must have shape"),
+        ([[0.0], [np.nan]], 1.0, 1.0, "position 1 is not finite"),
+        ([[0.0], [1.0]], -1.0, 1.0, "gamma of .* must be a number from 0 up, got -1.0"),
+        ([[0.0], [1.0]], np.nan, 1.0, "gamma of"),
+        ([[0.0], [1.0]], 1.0, np.inf, "beta of .* must be one finite number"),
+    ],
+)
+def test_bad_input(at: list[float], gamma: float, beta: float, message: str) -> None:
+    with pytest.raises(gs.ModelError, match=message):
+        gs.kernel_potts(at, 2, gamma, beta)

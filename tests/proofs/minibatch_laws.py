@@ -1,0 +1,205 @@
+"""Exact transition matrices of minibatch kernels, the minibatch summed out; in plain NumPy, from the papers.
+
+Everything is about models of a few sites: factors of two sites as (i, j, table of log-potentials).
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import poisson
+
+Matrix = NDArray[np.float64]
+
+
+class Pairs:
+    """A model of sites with equally many states, factors of pairs and of single sites."""
+
+    def __init__(self, n: int, states: int, factors: list[tuple[int, int, Any]], fields: Any) -> None:
+        self.n, self.states = n, states
+        self.factors = [(i, j, np.asarray(table) - np.min(table)) for i, j, table in factors]
+        self.fields = np.asarray(fields, float)
+        self.codes = np.array(list(product(range(states), repeat=n)))
+        logs = np.array([self.pair_energy(x) + self.fields[np.arange(n), x].sum() for x in self.codes])
+        weights = np.exp(logs - logs.max())
+        self.law = weights / weights.sum()
+
+    def pair_energy(self, x: Any) -> float:
+        return float(sum(table[x[i], x[j]] for i, j, table in self.factors))
+
+    def of_site(self, site: int) -> list[tuple[int, Any]]:
+        """Factors of a site as (other site, table with the site's state first)."""
+        found = [(j, table) for i, j, table in self.factors if i == site]
+        return found + [(i, table.T) for i, j, table in self.factors if j == site]
+
+    @property
+    def local(self) -> Matrix:
+        return np.array([sum(t.max() for _, t in self.of_site(i)) for i in range(self.n)])
+
+    @property
+    def largest(self) -> float:
+        return float(self.local.max())
+
+    @property
+    def total(self) -> float:
+        return float(self.local.sum()) / 2.0
+
+    def number(self, x: Any) -> int:
+        return int(np.ravel_multi_index(tuple(x), (self.states,) * self.n))
+
+    def moved(self, x: Any, site: int, value: int) -> Any:
+        y = np.array(x)
+        y[site] = value
+        return y
+
+
+def enough(mean: float) -> int:
+    """Return a number that a Poisson number of this mean reaches with a probability below 1e-20."""
+    return int(mean + 12.0 * np.sqrt(mean) + 25.0) if mean > 0 else 1
+
+
+def counts_of(means: list[float]) -> tuple[NDArray[np.int64], Matrix]:
+    """All vectors of independent Poisson numbers but for tiny tails, and their probabilities."""
+    ranges = [np.arange(enough(m)) for m in means]
+    grids = np.meshgrid(*ranges, indexing="ij")
+    counts = np.stack([g.ravel() for g in grids], axis=1) if means else np.zeros((1, 0), np.int64)
+    chance = np.ones(len(counts))
+    for k, m in enumerate(means):
+        chance *= poisson.pmf(counts[:, k], m)
+    return counts, chance
+
+
+def softmax(logs: Matrix) -> Matrix:
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def gibbs_row(model: Pairs, x: Any, site: int) -> Matrix:
+    logs = model.fields[site] + sum(table[:, x[j]] for j, table in model.of_site(site))
+    return softmax(logs[None])[0]
+
+
+def poisson_row(model: Pairs, x: Any, site: int, size: float) -> Matrix:
+    """Poisson-Gibbs: s ~ Poisson(lambda M / L + phi), weights prod (1 + L phi / (lambda M))^s."""
+    tau = size / model.largest
+    factors = [(j, t) for j, t in model.of_site(site) if t.max() > 0]
+    counts, chance = counts_of([tau * t.max() + t[x[site], x[j]] for j, t in factors])
+    gains = np.array([np.log1p(t[:, x[j]] / (tau * t.max())) for j, t in factors])
+    logs = model.fields[site] + counts @ gains.reshape(len(factors), model.states)
+    return chance @ softmax(logs)
+
+
+def mgpmh_row(model: Pairs, x: Any, site: int, size: float) -> Matrix:
+    """Minibatch proposals, corrected by the exact local energies."""
+    energies, chance = _proposals(model, x, site, size)
+    exact = sum(t[:, x[j]] - t[x[site], x[j]] for j, t in model.of_site(site))
+    accepted = np.exp(np.minimum(exact + energies[:, [x[site]]] - energies, 0.0))
+    row: Matrix = chance @ (softmax(energies + model.fields[site]) * accepted)
+    row[x[site]] += 1.0 - row.sum()
+    return row
+
+
+def _proposals(model: Pairs, x: Any, site: int, size: float) -> tuple[Matrix, Matrix]:
+    """Energies of all values by minibatch, and the probabilities of the minibatches."""
+    tau = size / model.largest
+    factors = [(j, t) for j, t in model.of_site(site) if t.max() > 0]
+    counts, chance = counts_of([tau * t.max() for _, t in factors])
+    gains = np.array([t[:, x[j]] / (tau * t.max()) for j, t in factors]).reshape(len(factors), model.states)
+    return counts @ gains, chance
+
+
+def local_row(model: Pairs, x: Any, site: int, size: int) -> Matrix:
+    """Local minibatches: a uniform subset, scaled up."""
+    from itertools import combinations
+
+    factors = model.of_site(site)
+    subsets = list(combinations(factors, min(size, len(factors))))
+    logs = [
+        model.fields[site] + len(factors) / len(subset) * sum(t[:, x[j]] for j, t in subset)
+        for subset in subsets
+    ]
+    return softmax(np.array(logs)).mean(axis=0)
+
+
+def site_matrix(model: Pairs, row: Any, site: int, *size: float) -> Matrix:
+    matrix = np.zeros((len(model.codes), len(model.codes)))
+    for k, x in enumerate(model.codes):
+        for v, p in enumerate(row(model, x, site, *size)):
+            matrix[k, model.number(model.moved(x, site, v))] += p
+    return matrix
+
+
+def random_scan(model: Pairs, row: Any, *size: float) -> Matrix:
+    return sum(site_matrix(model, row, i, *size) for i in range(model.n)) / model.n  # type: ignore[return-value]
+
+
+def gap(model: Pairs, matrix: Matrix) -> float:
+    """Spectral gap of a reversible matrix."""
+    root = np.sqrt(model.law)
+    values = np.linalg.eigvalsh(matrix * root[:, None] / root)
+    return float(1.0 - values[-2])
+
+
+class Estimates:
+    """MIN-Gibbs and DoubleMIN-Gibbs on two states and equal rewards w for agreement, with their estimates.
+
+    An estimate is log(1 + 1 / tau) times a number N; given x, N is Poisson with mean tau w S(x), where S
+    counts agreeing pairs, and in the stationary law with mean (tau + 1) w S(x).
+    """
+
+    def __init__(self, model: Pairs, weight: float, size: float) -> None:
+        assert model.states == 2
+        self.model, self.weight = model, weight
+        self.tau = size / model.total
+        self.step = float(np.log1p(1.0 / self.tau))
+        self.agreeing = np.array([sum(x[i] == x[j] for i, j, _ in model.factors) for x in model.codes])
+        most = (self.tau + 1.0) * weight * self.agreeing.max()
+        self.numbers = np.arange(enough(most))
+        self.fresh = poisson.pmf(self.numbers, (self.tau * weight * self.agreeing)[:, None])
+        self.tilted = poisson.pmf(self.numbers, ((self.tau + 1.0) * weight * self.agreeing)[:, None])
+
+    @property
+    def law(self) -> Matrix:
+        """Probability of each state and number."""
+        return self.model.law[:, None] * self.tilted
+
+    def min_gibbs(self, site: int) -> Matrix:
+        """P[x, N, y, N'] of one update."""
+        model, many = self.model, self.numbers.size
+        found = np.zeros((len(model.codes), many, len(model.codes), many))
+        for k, x in enumerate(model.codes):
+            other = model.number(model.moved(x, site, 1 - x[site]))
+            odds = self.step * (self.numbers[None, :] - self.numbers[:, None])
+            odds += model.fields[site, 1 - x[site]] - model.fields[site, x[site]]
+            moves = self.fresh[other][None, :] / (1.0 + np.exp(-odds))
+            found[k, :, other, :] = moves
+            found[k, self.numbers, k, self.numbers] = 1.0 - moves.sum(axis=1)
+        return found
+
+    def double_min(self, site: int, size: float) -> Matrix:
+        """P[x, N, y, N'] of one update with proposals of mean size ``size``."""
+        model, many = self.model, self.numbers.size
+        found = np.zeros((len(model.codes), many, len(model.codes), many))
+        better = self.step * (self.numbers[None, :] - self.numbers[:, None])
+        for k, x in enumerate(model.codes):
+            energies, chance = _proposals(model, x, site, size)
+            for v in range(2):
+                y = model.number(model.moved(x, site, v))
+                # minibatches that differ in nothing but what they propose by are taken together
+                lead, which = np.unique(energies[:, x[site]] - energies[:, v], return_inverse=True)
+                weight = np.bincount(which, chance * softmax(energies + model.fields[site])[:, v])
+                for g, p in zip(lead, weight, strict=True):
+                    found[k, :, y, :] += p * self.fresh[y] * np.exp(np.minimum(better + g, 0.0))
+            left = 1.0 - found[k].sum(axis=(1, 2))
+            found[k, self.numbers, k, self.numbers] += left
+        return found
+
+    def row(self, moves: Matrix, x: Any, site: int) -> Matrix:
+        """Law of the next value from state x, its number drawn from the stationary law."""
+        k = self.model.number(x)
+        states = (self.tilted[k][:, None, None] * moves[k]).sum(axis=(0, 2))
+        row: Matrix = np.array([states[self.model.number(self.model.moved(x, site, v))] for v in range(2)])
+        return row

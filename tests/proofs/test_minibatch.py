@@ -1,0 +1,210 @@
+"""Minibatch kernels: exact matrices with the minibatch summed out, and steps that have these laws."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+import gibbsite as gs
+from gibbsite._jit import compiled, generic, implement
+from gibbsite._random import load, store, stream
+from gibbsite.kernel.base import step
+from gibbsite.kernel.min_gibbs import Estimated
+from gibbsite.kernel.minibatch import local_energies
+from tests.proofs import minibatch_laws as laws
+
+FALSE_ALARM = 1e-7  # per row of a table of frequencies; there are fewer than ten of them in a test
+
+
+def triangle(states: int, weights: tuple[float, float, float], seed: int) -> laws.Pairs:
+    """Return three sites that reward or punish agreement, and their fields."""
+    factors = [
+        (i, j, w * np.eye(states)) for (i, j), w in zip(((0, 1), (1, 2), (0, 2)), weights, strict=True)
+    ]
+    return laws.Pairs(3, states, factors, np.random.default_rng(seed).normal(0, 0.5, (3, states)))
+
+
+def tables(seed: int) -> laws.Pairs:
+    rng = np.random.default_rng(seed)
+    factors = [(i, j, rng.normal(0, 0.7, (3, 3))) for i, j in ((0, 1), (1, 2), (0, 2))]
+    return laws.Pairs(3, 3, factors, rng.normal(0, 0.5, (3, 3)))
+
+
+MODELS = {
+    "two states": triangle(2, (0.8, 0.5, 1.1), 1),
+    "rewards": triangle(3, (0.9, 0.4, 1.3), 2),
+    "both signs": triangle(3, (0.9, -0.7, 0.5), 3),
+    "tables": tables(4),
+}
+
+
+def library_model(model: laws.Pairs) -> gs.FactorGraph:
+    groups: list[Any] = [gs.FieldFactors(model.n, model.fields, spin=False)]
+    for i, j, table in model.factors:
+        off = table[0, 1] if model.states > 1 else 0.0
+        if np.allclose(table, off + (table[0, 0] - off) * np.eye(model.states)):
+            groups.append(gs.AgreementFactors([[i, j]], [table[0, 0] - off]))
+        else:
+            groups.append(gs.TableFactors([[i, j]], table[None]))
+    return gs.FactorGraph(model.n, groups=groups, states=model.states)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("row", [laws.poisson_row, laws.mgpmh_row])
+def test_matrices_are_reversible_and_gaps_respect_the_bound(name: str, row: Any) -> None:
+    model = MODELS[name]
+    plain = laws.gap(model, laws.random_scan(model, laws.gibbs_row))
+    largest = model.largest
+    power = 4.0 if row is laws.poisson_row else 1.0
+    for size in (0.3 * largest**2, 2.0 * largest, largest**2, 4.0 * largest**2):
+        flow = model.law[:, None] * laws.random_scan(model, row, size)
+        assert np.abs(flow - flow.T).max() < 1e-13
+        assert np.abs(flow.sum(axis=0) - model.law).max() < 1e-13
+        ratio = laws.gap(model, flow / model.law[:, None]) / plain
+        assert ratio < 1.0 + 1e-12
+        if size >= 2.0 * largest or power == 1.0:
+            assert ratio >= math.exp(-power * largest**2 / size)
+
+
+def test_estimating_chains_have_the_target_as_marginal() -> None:
+    model = triangle(2, (0.4, 0.4, 0.4), 5)
+    for size in (1.0, 4.0):
+        chain = laws.Estimates(model, 0.4, size)
+        for site in range(3):
+            for moves in (chain.min_gibbs(site), chain.double_min(site, 1.5)):
+                flow = chain.law[:, :, None, None] * moves
+                assert np.abs(flow.sum(axis=(0, 1)) - chain.law).max() < 1e-13
+                assert np.abs(flow - flow.transpose(2, 3, 0, 1)).max() < 1e-15
+                assert np.abs(chain.law.sum(axis=1) - model.law).max() < 1e-13
+
+
+def test_local_minibatches_are_biased() -> None:
+    model = MODELS["rewards"]
+    matrix = laws.random_scan(model, laws.local_row, 1)
+    assert np.abs(model.law @ matrix - model.law).sum() > 0.01
+    # the law it does sample
+    law = np.linalg.matrix_power(matrix, 1 << 12)[0]
+    assert np.abs(law - model.law).sum() > 0.05
+    assert not gs.LocalMinibatchGibbs.exact
+    whole = laws.random_scan(model, laws.local_row, 2)
+    assert np.abs(model.law @ whole - model.law).max() < 1e-15
+
+
+@generic
+def forget_estimate(memory: Any) -> None:
+    """Let the next step draw an estimate from the stationary law."""
+
+
+@implement(forget_estimate)
+def _nothing(memory: Any) -> None:
+    pass
+
+
+@implement(forget_estimate, Estimated)
+def _drop(memory: Any) -> None:
+    memory.known[1] = 0.0
+
+
+@compiled
+def _repeat(
+    kernel: Any,
+    graph: Any,
+    memory: Any,
+    x: NDArray[Any],
+    i: int,
+    words: NDArray[np.uint64],
+    seen: NDArray[np.int64],
+    times: int,
+) -> None:
+    """Count the values that single steps at site i from state x give it."""
+    rng, old, cond = load(words), x[i], np.zeros(1)
+    for _ in range(times):
+        rng = step(kernel, graph, memory, x, np.uintp(i), rng, cond, False)
+        seen[x[i]] += 1
+        x[i] = old
+        forget_estimate(memory)
+    store(words, rng)
+
+
+def check_rows(model: laws.Pairs, kernel: gs.Kernel, row: Any, kind: str) -> None:
+    check_graph(gs.compile_graph(library_model(model), kind), model, kernel, row)
+
+
+def check_graph(
+    graph: gs.Graph, model: laws.Pairs, kernel: gs.Kernel, row: Any, times: int = 200_000
+) -> None:
+    parameters = kernel.parameters(graph)
+    for number, x in enumerate(([0, 0, 0], [1, 0, 1], [model.states - 1, 1, 0])):
+        seen = np.zeros(model.states, np.int64)
+        memory = kernel.memory(graph, stream(7, number))
+        codes = np.array(x, graph.state_dtype)
+        _repeat(parameters, graph.arrays, memory, codes, number, stream(7, number), seen, times)
+        for count, p in zip(seen, row(model, x, number), strict=True):
+            assert binomtest(int(count), times, min(float(p), 1.0)).pvalue > FALSE_ALARM, (x, seen / times)
+
+
+KINDS = {
+    "two states": ("ising", "potts", "pairwise"),
+    "rewards": ("potts", "pairwise"),
+    "both signs": ("potts", "pairwise"),
+    "tables": ("pairwise",),
+}
+CASES = [(name, kind) for name, kinds in KINDS.items() for kind in kinds]
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_steps_have_the_law_of_their_matrix(name: str, kind: str) -> None:
+    model = MODELS[name]
+    check_rows(model, gs.PoissonGibbs(2.0), lambda m, x, i: laws.poisson_row(m, x, i, 2.0), kind)
+    check_rows(model, gs.MGPMH(2.0), lambda m, x, i: laws.mgpmh_row(m, x, i, 2.0), kind)
+    check_rows(model, gs.LocalMinibatchGibbs(1), lambda m, x, i: laws.local_row(m, x, i, 1), kind)
+    check_rows(model, gs.PoissonGibbs("auto"), laws.gibbs_row, kind)  # so few factors that all are taken
+
+
+@pytest.mark.parametrize("kind", ["ising", "potts", "pairwise"])
+def test_steps_of_estimating_chains_have_the_law_of_their_matrix(kind: str) -> None:
+    model = triangle(2, (0.4, 0.4, 0.4), 5)
+    chain = laws.Estimates(model, 0.4, 4.0)
+    check_rows(model, gs.MinGibbs(4.0), lambda m, x, i: chain.row(chain.min_gibbs(i), x, i), kind)
+    kernel = gs.DoubleMinGibbs(1.5, 4.0)
+    check_rows(model, kernel, lambda m, x, i: chain.row(chain.double_min(i, 1.5), x, i), kind)
+
+
+def test_steps_on_couplings_from_positions_have_the_law_of_their_matrix() -> None:
+    at = np.array([[0.0, 0.0], [0.7, 0.1], [0.2, 1.1]])
+    weight = 1.2 * np.exp(-0.9 * ((at[:, None] - at) ** 2).sum(axis=-1))
+    model = triangle(3, (weight[0, 1], weight[1, 2], weight[0, 2]), 6)
+    graph = gs.compile_graph(gs.kernel_potts(at, 3, 0.9, 1.2, model.fields), "kernel")
+    tau = 2.0 / local_energies(graph).largest  # of a bound of L: another lambda is meant
+    size = tau * model.largest
+    check_graph(graph, model, gs.PoissonGibbs(2.0), lambda m, x, i: laws.poisson_row(m, x, i, size))
+    check_graph(graph, model, gs.MGPMH(2.0), lambda m, x, i: laws.mgpmh_row(m, x, i, size))
+    check_graph(graph, model, gs.LocalMinibatchGibbs(1), lambda m, x, i: laws.local_row(m, x, i, 1))
+
+
+def grid_kernel(side: int, gamma: float) -> NDArray[np.float64]:
+    at = np.stack(np.meshgrid(np.arange(side), np.arange(side)), axis=-1).reshape(-1, 2)
+    found: NDArray[np.float64] = np.exp(-gamma * ((at[:, None] - at) ** 2).sum(axis=-1))
+    np.fill_diagonal(found, 0.0)
+    return found
+
+
+def test_constants_of_the_experiments() -> None:
+    couplings = grid_kernel(20, 1.5)
+    ising = local_energies(gs.compile_graph(gs.ising(couplings)))
+    assert (round(ising.largest, 4), round(ising.total, 2), ising.degree) == (2.2121, 416.14, 399)
+    potts = local_energies(gs.compile_graph(gs.potts(4.6 * couplings, 10)))
+    assert (round(potts.largest, 4), round(potts.total, 2), potts.degree) == (5.0878, 957.13, 399)
+
+
+def test_energies_do_not_depend_on_the_kind() -> None:
+    for name, kinds in KINDS.items():
+        for kind in kinds:
+            seen = local_energies(gs.compile_graph(library_model(MODELS[name]), kind))
+            assert np.allclose(seen.local, MODELS[name].local, rtol=1e-13)
+            assert seen.total == pytest.approx(MODELS[name].total, rel=1e-13)
