@@ -160,7 +160,11 @@ def drawn_rows(graph: Graph) -> Any:
     key = "rows of minibatches"
     kept = graph.structure.get(key)
     if kept is None or kept[0] != graph.digest:
-        kept = graph.structure[key] = graph.digest, _BUILDERS[graph.kind](graph)
+        rows = _BUILDERS[graph.kind](graph)
+        for part in rows:
+            if isinstance(part, np.ndarray):
+                part.setflags(write=False)  # all of them: compiled code is of one type
+        kept = graph.structure[key] = graph.digest, rows
     return kept[1]
 
 
