@@ -60,7 +60,9 @@ if TYPE_CHECKING:
     from gibbsite.kernel import (
         MGPMH,
         AnnealedGibbs,
+        ConditionalGibbs,
         DoubleMinGibbs,
+        GaussianGibbs,
         Gibbs,
         HerdedGibbs,
         HerdingBound,
@@ -73,11 +75,13 @@ if TYPE_CHECKING:
     )
     from gibbsite.model import (
         AgreementFactors,
+        Conditionals,
         ContinuousModel,
         FactorGraph,
         FactorGroup,
         FieldFactors,
         FunctionFactors,
+        Gaussian,
         Interval,
         KernelFactors,
         LatticeFactors,
@@ -155,14 +159,16 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "short_runs",
     ),
     "kernel": (
-        "MGPMH",
         "AnnealedGibbs",
+        "ConditionalGibbs",
         "DoubleMinGibbs",
+        "GaussianGibbs",
         "Gibbs",
         "HerdedGibbs",
         "HerdingBound",
         "Kernel",
         "LocalMinibatchGibbs",
+        "MGPMH",
         "MinGibbs",
         "PoissonGibbs",
         "QuasiGibbs",
@@ -170,11 +176,13 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "model": (
         "AgreementFactors",
+        "Conditionals",
         "ContinuousModel",
         "FactorGraph",
         "FactorGroup",
         "FieldFactors",
         "FunctionFactors",
+        "Gaussian",
         "Interval",
         "KernelFactors",
         "LatticeFactors",
@@ -209,7 +217,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "variational": ("MeanFieldResult", "mean_field"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_ROOMS = (*_HOMES, "applications", "lab", "learn", "lfsr", "testing")
+_ROOMS = (*_HOMES, "applications", "lab", "learn", "lfsr", "random", "testing")
 
 __all__ = [
     "MGPMH",
@@ -220,6 +228,8 @@ __all__ = [
     "Certificate",
     "CheckpointError",
     "Chromatic",
+    "ConditionalGibbs",
+    "Conditionals",
     "ContinuousModel",
     "ConvergenceWarning",
     "DogsScan",
@@ -233,6 +243,8 @@ __all__ = [
     "FieldFactors",
     "FormatError",
     "FunctionFactors",
+    "Gaussian",
+    "GaussianGibbs",
     "Gibbs",
     "GibbsiteError",
     "Graph",

@@ -10,7 +10,8 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.kernel._ledger import Hashed
-from gibbsite.kernel.herded import KEYS, RULES
+from gibbsite.kernel.herded_keys import KEYS
+from gibbsite.kernel.herded_step import RULES
 from gibbsite.lab.follow import envelope, fit_slope, follow, space_lengths
 
 TWO = {0.1: 4.5, 0.01: 16.4, 0.001: 468.0, 0.0001: 2862.0}

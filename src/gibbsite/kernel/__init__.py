@@ -7,7 +7,9 @@ import gibbsite.kernel.herded_board
 import gibbsite.kernel.herded_colored  # noqa: F401 (all register what they have)
 from gibbsite.kernel.annealed import AnnealedGibbs
 from gibbsite.kernel.base import Kernel
+from gibbsite.kernel.conditionals import ConditionalGibbs
 from gibbsite.kernel.double_min import DoubleMinGibbs
+from gibbsite.kernel.gaussian import GaussianGibbs
 from gibbsite.kernel.gibbs import Gibbs
 from gibbsite.kernel.herded import HerdedGibbs
 from gibbsite.kernel.herding_theorem import HerdingBound, herding_bound
@@ -20,7 +22,9 @@ from gibbsite.kernel.quasi import QuasiGibbs
 __all__ = [
     "MGPMH",
     "AnnealedGibbs",
+    "ConditionalGibbs",
     "DoubleMinGibbs",
+    "GaussianGibbs",
     "Gibbs",
     "HerdedGibbs",
     "HerdingBound",

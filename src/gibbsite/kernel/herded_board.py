@@ -32,7 +32,8 @@ from gibbsite.kernel.board import (
     right_of,
 )
 from gibbsite.kernel.colored import share
-from gibbsite.kernel.herded import HerdedParameters, arranged_weights
+from gibbsite.kernel.herded import arranged_weights
+from gibbsite.kernel.herded_step import HerdedParameters
 
 _U, _U8, _U32 = np.uintp, np.uint8, np.uint32
 F = np.float32

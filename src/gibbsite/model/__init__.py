@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gibbsite.model.base import Model
+from gibbsite.model.conditionals import Conditionals
 from gibbsite.model.continuous import ContinuousModel, continuous_spins
 from gibbsite.model.domain import Domains, Interval, Label, SiteKey
 from gibbsite.model.evidence import Finding, Folding
@@ -16,6 +17,7 @@ from gibbsite.model.functions import (
     normal_factors,
     product_factors,
 )
+from gibbsite.model.gaussian import Gaussian
 from gibbsite.model.kernelled import KernelFactors
 from gibbsite.model.lattice import FieldFactors, LatticeFactors
 from gibbsite.model.weighted import AgreementFactors, SpinFactors
@@ -23,6 +25,7 @@ from gibbsite.model.zoo import ising, ising_grid, kernel_potts, potts, potts_gri
 
 __all__ = [
     "AgreementFactors",
+    "Conditionals",
     "ContinuousModel",
     "Domains",
     "FactorGraph",
@@ -31,6 +34,7 @@ __all__ = [
     "Finding",
     "Folding",
     "FunctionFactors",
+    "Gaussian",
     "Interval",
     "KernelFactors",
     "Label",
