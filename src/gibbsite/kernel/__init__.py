@@ -5,8 +5,10 @@ import gibbsite.kernel.checkered_potts
 import gibbsite.kernel.functions
 import gibbsite.kernel.herded_board
 import gibbsite.kernel.herded_colored  # noqa: F401 (all register what they have)
+from gibbsite.graph.lower import Graph
 from gibbsite.kernel.annealed import AnnealedGibbs
 from gibbsite.kernel.base import Kernel
+from gibbsite.kernel.continuous import ContinuousGibbs
 from gibbsite.kernel.double_min import DoubleMinGibbs
 from gibbsite.kernel.gibbs import Gibbs
 from gibbsite.kernel.herded import HerdedGibbs
@@ -20,6 +22,7 @@ from gibbsite.kernel.quasi import QuasiGibbs
 __all__ = [
     "MGPMH",
     "AnnealedGibbs",
+    "ContinuousGibbs",
     "DoubleMinGibbs",
     "Gibbs",
     "HerdedGibbs",
@@ -29,5 +32,14 @@ __all__ = [
     "MinGibbs",
     "PoissonGibbs",
     "QuasiGibbs",
+    "default_kernel",
     "herding_bound",
 ]
+
+# Kernels for kinds of graphs other than discrete ones.
+_DEFAULTS: dict[str, type[Kernel]] = {"functions": ContinuousGibbs}
+
+
+def default_kernel(graph: Graph) -> Kernel:
+    """Return the kernel that a run takes unless it is told another."""
+    return _DEFAULTS.get(graph.kind, Gibbs)()
