@@ -132,8 +132,8 @@ class ContinuousGibbs(Kernel):
             domains, groups = graph.structure["domains"], graph.structure["groups"]
             guilty = next(g.name for g in groups if g.degree is None and (g.scopes == site).any())
             raise IncompatibleError(
-                f"the conditional of the site {domains.names[site]!r} cannot be inverted exactly: the factors "
-                f"{guilty!r} do not say that they are polynomials of degree 1 or 2; say degree=, or use "
+                f"the conditional of the site {domains.names[site]!r} cannot be inverted exactly: the "
+                f"factors {guilty!r} do not say that they are polynomials of degree 1 or 2; say degree=, or use "
                 "method='double'."
             )
 
@@ -258,7 +258,7 @@ def _read_degree(name: str, given: Any) -> list[int]:
 @called
 def _move_state(
     graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
-) -> tuple[Words, float]:
+) -> tuple[Words, Any]:
     """Draw one of the states of a site by the energies of all of them."""
     size = np.int64(graph.card[i])
     for a in range(size):

@@ -7,7 +7,7 @@ often, each once: near neighbours with large bounds are drawn again and again, a
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +70,7 @@ def make_desk(room: int, points: int, arity: int) -> Desk:
 
 
 @inlined
-def _put(memory: ContinuousMemory, f: Integer, scale: float) -> None:
+def _put(memory: ContinuousMemory, f: Integer, scale: Any) -> None:
     """Add a factor to the minibatch, or count it once more."""
     desk = memory.desk
     mask = np.int64(desk.table.size - 1)

@@ -1,7 +1,7 @@
 """Functions on an interval as Chebyshev series: interpolation to a tolerance, and draws from what comes out.
 
-A *ladder* is a list of degrees. Values at the points cos(pi j / d) give the coefficients of the interpolant of
-degree d by one product with a matrix, which is made beforehand. Degrees are raised until the last two
+A *ladder* is a list of degrees. Values at the points cos(pi j / d) give the coefficients of the interpolant
+of degree d by one product with a matrix, which is made beforehand. Degrees are raised until the last two
 coefficients are small; where each is twice the one before, every point is used again.
 
 A series f is drawn from through its exact antiderivative. It may be below zero in places, so what is drawn
@@ -14,7 +14,7 @@ of its extremes from the middle (Bernstein and Szegoe).
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,7 +128,7 @@ def make_series(energy: int, density: int) -> Series:
 
 @inlined
 def transform(ladder: Ladder, level: Integer, value: Floats, out: Floats) -> float:
-    """Turn values at points of the last degree into coefficients of a level; return the size of the last two."""
+    """Turn values at points of the last degree into coefficients of a level; return the size of two."""
     degree = ladder.degree[level]
     stride = ladder.degree[ladder.degree.size - 1] // degree
     at = ladder.matrix_at[level]
@@ -201,7 +201,7 @@ def density_at(series: Series, s: float) -> float:
 
 
 @called
-def draw_from_series(series: Series, rng: Words) -> tuple[Words, float]:
+def draw_from_series(series: Series, rng: Words) -> tuple[Words, Any]:
     """Draw a point of [-1, 1] from the density that :func:`prepare_draws` has prepared."""
     degree, shape = np.int64(series.shape[DEGREE]), series.shape
     lift = shape[LIFT]

@@ -12,7 +12,7 @@ nothing, and neither does any later one.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,9 @@ _LARGE, _MOST_POWER = 1e100, 4
 class Desk(NamedTuple):
     """Scratch arrays: values of the sites of a factor, candidates and their energies, the minibatch.
 
-    Factor ``factor[k]`` is in the minibatch ``count[k]`` times, and ``scale[k]`` is 1 / (tau M); ``table`` is a
-    hash table of them, empty between two updates, ``place`` says where they are in it. ``reach`` tells up to
-    which place of the row factors are evaluated in full, and how many are in the minibatch.
+    Factor ``factor[k]`` is in the minibatch ``count[k]`` times, and ``scale[k]`` is 1 / (tau M); ``table`` is
+    a hash table of them, empty between two updates, ``place`` says where they are in it. ``reach`` tells up
+    to which place of the row factors are evaluated in full, and how many are in the minibatch.
     """
 
     work: Floats
@@ -157,7 +157,7 @@ def energies(
 
 
 @inlined
-def energy_at(graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, v: float) -> float:
+def energy_at(graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, v: Any) -> float:
     """Return the energy of site i at one value."""
     spare = memory.desk.points.size - 1
     memory.desk.points[spare] = v

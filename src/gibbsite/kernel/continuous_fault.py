@@ -17,8 +17,8 @@ def raise_fault(model: Any, graph: ContinuousGraph, fault: Floats) -> NoReturn:
     number = int(fault[FACTOR])
     if fault[0] == HOPELESS:
         raise SamplingError(
-            f"{MOST_TRIES:,} proposals for the site {names[number]!r} were rejected; its factors differ by too "
-            "much for method='rejection', use 'double'."
+            f"{MOST_TRIES:,} proposals for the site {names[number]!r} were rejected; its factors differ by "
+            "too much for method='rejection', use 'double'."
         )
     if fault[0] == FULL:
         raise SamplingError(

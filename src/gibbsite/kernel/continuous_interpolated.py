@@ -3,8 +3,8 @@
 ``its`` interpolates the density exp(U) itself. ``double`` interpolates the energy U, which needs few points,
 and then the exponential of that, which needs more, but no factor is evaluated for them. The proposal does
 not depend on the present value, and it is accepted with probability
-min(1, exp(U(v) - U(x)) q(x) / q(v)): the target is exact whatever the degrees are, which only decide how often
-proposals are rejected. On minibatches these are the algorithms PGITS and PGDA [1]_.
+min(1, exp(U(v) - U(x)) q(x) / q(v)): the target is exact whatever the degrees are, which only decide how
+often proposals are rejected. On minibatches these are the algorithms PGITS and PGDA [1]_.
 
 References
 ----------
@@ -39,7 +39,7 @@ from gibbsite.kernel.continuous_energy import ACCEPTED, PROPOSED, ContinuousMemo
 @generic
 def move_number(
     method: Any, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
-) -> tuple[Words, float]:
+) -> tuple[Words, Any]:
     """Return the next value of site i, a number; the present one if a factor has a fault."""
     raise NotImplementedError
 
@@ -100,17 +100,15 @@ def _visit_nodes(
     if level == 0:
         points[many] = x[i]
     good = energies(graph, memory, x, i, 0, many + (level == 0))
-    many = 0
-    for j in range(first, last + 1, skip):
-        value[j] = memory.desk.energy[many]
-        many += 1
+    for k in range(many):
+        value[first + k * skip] = memory.desk.energy[k]
     return good
 
 
 @called
 def _propose(
     graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, now: float, rng: Words
-) -> tuple[Words, float]:
+) -> tuple[Words, Any]:
     """Draw from the density that has been prepared, and accept or not; ``now`` is the present energy."""
     low, high = graph.low[i], graph.high[i]
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
@@ -129,7 +127,7 @@ def _propose(
 @implement(move_number, Its)
 def _move_its(
     method: Its, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
-) -> tuple[Words, float]:
+) -> tuple[Words, Any]:
     poly: Any = memory.poly
     ladder = method.density
     last = ladder.degree[ladder.degree.size - 1]
@@ -157,7 +155,7 @@ def _move_its(
 @implement(move_number, Double)
 def _move_double(
     method: Double, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
-) -> tuple[Words, float]:
+) -> tuple[Words, Any]:
     poly: Any = memory.poly
     ladder, density = method.energy, method.density
     now = 0.0

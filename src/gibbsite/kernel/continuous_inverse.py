@@ -11,6 +11,7 @@ At least about half of the proposals are accepted, 84 % of those for a normal, a
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from gibbsite._jit import Integer, called, inlined
 from gibbsite._random import Words, uniform
@@ -42,7 +43,7 @@ def draw_exponential(slope: float, u: float) -> float:
 
 
 @called
-def draw_quadratic(b: float, c: float, rng: Words) -> tuple[Words, float]:
+def draw_quadratic(b: float, c: float, rng: Words) -> tuple[Words, Any]:
     """Draw from the density ~ exp(b t + c t^2) on the unit interval.
 
     Examples
@@ -97,7 +98,7 @@ def draw_quadratic(b: float, c: float, rng: Words) -> tuple[Words, float]:
 @called
 def move_by_inverse(
     graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
-) -> tuple[Words, float]:
+) -> tuple[Words, Any]:
     """Draw a new value of a site whose energy is a polynomial of degree 1 or 2."""
     low, high = graph.low[i], graph.high[i]
     points, energy = memory.desk.points, memory.desk.energy

@@ -7,7 +7,7 @@ soon as it is more than the draw allows, the rest need not be looked at.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gibbsite._jit import Integer, called, implement
 from gibbsite._random import Words, uniform
@@ -40,8 +40,8 @@ def _stays(
     memory: ContinuousMemory,
     x: Floats,
     i: Integer,
-    v: float,
-    spare: float,
+    v: Any,
+    spare: Any,
 ) -> bool:
     """Tell whether the energy at v is at most ``spare`` below its bound."""
     desk = memory.desk
@@ -66,7 +66,7 @@ def _stays(
 @implement(move_number, Rejection)
 def _move_rejection(
     method: Rejection, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
-) -> tuple[Words, float]:
+) -> tuple[Words, Any]:
     for _ in range(MOST_TRIES):
         rng, u = uniform(rng)
         v = graph.low[i] + u * (graph.high[i] - graph.low[i])

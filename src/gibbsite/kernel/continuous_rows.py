@@ -15,7 +15,7 @@ from gibbsite._jit import Integer, inlined
 from gibbsite._random import Words, below
 from gibbsite.graph.continuous import ContinuousGraph
 from gibbsite.graph.lower import Graph
-from gibbsite.kernel.minibatch import BUILDERS, row_sums
+from gibbsite.kernel.minibatch import BUILDERS, row_sums, sealed
 from gibbsite.scan.alias import build_alias_rows, draw_column
 
 Floats = NDArray[np.float64]
@@ -68,8 +68,8 @@ def function_rows(graph: Graph) -> FunctionRows:
     is_drawn = np.zeros(arrays.bound.size, bool)
     is_drawn[arrays.factor[drawn]] = True
     return FunctionRows(
-        row=arrays.row,
-        first=arrays.sure,
+        row=arrays.row.copy(),
+        first=arrays.sure.copy(),
         many=many,
         start=start,
         table=build_alias_rows(start, bound[uneven[row_of[drawn]]]),
@@ -82,15 +82,16 @@ def no_rows(graph: Graph) -> FunctionRows:
     """Return rows of which nothing is drawn, for updates in full."""
     arrays: ContinuousGraph = graph.arrays
     rows = arrays.sure.size
-    return FunctionRows(
-        row=arrays.row,
-        first=arrays.sure,
+    nothing = FunctionRows(
+        row=arrays.row.copy(),
+        first=arrays.sure.copy(),
         many=np.zeros(rows, np.int64),
         start=np.zeros(rows + 1, np.int64),
         table=build_alias_rows(np.zeros(1, np.int64), np.zeros(0)),
         local=np.zeros(graph.n_sites),
         total=0.0,
     )
+    return sealed(nothing)  # type: ignore[no-any-return]
 
 
 BUILDERS["functions"] = function_rows

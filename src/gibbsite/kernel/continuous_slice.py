@@ -1,7 +1,7 @@
 """Slice sampling: a level below the present density, then uniform draws from the interval, which shrinks.
 
-The interval is that of the site, so there is no width to be chosen [1]_; a draw below the level becomes the new
-end on its side, and some tens of evaluations find a slice however narrow.
+The interval is that of the site, so there is no width to be chosen [1]_; a draw below the level becomes the
+new end on its side, and some tens of evaluations find a slice however narrow.
 
 References
 ----------
@@ -11,7 +11,7 @@ References
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gibbsite._jit import Integer, implement
 from gibbsite._random import Words, uniform
@@ -29,7 +29,7 @@ class Slice(NamedTuple):
 @implement(move_number, Slice)
 def _move_slice(
     method: Slice, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
-) -> tuple[Words, float]:
+) -> tuple[Words, Any]:
     low, high = graph.low[i], graph.high[i]
     rng, u = uniform(rng)
     level = energy_at(graph, memory, x, i, x[i]) + math.log(1.0 - u)

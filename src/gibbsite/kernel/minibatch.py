@@ -162,8 +162,16 @@ def drawn_rows(graph: Graph) -> Any:
     key = "rows of minibatches"
     kept = graph.structure.get(key)
     if kept is None or kept[0] != graph.digest:
-        kept = graph.structure[key] = graph.digest, BUILDERS[graph.kind](graph)
+        kept = graph.structure[key] = graph.digest, sealed(BUILDERS[graph.kind](graph))
     return kept[1]
+
+
+def sealed(rows: Any) -> Any:
+    """Make all arrays of rows read-only, so that compiled code is of one type."""
+    for part in rows:
+        if isinstance(part, np.ndarray):
+            part.setflags(write=False)
+    return rows
 
 
 def _agreements(graph: Graph) -> AgreementRows:
@@ -321,13 +329,13 @@ def guarantee(size: float, largest: float) -> str:
     sizes = f"lambda = {size:.4g} and L = {largest:.4g}"
     if size < 2.0 * largest:
         return (
-            f"With {sizes} no spectral gap is guaranteed, because lambda is below 2 L; the target is exact all "
-            "the same."
+            f"With {sizes} no spectral gap is guaranteed, because lambda is below 2 L; the target is exact "
+            "all the same."
         )
     factor = math.exp(-4.0 * largest**2 / size) if size > 0.0 else 1.0
     return (
-        f"With {sizes} the spectral gap of random scans is at least exp(-4 L^2 / lambda) = {factor:.3g} times "
-        "that of plain Gibbs."
+        f"With {sizes} the spectral gap of random scans is at least exp(-4 L^2 / lambda) = {factor:.3g} "
+        "times that of plain Gibbs."
     )
 
 
