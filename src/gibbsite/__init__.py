@@ -60,7 +60,11 @@ if TYPE_CHECKING:
     from gibbsite.kernel import (
         MGPMH,
         AnnealedGibbs,
+<<<<<<< HEAD
         ConditionalGibbs,
+=======
+        ContinuousGibbs,
+>>>>>>> d7c9a0e034b94fe013bb95d0906c828844b7ce73
         DoubleMinGibbs,
         GaussianGibbs,
         Gibbs,
@@ -160,7 +164,11 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "kernel": (
         "AnnealedGibbs",
+<<<<<<< HEAD
         "ConditionalGibbs",
+=======
+        "ContinuousGibbs",
+>>>>>>> d7c9a0e034b94fe013bb95d0906c828844b7ce73
         "DoubleMinGibbs",
         "GaussianGibbs",
         "Gibbs",
@@ -228,8 +236,12 @@ __all__ = [
     "Certificate",
     "CheckpointError",
     "Chromatic",
+<<<<<<< HEAD
     "ConditionalGibbs",
     "Conditionals",
+=======
+    "ContinuousGibbs",
+>>>>>>> d7c9a0e034b94fe013bb95d0906c828844b7ce73
     "ContinuousModel",
     "ConvergenceWarning",
     "DogsScan",

@@ -191,6 +191,7 @@ def lower_continuous(model: ContinuousModel) -> Graph:
         structure=model.structure,
     )
     model.structure["graph"] = graph
+    model.structure["domains"], model.structure["groups"] = domains, groups  # for messages
     model.structure["functions"] = codes  # their machine code lives as long as these
     return graph
 

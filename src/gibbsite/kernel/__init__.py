@@ -5,9 +5,11 @@ import gibbsite.kernel.checkered_potts
 import gibbsite.kernel.functions
 import gibbsite.kernel.herded_board
 import gibbsite.kernel.herded_colored  # noqa: F401 (all register what they have)
+from gibbsite.graph.lower import Graph
 from gibbsite.kernel.annealed import AnnealedGibbs
 from gibbsite.kernel.base import Kernel
 from gibbsite.kernel.conditionals import ConditionalGibbs
+from gibbsite.kernel.continuous import ContinuousGibbs
 from gibbsite.kernel.double_min import DoubleMinGibbs
 from gibbsite.kernel.gaussian import GaussianGibbs
 from gibbsite.kernel.gibbs import Gibbs
@@ -23,6 +25,7 @@ __all__ = [
     "MGPMH",
     "AnnealedGibbs",
     "ConditionalGibbs",
+    "ContinuousGibbs",
     "DoubleMinGibbs",
     "GaussianGibbs",
     "Gibbs",
@@ -33,5 +36,18 @@ __all__ = [
     "MinGibbs",
     "PoissonGibbs",
     "QuasiGibbs",
+    "default_kernel",
     "herding_bound",
 ]
+
+# Kernels for kinds of graphs other than discrete ones.
+_DEFAULTS: dict[str, type[Kernel]] = {
+    "functions": ContinuousGibbs,
+    "gaussian": GaussianGibbs,
+    "conditionals": ConditionalGibbs,
+}
+
+
+def default_kernel(graph: Graph) -> Kernel:
+    """Return the kernel that a run takes unless it is told another."""
+    return _DEFAULTS.get(graph.kind, Gibbs)()
