@@ -60,11 +60,8 @@ if TYPE_CHECKING:
     from gibbsite.kernel import (
         MGPMH,
         AnnealedGibbs,
-<<<<<<< HEAD
         ConditionalGibbs,
-=======
         ContinuousGibbs,
->>>>>>> d7c9a0e034b94fe013bb95d0906c828844b7ce73
         DoubleMinGibbs,
         GaussianGibbs,
         Gibbs,
@@ -164,11 +161,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "kernel": (
         "AnnealedGibbs",
-<<<<<<< HEAD
         "ConditionalGibbs",
-=======
         "ContinuousGibbs",
->>>>>>> d7c9a0e034b94fe013bb95d0906c828844b7ce73
         "DoubleMinGibbs",
         "GaussianGibbs",
         "Gibbs",
@@ -236,12 +230,9 @@ __all__ = [
     "Certificate",
     "CheckpointError",
     "Chromatic",
-<<<<<<< HEAD
     "ConditionalGibbs",
     "Conditionals",
-=======
     "ContinuousGibbs",
->>>>>>> d7c9a0e034b94fe013bb95d0906c828844b7ce73
     "ContinuousModel",
     "ConvergenceWarning",
     "DogsScan",
