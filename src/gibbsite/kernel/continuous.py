@@ -34,6 +34,7 @@ from gibbsite.kernel.continuous_energy import (
     PROPOSED,
     UPDATES,
     VALUES,
+    ZERO,
     ContinuousMemory,
     energies,
 )
@@ -133,8 +134,8 @@ class ContinuousGibbs(Kernel):
             guilty = next(g.name for g in groups if g.degree is None and (g.scopes == site).any())
             raise IncompatibleError(
                 f"the conditional of the site {domains.names[site]!r} cannot be inverted exactly: the "
-                f"factors {guilty!r} do not say that they are polynomials of degree 1 or 2; say degree=, or use "
-                "method='double'."
+                f"factors {guilty!r} do not say that they are polynomials of degree 1 or 2; say degree=, or "
+                "use method='double'."
             )
 
     def size(self, graph: Graph) -> float:
@@ -144,7 +145,7 @@ class ContinuousGibbs(Kernel):
         if self.minibatch == "auto" and seen.local.size:
             busiest = int(seen.local.argmax())
             rows = drawn_rows(graph)
-            if not _pays(batch_rate(large, seen.largest), seen.largest, rows.many[rows.row[busiest]]):
+            if not _pays(batch_rate(large, seen.largest), seen.largest, rows.degree[busiest]):
                 large = small
         return read_batch("minibatch of ContinuousGibbs", self.minibatch, large)
 
@@ -166,10 +167,9 @@ class ContinuousGibbs(Kernel):
             return Batch(no_rows(graph), 1.0, np.ones(graph.n_sites, np.bool_))
         size, rows = self.size(graph), drawn_rows(graph)
         tau = batch_rate(size, local_energies(graph).largest)
-        many = rows.many[rows.row]
-        plain = many == 0
+        plain = rows.degree == 0
         if self.minibatch == "auto":
-            plain |= ~_pays(tau, rows.local, many)
+            plain |= ~_pays(tau, rows.local, rows.degree)
         return Batch(rows, tau, plain)
 
     def _method(self, tau: float) -> NamedTuple:
@@ -263,7 +263,7 @@ def _move_state(
     size = np.int64(graph.card[i])
     for a in range(size):
         memory.desk.points[a] = a
-    if not energies(graph, memory, x, i, 0, size):
+    if not energies(graph, memory, x, i, ZERO, size):
         return rng, x[i]
     w = memory.desk.energy
     rng, u = uniform(rng)

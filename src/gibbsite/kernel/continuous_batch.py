@@ -6,7 +6,6 @@ often, each once: near neighbours with large bounds are drawn again and again, a
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +21,8 @@ from gibbsite.kernel.continuous_energy import (
     FACTORS,
     FULL,
     KEPT,
+    ONE,
+    ZERO,
     ContinuousMemory,
     Desk,
     Floats,
@@ -42,13 +43,9 @@ class Batch(NamedTuple):
 
     def room(self) -> int:
         """Return how many different factors a minibatch can have, but for chances below e^-100."""
-        most = 0
-        for local, many in zip(
-            self.rows.local[~self.plain], self.rows.many[self.rows.row[~self.plain]], strict=True
-        ):
-            rate = (1.0 + self.tau) * float(local)
-            most = max(most, min(int(many), math.ceil(rate + 20.0 * math.sqrt(rate)) + 100))
-        return most
+        rate = (1.0 + self.tau) * self.rows.local
+        most = np.minimum(self.rows.degree, np.ceil(rate + 20.0 * np.sqrt(rate)) + 100.0)
+        return int(most[~self.plain].max(initial=0.0))
 
 
 def make_desk(room: int, points: int, arity: int) -> Desk:
@@ -61,7 +58,7 @@ def make_desk(room: int, points: int, arity: int) -> Desk:
         height=np.zeros(points),
         product=np.zeros(points),
         factor=np.zeros(room, np.int32),
-        count=np.zeros(room, np.int32),
+        times=np.zeros(room, np.int32),
         scale=np.zeros(room),
         place=np.zeros(room, np.int32),
         table=np.zeros(slots, np.int32),
@@ -78,14 +75,14 @@ def _put(memory: ContinuousMemory, f: Integer, scale: Any) -> None:
     while desk.table[at] != 0 and desk.factor[desk.table[at] - 1] != f:
         at = (at + 1) & mask
     if desk.table[at] != 0:
-        desk.count[desk.table[at] - 1] += 1
+        desk.times[desk.table[at] - 1] += 1
         return
     size = desk.reach[1]
     if size == desk.factor.size:
-        note_fault(memory, FULL, f, 0.0, 0, 0)
+        note_fault(memory, FULL, f, 0.0, ZERO, ZERO)
         return
     desk.factor[size] = f
-    desk.count[size] = 1
+    desk.times[size] = 1
     desk.scale[size] = scale
     desk.place[size] = at
     desk.reach[1] = size + 1
@@ -118,7 +115,7 @@ def gather(
     for _ in range(more):
         rng, k = draw_function(rows, row, rng)
         f = graph.factor[k]
-        heights(graph, memory, f, x, i, spare, 1)
+        heights(graph, memory, f, x, i, spare, ONE)
         rng, stays = stays_in(rng, desk.height[spare] / graph.bound[f])
         if stays:
             _put(memory, f, 1.0 / (batch.tau * graph.bound[f]))

@@ -139,7 +139,7 @@ def transform(ladder: Ladder, level: Integer, value: Floats, out: Floats) -> flo
         for k in range(degree + 1):
             out[k] += v * ladder.matrix[at + k]
         at += degree + 1
-    return abs(out[degree]) + abs(out[degree - 1])
+    return float(abs(out[degree]) + abs(out[degree - 1]))
 
 
 @inlined
@@ -195,9 +195,9 @@ def prepare_draws(ladder: Ladder, level: Integer, series: Series) -> None:
 
 
 @called
-def density_at(series: Series, s: float) -> float:
+def density_at(series: Series, s: Any) -> float:
     """Return the density that is drawn from, not normalised, at a point of [-1, 1]."""
-    return max(sum_series(series.density, np.int64(series.shape[DEGREE]), s), series.shape[FLOOR])
+    return float(max(sum_series(series.density, np.int64(series.shape[DEGREE]), s), series.shape[FLOOR]))
 
 
 @called

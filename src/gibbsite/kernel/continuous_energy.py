@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._foreign import call_at
-from gibbsite._jit import Integer, called, inlined
+from gibbsite._jit import Integer, called
 from gibbsite.graph.continuous import ContinuousGraph
 
 Floats = NDArray[np.float64]
@@ -38,7 +38,7 @@ _LARGE, _MOST_POWER = 1e100, 4
 class Desk(NamedTuple):
     """Scratch arrays: values of the sites of a factor, candidates and their energies, the minibatch.
 
-    Factor ``factor[k]`` is in the minibatch ``count[k]`` times, and ``scale[k]`` is 1 / (tau M); ``table`` is
+    Factor ``factor[k]`` is in the minibatch ``times[k]`` times, and ``scale[k]`` is 1 / (tau M); ``table`` is
     a hash table of them, empty between two updates, ``place`` says where they are in it. ``reach`` tells up
     to which place of the row factors are evaluated in full, and how many are in the minibatch.
     """
@@ -49,7 +49,7 @@ class Desk(NamedTuple):
     height: Floats
     product: Floats
     factor: Ints
-    count: Ints
+    times: Ints
     scale: Floats
     place: Ints
     table: Ints
@@ -65,14 +65,14 @@ class ContinuousMemory(NamedTuple):
     """Memory of a chain: scratch arrays, room for polynomials, counts, and the record of a fault."""
 
     desk: Desk
-    poly: NamedTuple
+    poly: Any
     counts: NDArray[np.int64]
     fault: Floats
 
 
 @called
 def note_fault(
-    memory: ContinuousMemory, kind: Integer, f: Integer, floor: float, arity: Integer, at: Integer
+    memory: ContinuousMemory, kind: Integer, f: Integer, floor: Any, arity: Integer, at: Integer
 ) -> None:
     """Note which factor had which height, the one at ``at``, at which values of its sites."""
     fault = memory.fault
@@ -84,7 +84,11 @@ def note_fault(
             fault[VALUES + k] = memory.desk.work[k]
 
 
-@inlined
+# A constant of this type is of the type of other positions: functions are compiled once for all of them.
+ZERO, ONE = np.int64(0), np.int64(1)
+
+
+@called
 def heights(
     graph: ContinuousGraph,
     memory: ContinuousMemory,
@@ -100,7 +104,7 @@ def heights(
     rank = f - groups.first[g]
     arity, width, weight, address = groups.arity[g], groups.width[g], groups.weight[g], groups.address[g]
     first = groups.member_at[g] + groups.member_step[g] * rank
-    own = 0
+    own = ZERO
     for k in range(arity):
         j = graph.member[first + k]
         work[k] = x[j]
@@ -110,7 +114,7 @@ def heights(
     floor, bound = graph.floor[f], graph.bound[f]
     for a in range(at, at + many):
         work[own] = points[a]
-        value = call_at(address, work, 0, arity, graph.parameter, spot, width, groups.nothing)
+        value = call_at(address, work, ZERO, arity, graph.parameter, spot, width, groups.nothing)
         height[a] = weight * value - floor
         if not (height[a] >= 0.0 and height[a] <= bound):
             note_fault(memory, OUTSIDE, f, floor, arity, a)
@@ -134,7 +138,7 @@ def energies(
             energy[a] += height[a]
     for k in range(desk.reach[1]):
         heights(graph, memory, desk.factor[k], x, i, at, many)
-        scale, count = desk.scale[k], desk.count[k]
+        scale, count = desk.scale[k], desk.times[k]
         if count > _MOST_POWER or scale * graph.bound[desk.factor[k]] > 1e20:
             for a in range(at, end):
                 energy[a] += count * math.log1p(scale * height[a])
@@ -156,10 +160,10 @@ def energies(
     return memory.fault[0] == FINE  # type: ignore[no-any-return]
 
 
-@inlined
+@called
 def energy_at(graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, v: Any) -> float:
     """Return the energy of site i at one value."""
     spare = memory.desk.points.size - 1
     memory.desk.points[spare] = v
-    energies(graph, memory, x, i, spare, 1)
+    energies(graph, memory, x, i, spare, ONE)
     return memory.desk.energy[spare]  # type: ignore[no-any-return]

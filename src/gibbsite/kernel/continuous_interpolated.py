@@ -33,7 +33,7 @@ from gibbsite.kernel.continuous_chebyshev import (
     prepare_draws,
     transform,
 )
-from gibbsite.kernel.continuous_energy import ACCEPTED, PROPOSED, ContinuousMemory, energies, energy_at
+from gibbsite.kernel.continuous_energy import ACCEPTED, PROPOSED, ZERO, ContinuousMemory, energies, energy_at
 
 
 @generic
@@ -88,7 +88,7 @@ def _visit_nodes(
 
     At the first level the present value is evaluated, too; its energy stays behind those of the points.
     """
-    points, value = memory.desk.points, memory.poly.value  # type: ignore[attr-defined]
+    points, value = memory.desk.points, memory.poly.value
     middle, half = 0.5 * (graph.low[i] + graph.high[i]), 0.5 * (graph.high[i] - graph.low[i])
     last = ladder.degree[ladder.degree.size - 1]
     stride = last // ladder.degree[level]
@@ -99,7 +99,7 @@ def _visit_nodes(
         many += 1
     if level == 0:
         points[many] = x[i]
-    good = energies(graph, memory, x, i, 0, many + (level == 0))
+    good = energies(graph, memory, x, i, ZERO, np.int64(many + (level == 0)))
     for k in range(many):
         value[first + k * skip] = memory.desk.energy[k]
     return good
@@ -132,7 +132,7 @@ def _move_its(
     ladder = method.density
     last = ladder.degree[ladder.degree.size - 1]
     now = 0.0
-    level = 0
+    level = ZERO
     while True:
         if not _visit_nodes(ladder, level, graph, memory, x, i):
             return rng, x[i]
@@ -159,7 +159,7 @@ def _move_double(
     poly: Any = memory.poly
     ladder, density = method.energy, method.density
     now = 0.0
-    level = 0
+    level = ZERO
     while True:
         if not _visit_nodes(ladder, level, graph, memory, x, i):
             return rng, x[i]
@@ -171,7 +171,7 @@ def _move_double(
         level += 1
     order = ladder.degree[level]
     last = density.degree[density.degree.size - 1]
-    level = 0
+    level = ZERO
     while True:
         degree = density.degree[level]
         at = method.cross_at[level]

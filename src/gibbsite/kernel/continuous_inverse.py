@@ -13,10 +13,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from gibbsite._jit import Integer, called, inlined
 from gibbsite._random import Words, uniform
 from gibbsite.graph.continuous import ContinuousGraph
-from gibbsite.kernel.continuous_energy import ContinuousMemory, Floats, energies
+from gibbsite.kernel.continuous_energy import ZERO, ContinuousMemory, Floats, energies
 
 
 @inlined
@@ -103,7 +105,7 @@ def move_by_inverse(
     low, high = graph.low[i], graph.high[i]
     points, energy = memory.desk.points, memory.desk.energy
     points[0], points[1], points[2] = low, high, 0.5 * (low + high)
-    if not energies(graph, memory, x, i, 0, 1 + graph.degree[i]):
+    if not energies(graph, memory, x, i, ZERO, np.int64(1 + graph.degree[i])):
         return rng, x[i]
     rise = energy[1] - energy[0]
     c = 2.0 * (rise - 2.0 * (energy[2] - energy[0])) if graph.degree[i] == 2 else 0.0

@@ -16,6 +16,8 @@ from gibbsite.kernel.continuous_energy import (
     CALLS,
     FINE,
     HOPELESS,
+    ONE,
+    ZERO,
     ContinuousMemory,
     Floats,
     heights,
@@ -49,15 +51,15 @@ def _stays(
     desk.points[at] = v
     for k in range(graph.start[graph.row[i]], desk.reach[0]):
         f = graph.factor[k]
-        heights(graph, memory, f, x, i, at, 1)
+        heights(graph, memory, f, x, i, at, ONE)
         memory.counts[CALLS] += 1
         spare -= graph.bound[f] - desk.height[at]
         if spare < 0.0:
             return False
     for k in range(desk.reach[1]):
-        heights(graph, memory, desk.factor[k], x, i, at, 1)
+        heights(graph, memory, desk.factor[k], x, i, at, ONE)
         memory.counts[CALLS] += 1
-        spare -= desk.count[k] * (gain - math.log1p(desk.scale[k] * desk.height[at]))
+        spare -= desk.times[k] * (gain - math.log1p(desk.scale[k] * desk.height[at]))
         if spare < 0.0:
             return False
     return True
@@ -75,5 +77,5 @@ def _move_rejection(
             return rng, v
         if memory.fault[0] != FINE:
             return rng, x[i]
-    note_fault(memory, HOPELESS, i, 0.0, 0, 0)
+    note_fault(memory, HOPELESS, i, 0.0, ZERO, ZERO)
     return rng, x[i]
