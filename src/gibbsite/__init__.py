@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from gibbsite.model import (
         AgreementFactors,
         ContinuousModel,
+        DataDensity,
         FactorGraph,
         FactorGroup,
         FieldFactors,
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
         Interval,
         KernelFactors,
         LatticeFactors,
+        LogDensity,
         Model,
         SpinFactors,
         TableFactors,
@@ -171,6 +173,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "model": (
         "AgreementFactors",
         "ContinuousModel",
+        "DataDensity",
         "FactorGraph",
         "FactorGroup",
         "FieldFactors",
@@ -178,6 +181,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "Interval",
         "KernelFactors",
         "LatticeFactors",
+        "LogDensity",
         "Model",
         "SpinFactors",
         "TableFactors",
@@ -212,7 +216,6 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _ROOMS = (*_HOMES, "applications", "lab", "learn", "lfsr", "testing")
 
 __all__ = [
-    "MGPMH",
     "AgreementFactors",
     "AnnealedGibbs",
     "BestState",
@@ -222,6 +225,7 @@ __all__ = [
     "Chromatic",
     "ContinuousModel",
     "ConvergenceWarning",
+    "DataDensity",
     "DogsScan",
     "DoubleMinGibbs",
     "Draws",
@@ -247,6 +251,8 @@ __all__ = [
     "KernelFactors",
     "LatticeFactors",
     "LocalMinibatchGibbs",
+    "LogDensity",
+    "MGPMH",
     "Marginals",
     "MeanFieldResult",
     "MinGibbs",

@@ -1,6 +1,7 @@
 """Model to arrays: the graph kinds, how one is chosen, and its coloring."""
 
-import gibbsite.graph.continuous  # noqa: F401 (registers how its models become arrays)
+import gibbsite.graph.continuous
+import gibbsite.graph.density  # noqa: F401 (both register how their models become arrays)
 from gibbsite.graph.color import color_sites
 from gibbsite.graph.lower import Graph, compile_graph
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gibbsite.model.base import Model
 from gibbsite.model.continuous import ContinuousModel, continuous_spins
+from gibbsite.model.density import DataDensity, LogDensity
 from gibbsite.model.domain import Domains, Interval, Label, SiteKey
 from gibbsite.model.evidence import Finding, Folding
 from gibbsite.model.factor import FactorGroup, TableFactors
@@ -24,6 +25,7 @@ from gibbsite.model.zoo import ising, ising_grid, kernel_potts, potts, potts_gri
 __all__ = [
     "AgreementFactors",
     "ContinuousModel",
+    "DataDensity",
     "Domains",
     "FactorGraph",
     "FactorGroup",
@@ -35,6 +37,7 @@ __all__ = [
     "KernelFactors",
     "Label",
     "LatticeFactors",
+    "LogDensity",
     "Model",
     "SiteKey",
     "SpinFactors",
