@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import called, inlined
+from gibbsite._jit import Integer, called, inlined
 from gibbsite._random import Words, bits, uniform
 
 Floats = NDArray[np.float64]
@@ -93,7 +94,7 @@ def normal(rng: Words) -> tuple[Words, float]:
 
 
 @called
-def _outside(rng: Words, layer: int, z: float) -> tuple[Words, float]:
+def _outside(rng: Words, layer: Integer, z: Any) -> tuple[Words, float]:
     """Return the absolute value of a normal number, of which a first place was not surely under the curve."""
     while z >= _X[layer + 1]:
         if layer == 0:
@@ -132,7 +133,7 @@ def exponential(rng: Words) -> tuple[Words, float]:
 
 
 @called
-def _above(rng: Words, layer: int, z: float) -> tuple[Words, float]:
+def _above(rng: Words, layer: Integer, z: Any) -> tuple[Words, float]:
     """Return an exponential number, of which a first place was not surely under the curve."""
     base = 0.0
     while z >= _EX[layer + 1]:

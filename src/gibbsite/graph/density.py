@@ -135,9 +135,16 @@ def lower_data(model: DataDensity) -> Graph:
     value = adopt(model.likelihood, "value", arguments=2)
     slope = None if model.likelihood_gradient is None else adopt(model.likelihood_gradient, "adding")
     codes = [prior, prior_slope, value, slope]
+    addresses = [0 if code is None else code.address for code in codes]
+    offset, low, high = _box(model)
     arrays = DataGraph(
-        *_box(model),
-        *(0 if code is None else code.address for code in codes),
+        offset=offset,
+        low=low,
+        high=high,
+        prior=addresses[0],
+        prior_gradient=addresses[1],
+        value=addresses[2],
+        gradient=addresses[3],
         data=model.data.ravel(),
         rows=model.n_rows,
         width=int(model.data.shape[1]),
@@ -189,7 +196,9 @@ def _sloped(model: Density, graph: Graph, code: Foreign, function: Any, row: Flo
             shape = np.shape(function(place.copy(), row) if row.size else function(place.copy()))
             where = model.place_text(place)
             if shape != (n,):
-                raise ModelError(f"the gradient {code.name!r} must have shape ({n},), got {shape} at {where}.")
+                raise ModelError(
+                    f"the gradient {code.name!r} must have shape ({n},), got {shape} at {where}."
+                )
             raise ModelError(f"the gradient {code.name!r} is not finite at {where}.") from raised
         if not np.array_equal(desk[:n], place):
             raise ModelError(f"the gradient {code.name!r} changes its argument; let it work on a copy.")

@@ -179,9 +179,10 @@ class DataDensity(Density):
         names: Sequence[str] | None = None,
     ) -> None:
         super().__init__(dim, bounds, names)
-        self.prior, self.prior_gradient = (
-            (None, None) if prior is None else read_pair(prior, prior_grad, "the prior")
-        )
+        self.prior: Any = None
+        self.prior_gradient: Any = None
+        if prior is not None:
+            self.prior, self.prior_gradient = read_pair(prior, prior_grad, "the prior")
         self.likelihood, self.likelihood_gradient = read_pair(likelihood, likelihood_grad, "the likelihood")
         self.data = _read_rows(data)
 
@@ -267,7 +268,9 @@ def _read_rows(data: npt.ArrayLike) -> FloatArray:
         raise ModelError("data must be an array of numbers (rows, columns).") from None
     rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or not rows.size:
-        raise ModelError(f"data must be an array (rows, columns) with at least one of each, got {rows.shape}.")
+        raise ModelError(
+            f"data must be an array (rows, columns) with at least one of each, got {rows.shape}."
+        )
     if not np.isfinite(rows).all():
         row = int(np.argwhere(~np.isfinite(rows))[0, 0])
         raise ModelError(f"row {row} of the data has an entry that is no number.")

@@ -53,6 +53,7 @@ class JaxFunction:
         self._ready: Any = None
 
     def __call__(self, *arrays: Any) -> Any:
+        """Return what JAX returns for arrays of NumPy."""
         import jax
 
         with _double(jax):

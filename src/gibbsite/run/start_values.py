@@ -66,7 +66,9 @@ def density_at(model: Model, graph: Graph, x: State) -> float:
         said = "NaN" if math.isnan(value) else "infinite"
         raised = graph.take_raised()
         why = "" if raised is None else f" The function raised {raised!r}."
-        raise ModelError(f"The log-density is {said} at {model.place_text(x)}; it must be a number or -inf.{why}") from raised
+        raise ModelError(
+            f"The log-density is {said} at {model.place_text(x)}; it must be a number or -inf.{why}"
+        ) from raised
     return value
 
 
