@@ -3,8 +3,8 @@
     y = x + g M grad log p(x) + sqrt(2 g) L z,    M = L L^T, z normal
 
 is the diffusion dX = M grad log p dt + sqrt(2) L dB, whose law is p, in steps: the covariance of a move is
-2 g M. In steps it has another law. MALA accepts y by the Metropolis-Hastings ratio and is exact; ULA takes every y
-and is biased: for a normal target of variance s^2 it samples variance
+2 g M. In steps it has another law. MALA accepts y by the Metropolis-Hastings ratio and is exact; ULA takes
+every y and is biased: for a normal target of variance s^2 it samples variance
 
     2 g / (1 - (1 - g / s^2)^2) = 2 s^4 / (2 s^2 - g),    0 < g < 2 s^2.
 
@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from gibbsite._jit import Integer, implement
 from gibbsite._normal import normal
 from gibbsite._random import Words
+from gibbsite.errors import ModelError
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.base import Remark, step
 from gibbsite.kernel.densities import density_at, inside
@@ -107,7 +108,9 @@ class MALA(WalkingKernel):
 
     def first_factor(self, graph: Graph) -> Floats:
         """Return the factor of the preconditioner."""
-        if self.preconditioner is None or self.preconditioner == "adapt":
+        if isinstance(self.preconditioner, str) and self.preconditioner != "adapt":
+            raise ModelError(f'the preconditioner must be numbers or "adapt", got {self.preconditioner!r}.')
+        if self.preconditioner is None or isinstance(self.preconditioner, str):
             return np.ones(graph.n_sites)
         return read_shape(self.preconditioner, graph.n_sites, "the preconditioner")
 
