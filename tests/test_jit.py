@@ -185,10 +185,10 @@ def test_types_of_others_are_not_kept_on_disk(cache: Path) -> None:
 
 def test_outside_kernels_run() -> None:
     """A kernel whose parameters are a type of this module; nothing of it goes to the disk."""
-    assert not _jit._is_ours(Foreign(1))
-    assert not _jit._is_ours((1, (Raster(2), Foreign(1))))
-    assert _jit._is_ours((1, (Raster(2), Ordered(np.zeros(1, np.int32)))))
-    assert _jit._is_ours(np.zeros(3))
+    assert not _jit._are_ours(Foreign(1))
+    assert not _jit._are_ours((1, (Raster(2), Foreign(1))))
+    assert _jit._are_ours((1, (Raster(2), Ordered(np.zeros(1, np.int32)))))
+    assert _jit._are_ours((np.zeros(3),))
 
 
 # ---- where the cache is

@@ -63,7 +63,10 @@ if TYPE_CHECKING:
         SGLD,
         ULA,
         AnnealedGibbs,
+        ConditionalGibbs,
+        ContinuousGibbs,
         DoubleMinGibbs,
+        GaussianGibbs,
         Gibbs,
         HerdedGibbs,
         HerdingBound,
@@ -79,12 +82,14 @@ if TYPE_CHECKING:
     )
     from gibbsite.model import (
         AgreementFactors,
+        Conditionals,
         ContinuousModel,
         DataDensity,
         FactorGraph,
         FactorGroup,
         FieldFactors,
         FunctionFactors,
+        Gaussian,
         Interval,
         KernelFactors,
         LatticeFactors,
@@ -164,7 +169,10 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "kernel": (
         "AnnealedGibbs",
+        "ConditionalGibbs",
+        "ContinuousGibbs",
         "DoubleMinGibbs",
+        "GaussianGibbs",
         "Gibbs",
         "HerdedGibbs",
         "HerdingBound",
@@ -184,12 +192,14 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "model": (
         "AgreementFactors",
+        "Conditionals",
         "ContinuousModel",
         "DataDensity",
         "FactorGraph",
         "FactorGroup",
         "FieldFactors",
         "FunctionFactors",
+        "Gaussian",
         "Interval",
         "KernelFactors",
         "LatticeFactors",
@@ -225,7 +235,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "variational": ("MeanFieldResult", "mean_field"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_ROOMS = (*_HOMES, "applications", "lab", "learn", "lfsr", "testing")
+_ROOMS = (*_HOMES, "applications", "lab", "learn", "lfsr", "random", "testing")
 
 __all__ = [
     "MALA",
@@ -239,6 +249,9 @@ __all__ = [
     "Certificate",
     "CheckpointError",
     "Chromatic",
+    "ConditionalGibbs",
+    "Conditionals",
+    "ContinuousGibbs",
     "ContinuousModel",
     "ConvergenceWarning",
     "DataDensity",
@@ -253,6 +266,8 @@ __all__ = [
     "FieldFactors",
     "FormatError",
     "FunctionFactors",
+    "Gaussian",
+    "GaussianGibbs",
     "Gibbs",
     "GibbsiteError",
     "Graph",

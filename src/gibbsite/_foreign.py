@@ -253,11 +253,13 @@ if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
     import numba.extending
     from llvmlite import ir
     from numba.core import cgutils as numba_tools
+    from numba.core.typing import templates as typing_templates
 
     from gibbsite._intrinsic import intrinsic
     from gibbsite._jit import intrinsic_for
 
     cgutils: Any = numba_tools
+    numba_templates: Any = typing_templates
 
     @intrinsic
     def _call(
@@ -298,7 +300,10 @@ if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
 
         return kind(), build
 
-    intrinsic_for(stack_room)(lambda: lambda: _stack_room())
+    # not by ``intrinsic_for``, whose functions may not return arrays of their own
+    template = numba_templates.make_intrinsic_template(stack_room, _stack_room._defn, "stack_room")
+    numba_templates.infer(template)
+    numba_templates.infer_global(stack_room, nb.Function(template))
     intrinsic_for(call_at)(
         lambda address, first, first_at, first_count, second, second_at, second_count, words: (
             lambda address, first, first_at, first_count, second, second_at, second_count, words: _call(

@@ -237,7 +237,7 @@ class Entry(Generic[P, R]):
         if DISABLED or (_interpreting.get() and not self._at_hand()):
             with np.errstate(all="ignore"):  # as in compiled code; 64-bit words wrap around by design
                 return self.plain(*args, **kwargs)
-        if not all(_is_ours(arg) for arg in args):
+        if not _are_ours(args):
             with _DECORATING:
                 if self._fresh is None:
                     self._fresh = _decorate(self.plain, self.options, cache=False)
@@ -275,14 +275,21 @@ class Entry(Generic[P, R]):
         return found
 
 
-def _is_ours(value: object) -> bool:
-    """Whether compiling for this argument involves code of the package only."""
-    kind = type(value)
-    if not issubclass(kind, tuple):
-        return True
-    if kind is not tuple and kind.__module__.partition(".")[0] != "gibbsite":
-        return False
-    return all(_is_ours(item) for item in cast("tuple[object, ...]", value))
+_OURS: set[type] = {tuple}  # types of tuples that have been looked at
+
+
+def _are_ours(values: tuple[object, ...]) -> bool:
+    """Whether compiling for these arguments, a tuple themselves, involves code of the package only."""
+    kind = type(values)
+    if kind not in _OURS:
+        if kind.__module__.partition(".")[0] != "gibbsite":
+            return False
+        _OURS.add(kind)
+    # a loop, not all(...): this is most of what a call of a short loop costs
+    for value in values:  # noqa: SIM110
+        if isinstance(value, tuple) and not _are_ours(value):
+            return False
+    return True
 
 
 def compiled(function: Callable[P, R]) -> Entry[P, R]:

@@ -87,10 +87,27 @@ def normal(rng: Words) -> tuple[Words, float]:
     """
     rng, word = bits(rng)
     layer = np.intp(word & _LAST)
-    z = np.int64(word >> _PLACE) * _W[layer]
+    z: Any = np.int64(word >> _PLACE) * _W[layer]
     if z >= _X[layer + 1]:
         rng, z = _outside(rng, layer, z)
     return rng, -z if word & _SIGN else z
+
+
+@inlined
+def normal_of(word: np.uint64, spare: Words) -> Any:
+    """Return a standard normal number made of a random word; ``spare`` is for the rare second try.
+
+    Examples
+    --------
+    >>> from gibbsite._random import load, stream
+    >>> abs(normal_of(np.uint64(12345), load(stream(1, 0)))) < 10.0
+    True
+    """
+    layer = np.intp(word & _LAST)
+    z: Any = np.int64(word >> _PLACE) * _W[layer]
+    if z >= _X[layer + 1]:
+        _, z = _outside(spare, layer, z)
+    return -z if word & _SIGN else z
 
 
 @called
@@ -126,7 +143,7 @@ def exponential(rng: Words) -> tuple[Words, float]:
     """
     rng, word = bits(rng)
     layer = np.intp(word & _LAST)
-    z = np.int64(word >> _PLACE) * _EW[layer]
+    z: Any = np.int64(word >> _PLACE) * _EW[layer]
     if z >= _EX[layer + 1]:
         rng, z = _above(rng, layer, z)
     return rng, z

@@ -45,6 +45,28 @@ class FormatError(GibbsiteError, ValueError):
         super().__init__(f"{place}: {message}" if place else message)
 
 
+class UnknownFormatError(FormatError):
+    """Nothing tells the format of a file, and it has not been given.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    advice : str
+        What to do; ``{}`` stands for the way to give a format.
+    way : str
+        The way to give a format.
+    """
+
+    def __init__(self, path: str, advice: str, way: str = "format=") -> None:
+        self.advice = advice
+        super().__init__(f"the format cannot be told; {advice.format(way)}.", path)
+
+    def given_by(self, way: str) -> UnknownFormatError:
+        """Return the same error for users who give a format in another way."""
+        return UnknownFormatError(self.path, self.advice, way)
+
+
 class TooLargeError(GibbsiteError, MemoryError):
     """An exact or dense method would need more than its limit; the message gives both sizes."""
 

@@ -14,7 +14,7 @@ import numpy as np
 from gibbsite._jit import on_compile
 from gibbsite.errors import ConvergenceWarning, IncompatibleError, ModelError, SamplingError
 from gibbsite.graph.lower import compile_graph
-from gibbsite.kernel import Gibbs, Kernel
+from gibbsite.kernel import Kernel, default_kernel
 from gibbsite.kernel.base import Course
 from gibbsite.result.result import JointSets, Result
 from gibbsite.run.budget import Budget, is_real, read_budget, whole
@@ -62,7 +62,7 @@ def sample(
     model : Model
         The model, with evidence folded in.
     kernel : Kernel, optional
-        How a site moves; ``Gibbs()`` by default.
+        How a site moves; ``Gibbs()`` by default, ``ContinuousGibbs()`` where factors are functions.
     scan : Scan, optional
         In which order; by default ``Chromatic()`` where many sites or chains can move at once (large binary
         models and Potts lattices), otherwise ``Systematic()``.
@@ -119,12 +119,12 @@ def sample(
     >>> 0.5 < result.marginals["0"][1] < 0.7
     True
     """
-    kernel, scan = _check_parts(model, kernel, scan)
+    _check_parts(model, kernel, scan)
     chains = whole("chains", chains, 1)
     threads = read_threads(threads)
     if error is not None and not (is_real(error) and 0 < error < 1):
         raise ModelError(f"error must be a number between 0 and 1, got {error!r}.")
-    if error is not None and not kernel.estimates:
+    if error is not None and kernel is not None and not kernel.estimates:
         raise IncompatibleError(
             f"{type(kernel).__name__} estimates no probabilities: there is no error to stop at; leave it out."
         )
@@ -168,7 +168,7 @@ def sample(
 
 def record_chains(
     model: Model,
-    kernel: Kernel,
+    kernel: Kernel | None,
     *,
     scan: Scan | None,
     length: Callable[..., Budget],
@@ -186,6 +186,7 @@ def record_chains(
     :func:`run_chains`.
     """
     graph = compile_graph(model)
+    kernel = default_kernel(graph) if kernel is None else kernel
     kernel.check(graph)
     if kernel.joint:
         graph = replace(graph, units=1)
@@ -218,7 +219,7 @@ def record_chains(
     return run_chains(setup, starts, budget, progress=progress, **how)
 
 
-def _check_parts(model: Any, kernel: Any, scan: Any) -> tuple[Kernel, Scan | None]:
+def _check_parts(model: Any, kernel: Any, scan: Any) -> None:
     from gibbsite.model import Model
 
     if not isinstance(model, Model):
@@ -226,12 +227,10 @@ def _check_parts(model: Any, kernel: Any, scan: Any) -> tuple[Kernel, Scan | Non
             f"sample needs a model, got {type(model).__name__}; make one with gs.FactorGraph, gs.ising, "
             "gs.ising_grid and so on."
         )
-    kernel = Gibbs() if kernel is None else kernel
-    if not isinstance(kernel, Kernel):
+    if kernel is not None and not isinstance(kernel, Kernel):
         raise ModelError(f"kernel must be a kernel such as gs.Gibbs(), got {kernel!r}.")
     if scan is not None and not isinstance(scan, Scan):
         raise ModelError(f"scan must be a scan such as gs.Systematic(), got {scan!r}.")
-    return kernel, scan
 
 
 def _is_enough(recording: Recording, error: float) -> bool:

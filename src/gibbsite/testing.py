@@ -78,17 +78,6 @@ KERNELS: tuple[Kernel, ...] = (
 )
 
 
-def few_scans(n_sites: int) -> tuple[Scan, ...]:
-    """Return a scan in order, one by chance, and one by color: for kernels that take scans as others do.
-
-    Examples
-    --------
-    >>> [type(scan).__name__ for scan in few_scans(4)]
-    ['Systematic', 'RandomScan', 'Chromatic']
-    """
-    return Systematic(), RandomScan(), Chromatic()
-
-
 def scans(n_sites: int) -> tuple[Scan, ...]:
     """Return every scan of the library, ready for a model of ``n_sites`` sites.
 

@@ -220,7 +220,8 @@ def test_info(run: Any) -> None:
         (["infer", ALARM, "-o", "/nowhere/out.txt"], 3, "/nowhere"),
         (["infer"], 2, "MODEL"),
         (["explode"], 2, "explode"),
-        (["convert", ALARM, "out.xyz"], 3, "xyz"),
+        (["convert", ALARM, "out.xyz"], 3, "or give it with --to FORMAT."),
+        (["info", __file__], 3, "say which it is with --from FORMAT, one of uai, bif"),
     ],
 )
 def test_mistakes_end_in_one_line(run: Any, words: list[str], code: int, said: str) -> None:

@@ -78,7 +78,7 @@ def test_openings(text: str, format: str, tmp_path: Path) -> None:
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model"
     for content, message in [
-        (b"hello", "the format cannot be told"),
+        (b"hello", "the format cannot be told; say which it is with format=, one of uai, bif"),
         (b"\x89PNG\0\0", "the format cannot be told"),
         (b"MARKOV\0", "binary file"),
         (b"", "empty"),
@@ -91,7 +91,7 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="there is no format 'csv'"):
         write_model(NETWORK, path, format="csv")
     for target in (path, "-"):
-        with pytest.raises(FormatError, match=r"end the name in one of \.uai"):
+        with pytest.raises(FormatError, match=r"end the name in one of \.uai.*, or give it with format=\."):
             write_model(NETWORK, target)
     (tmp_path / "a.bif").write_text("MARKOV 0 0")
     with pytest.raises(FormatError, match=r"a\.bif:1:1: expected 'network'"):

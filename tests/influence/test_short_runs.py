@@ -40,13 +40,16 @@ MODELS = {
 }
 
 
+TIMES = 400
+
+
 def shares_covered(name: str, **how: Any) -> list[int]:
-    """Return how often of 1,000 times the exact probability of each state is in its interval."""
+    """Return how often of ``TIMES`` times the exact probability of each state is in its interval."""
     model, target = MODELS[name]
     exact = gs.solve_exact(model).marginals
     hits: dict[tuple[str, Any], int] = {}
     how = {"influence": gs.bound_influence(model), **how}
-    for seed in range(1000):
+    for seed in range(TIMES):
         found = gs.short_runs(model, target=target, rng=seed, threads=1, **how)
         for site in target:
             for label, p in exact[site].items():
@@ -58,18 +61,18 @@ def shares_covered(name: str, **how: Any) -> list[int]:
 @pytest.mark.parametrize("accuracy", [0.01, 1e-6])
 @pytest.mark.parametrize("name", MODELS)
 def test_intervals_cover_at_least_as_often_as_they_say(name: str, accuracy: float) -> None:
-    # With 0.01 the bias helps, with 1e-6 sampling errors are all there is. The inequality promises 950 in the
-    # mean; at about three standard errors each interval covers with probability 0.99 or more, so that fewer
-    # than 950 of 1,000 do with probability below 1e-19.
+    # With 0.01 the bias helps, with 1e-6 sampling errors are all there is. The inequality promises 380 of
+    # 400 in the mean; at about three standard errors each interval covers with probability 0.99 or more, so
+    # that fewer do with probability below 2e-9, for each of 28 counts.
     model, target = MODELS[name]
     scan = gs.dogs(model, target=target, accuracy=accuracy)
-    assert min(shares_covered(name, scan=scan, runs=400)) >= 950
+    assert min(shares_covered(name, scan=scan, runs=400)) >= 0.95 * TIMES
 
 
 @pytest.mark.parametrize("name", ["grid", "potts", "tables"])
 def test_intervals_of_student_cover_where_laws_are_not_skew(name: str) -> None:
     # The bound on the bias is below 1e-6. Twelve counts in all, false alarms below 1e-6.
-    fewest = binom.ppf(1e-6 / 12, 1000, 0.95)
+    fewest = binom.ppf(1e-6 / 12, TIMES, 0.95)
     model, target = MODELS[name]
     scan = gs.dogs(model, target=target, accuracy=1e-6)
     assert min(shares_covered(name, scan=scan, runs=400, interval="student")) >= fewest

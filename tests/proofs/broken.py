@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._jit import implement
+from gibbsite._jit import implement, inlined
 from gibbsite._random import below, uniform
 from gibbsite.kernel._local import weights
 from gibbsite.kernel.base import Kernel, step, transition
@@ -22,50 +22,38 @@ class Copy(NamedTuple):
     old: Any
 
 
-class Jacobi(NamedTuple):
-    unused: int = 0
+class Mistake(NamedTuple):
+    """The number of a mistake: all of them are compiled together."""
+
+    number: int
 
 
 class WrongSign(NamedTuple):
+    """The one mistake that is in the transition probabilities, too."""
+
     unused: int = 0
 
 
-class StaleNeighbour(NamedTuple):
-    unused: int = 0
-
-
-class BiasedDraw(NamedTuple):
-    unused: int = 0
-
-
-class ReusedNumbers(NamedTuple):
-    unused: int = 0
-
-
-class NextSite(NamedTuple):
-    unused: int = 0
-
-
-class LostProposal(NamedTuple):
-    unused: int = 0
+MISTAKES = ("Jacobi", "StaleNeighbour", "BiasedDraw", "ReusedNumbers", "NextSite", "LostProposal")
+_JACOBI, _STALE, _BIASED, _REUSED, _NEXT, _ = range(6)
 
 
 @dataclass(frozen=True)
 class Broken(Kernel):
-    """A kernel given by its parameter type."""
+    """A kernel given by the name of its mistake."""
 
-    mistake: Any
+    mistake: str
     conditional = False
 
-    def parameters(self, graph: Any) -> Any:
-        return self.mistake()
+    def parameters(self, graph: Any) -> Mistake | WrongSign:
+        return WrongSign() if self.mistake == "WrongSign" else Mistake(MISTAKES.index(self.mistake))
 
     def memory(self, graph: Any, stream: Any) -> Copy:
         return Copy(np.zeros(int(graph.cards.max())), np.zeros(graph.n_sites, graph.state_dtype))
 
 
-@implement(step, Jacobi)
-def _jacobi(kernel, graph, memory, x, i, rng, cond, keep):
+@inlined
+def _jacobi(graph, memory, x, i, rng):
     """All sites see the state at the beginning of the sweep."""
     old = memory.old
     if i == 0:
@@ -104,8 +92,8 @@ def _wrong_sign_row(kernel, graph, memory, x, i, row):
     return size
 
 
-@implement(step, StaleNeighbour)
-def _stale(kernel, graph, memory, x, i, rng, cond, keep):
+@inlined
+def _stale(graph, memory, x, i, rng):
     """The conditional is computed one step late: the last update is not seen."""
     old = memory.old
     old[i] = x[i]
@@ -118,8 +106,8 @@ def _stale(kernel, graph, memory, x, i, rng, cond, keep):
     return rng
 
 
-@implement(step, BiasedDraw)
-def _biased(kernel, graph, memory, x, i, rng, cond, keep):
+@inlined
+def _biased(graph, memory, x, i, rng):
     """Uniform numbers that never exceed 0.93."""
     size, total = weights(graph, x, i, memory.work)
     rng, u = uniform(rng)
@@ -127,8 +115,8 @@ def _biased(kernel, graph, memory, x, i, rng, cond, keep):
     return rng
 
 
-@implement(step, ReusedNumbers)
-def _reused(kernel, graph, memory, x, i, rng, cond, keep):
+@inlined
+def _reused(graph, memory, x, i, rng):
     """The generator advances only at the first site: one number serves the whole sweep."""
     size, total = weights(graph, x, i, memory.work)
     after, u = uniform(rng)
@@ -136,8 +124,8 @@ def _reused(kernel, graph, memory, x, i, rng, cond, keep):
     return after if i == 0 else rng
 
 
-@implement(step, NextSite)
-def _next_site(kernel, graph, memory, x, i, rng, cond, keep):
+@inlined
+def _next_site(graph, memory, x, i, rng):
     """Off by one: the conditional of site i is drawn into site i + 1 (all sites have equal domains)."""
     size, total = weights(graph, x, i, memory.work)
     rng, u = uniform(rng)
@@ -145,14 +133,30 @@ def _next_site(kernel, graph, memory, x, i, rng, cond, keep):
     return rng
 
 
-@implement(step, LostProposal)
-def _lost(kernel, graph, memory, x, i, rng, cond, keep):
+@inlined
+def _lost(graph, memory, x, i, rng):
     """Metropolis that always accepts."""
     size, _ = weights(graph, x, i, memory.work)
     rng, proposal = below(rng, size)
     if memory.work[proposal] > 0.0:
         x[i] = proposal
     return rng
+
+
+@implement(step, Mistake)
+def _mistaken(kernel, graph, memory, x, i, rng, cond, keep):
+    number = kernel.number
+    if number == _JACOBI:
+        return _jacobi(graph, memory, x, i, rng)
+    if number == _STALE:
+        return _stale(graph, memory, x, i, rng)
+    if number == _BIASED:
+        return _biased(graph, memory, x, i, rng)
+    if number == _REUSED:
+        return _reused(graph, memory, x, i, rng)
+    if number == _NEXT:
+        return _next_site(graph, memory, x, i, rng)
+    return _lost(graph, memory, x, i, rng)
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,7 @@ def log_weights(graph: Any, x: list[int], i: int) -> list[float]:
         return [0.0, log_odds(graph, x, i)]
     g = graph.arrays
     logs = g.log_unary[int(g.offset[i]) : int(g.offset[i]) + int(g.card[i])].tolist()
-    if graph.kind == "potts":
+    if graph.kind in ("potts", "kernel"):
         for j, coupling in potts_row(graph, i):
             logs[x[j]] += coupling
     else:
@@ -154,6 +154,8 @@ def weights(graph: Any, x: list[int], i: int) -> list[float]:
     g = graph.arrays
     if graph.kind == "potts":
         return potts_weights(graph, x, i)
+    if graph.kind == "kernel":
+        return from_logs(log_weights(graph, x, i))
     states, rows = range(int(g.card[i])), table_rows(graph, x, i)
     cell = int(g.offset[i])
     w = [float(g.unary[cell + a]) for a in states]
@@ -170,6 +172,10 @@ def from_logs(logs: list[float]) -> list[float]:
 def potts_row(graph: Any, i: int) -> list[tuple[int, float]]:
     """Neighbours of a site and their couplings."""
     g = graph.arrays
+    if graph.kind == "kernel":
+        at = g.positions.tolist()
+        squares = [sum_in_order([(a - b) ** 2 for a, b in zip(at[i], other, strict=True)]) for other in at]
+        return [(j, g.beta * math.exp(-g.gamma * square)) for j, square in enumerate(squares) if j != i]
     row = range(int(g.start[i]), int(g.start[i + 1]))
     return [(int(g.neighbour[k]), float(g.coupling[k if g.coupling.size > 1 else 0])) for k in row]
 

@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 import gibbsite as gs
 from gibbsite.graph.lower import KINDS
-from gibbsite.testing import KERNELS, check_kernel, few_scans, scans, tiny_models
+from gibbsite.kernel.batched import MinibatchKernel
+from gibbsite.testing import KERNELS, check_kernel, scans, tiny_models
+from tests.proofs.cover import CLASSES, by_schedule, cover, numbers
+
+MINIBATCHES = [kernel for kernel in KERNELS if isinstance(kernel, MinibatchKernel)]
+OTHERS = [kernel for kernel in KERNELS if not isinstance(kernel, MinibatchKernel)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_every_scan_and_model(kernel: gs.Kernel, kind: str) -> None:
-    if kind not in kernel.kinds:
-        pytest.skip(f"it refuses {kind} graphs")
-    # every scan with every rule of Gibbs; the others are moved by the same loop
-    every = isinstance(kernel, gs.Gibbs)
-    report = check_kernel(kernel, kinds=[kind], scans_of=scans if every else few_scans)
-    assert len(report.checks) >= (20 if every else 1)
+@pytest.mark.parametrize("kernel", OTHERS, ids=str)
+def test_every_kernel_on_every_kind(kernel: gs.Kernel, kind: str) -> None:
+    """In order, and with scans that `test_the_scans_cover_all_pairs` is about."""
+    report = check_kernel(kernel, kinds=[kind], scans_of=cover(kernel, kind))
+    assert len(report.checks) > (20 if isinstance(kernel, gs.Gibbs) else 0)
     assert report.passed, str(report)
+
+
+@pytest.mark.parametrize("kernel", MINIBATCHES, ids=str)
+def test_minibatch_kernels(kernel: gs.Kernel) -> None:
+    """On one kind with one scan: test_minibatch.py proves their steps on all kinds."""
+    report = check_kernel(kernel, kinds=["potts"], scans_of=lambda n_sites: scans(n_sites)[:1])
+    assert report.passed, str(report)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_every_kernel_on_every_kind_with_every_scan(kernel: gs.Kernel, kind: str) -> None:
+    report = check_kernel(kernel, kinds=[kind])
+    assert report.passed, str(report)
+
+
+def test_the_scans_cover_all_pairs() -> None:
+    every = range(len(by_schedule(3)))
+    met = {(kernel, kind, k) for kernel in CLASSES for kind in KINDS for k in numbers(kernel, kind)}
+    assert {(kernel, kind) for kernel, kind, _ in met} == set(product(CLASSES, KINDS))
+    assert {(kernel, k) for kernel, _, k in met} == set(product(CLASSES, every))
+    willing = {entry for entry in met if entry[0] is not gs.QuasiGibbs}  # it refuses scans by chance
+    assert {(kind, k) for _, kind, k in willing} == set(product(KINDS, every))
 
 
 def test_the_tiny_models_need_every_kind() -> None:
@@ -39,4 +67,5 @@ def test_every_public_kernel_is_listed() -> None:
 
     public = [getattr(package, name) for name in package.__all__]
     kernels = {thing for thing in public if isinstance(thing, type) and issubclass(thing, gs.Kernel)}
-    assert {type(kernel) for kernel in KERNELS} == kernels - {gs.Kernel}
+    of_states = {kernel for kernel in kernels - {gs.Kernel} if kernel.kinds & set(KINDS)}
+    assert {type(kernel) for kernel in KERNELS} == of_states

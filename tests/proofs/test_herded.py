@@ -10,7 +10,8 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.kernel._ledger import Hashed
-from gibbsite.kernel.herded import KEYS, RULES
+from gibbsite.kernel.herded_keys import KEYS
+from gibbsite.kernel.herded_step import RULES
 from gibbsite.lab.follow import envelope, fit_slope, follow, space_lengths
 
 TWO = {0.1: 4.5, 0.01: 16.4, 0.001: 468.0, 0.0001: 2862.0}
@@ -36,12 +37,18 @@ def four_cycle(seed: int) -> gs.FactorGraph:
     return gs.FactorGraph(4, pairs + single, states=2)
 
 
-@pytest.mark.parametrize(("n", "states"), [(n, 2) for n in range(2, 9)] + [(n, 3) for n in range(2, 6)])
+@pytest.mark.parametrize("states", [2, 3])
+@pytest.mark.parametrize("n", range(2, 9))
 def test_errors_on_complete_graphs_fall_like_the_inverse_of_the_length(n, states) -> None:
+    """From as many sweeps on as a site has keys: before, most choices are the first of their key.
+
+    With 7 or 8 sites of three states that is after 729 or 2,187 sweeps; until then errors fall more slowly.
+    """
     sweeps = space_lengths(1_000_000)
+    met = sweeps >= states ** (n - 1)
     for rule in ("argmax", "tijdeman") if states > 2 else ("threshold",):
         errors = joint_errors(complete(n, states, n), gs.HerdedGibbs(rule=rule, start="centred"), sweeps)
-        assert fit_slope(sweeps, envelope(errors)) < -0.9
+        assert fit_slope(sweeps[met], envelope(errors)[met]) < -0.9
         # the bound of the first decade holds in the last
         assert (errors * sweeps)[-20:].max() < 5 * (errors * sweeps)[:20].max()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gibbsite.cli.inputs import format_option, load
+from gibbsite.cli.inputs import format_given_by, format_option, load
 
 
 @click.command("convert")
@@ -16,4 +16,6 @@ def command(source: str, target: str, from_format: str | None, to_format: str | 
     """Read SOURCE and write it as TARGET; formats go by suffix (.uai .bif .xmlbif .bqm .coo, also .gz)."""
     from gibbsite.formats import write_model
 
-    write_model(load(source, from_format), target, to_format)
+    model = load(source, from_format)
+    with format_given_by("--to FORMAT"):
+        write_model(model, target, to_format)

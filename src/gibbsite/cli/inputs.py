@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import ModelError, UnknownFormatError
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -84,7 +84,17 @@ def load(model: str, from_format: str | None) -> FactorGraph:
     """Read a model file, or stdin for "-"."""
     from gibbsite.formats import read_model
 
-    return read_model(model, from_format)
+    with format_given_by("--from FORMAT"):
+        return read_model(model, from_format)
+
+
+@contextmanager
+def format_given_by(option: str) -> Iterator[None]:
+    """Let errors about an unknown format name the option that would tell it."""
+    try:
+        yield
+    except UnknownFormatError as error:
+        raise error.given_by(option) from None
 
 
 def observe(model: FactorGraph, evidence: str | None, observed: tuple[str, ...]) -> FactorGraph:

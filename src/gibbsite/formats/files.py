@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable
 
-from gibbsite.errors import FormatError
+from gibbsite.errors import FormatError, UnknownFormatError
 from gibbsite.formats.bif import parse_bif, write_bif
 from gibbsite.formats.bqm_file import MAGIC, parse_bqm, write_bqm
 from gibbsite.formats.coo import parse_coo, write_coo
@@ -87,7 +87,7 @@ def read_model(path: PathLike, format: str | None = None) -> FactorGraph:
     if chosen is None:
         chosen = next((name for name, opening in _OPENINGS if opening.match(source.data)), None)
     if chosen is None:
-        raise source.error(f"the format cannot be told; expected one of {', '.join(FORMATS)}, or give it.")
+        raise UnknownFormatError(source.name, f"say which it is with {{}}, one of {', '.join(FORMATS)}")
     if chosen != "bqm" and b"\0" in source.data:
         raise source.error("this is a binary file (it holds NUL bytes); expected text.")
     return _PARSERS[chosen](source)
@@ -127,10 +127,8 @@ def write_model(model: FactorGraph, path: PathLike, format: str | None = None) -
     """
     chosen = _known(format, path) if format is not None else _by_suffix(path)
     if chosen is None:
-        raise FormatError(
-            f"the format cannot be told; end the name in one of {', '.join(_SUFFIXES)}, or give the format.",
-            os.fspath(path),
-        )
+        endings = ", ".join(_SUFFIXES)
+        raise UnknownFormatError(os.fspath(path), f"end the name in one of {endings}, or give it with {{}}")
     _WRITERS[chosen](model, path)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gibbsite._jit import compiled
 from gibbsite.errors import TooLargeError
-from gibbsite.graph.kinds import IsingGraph, KernelGraph, LatticeGraph, PairwiseGraph, PottsGraph
+from gibbsite.graph.kinds import KernelGraph, LatticeGraph
 from gibbsite.graph.lower import Graph
 from gibbsite.graph.rows import build_rows
 
@@ -60,12 +60,14 @@ def markov_graph(graph: Graph) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     ([0, 1, 3, 4], [1, 0, 2, 1])
     """
     arrays: Any = graph.arrays
-    if isinstance(arrays, IsingGraph | PottsGraph | PairwiseGraph):
+    if hasattr(arrays, "neighbour"):
         return arrays.start, arrays.neighbour
     if isinstance(arrays, KernelGraph):
         return _all_others(graph.n_sites)
     if isinstance(arrays, LatticeGraph):
         pairs: NDArray[Any] = _lattice_pairs(arrays)
+    elif not graph.discrete:
+        pairs = arrays.pairs()
     else:
         pairs = _table_pairs(arrays.member_start, arrays.member)
         low, high = pairs.min(axis=1).astype(np.int64), pairs.max(axis=1)

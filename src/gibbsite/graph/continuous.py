@@ -80,6 +80,19 @@ class ContinuousGraph(NamedTuple):
     member: NDArray[np.int32]
     parameter: Floats
 
+    def pairs(self) -> NDArray[np.int64]:
+        """Return all pairs of sites that share a factor, each once, the smaller one first."""
+        found = [np.zeros((0, 2), np.int64)]
+        table = self.groups
+        for g in range(table.first.size):
+            arity = int(table.arity[g])
+            scopes = 1 if not table.member_step[g] else int((self.group == g).sum())
+            at = int(table.member_at[g])
+            scope = np.sort(self.member[at : at + scopes * arity].reshape(scopes, arity), axis=1)
+            a, b = np.triu_indices(arity, 1)
+            found.append(np.stack([scope[:, a].ravel(), scope[:, b].ravel()], axis=1).astype(np.int64))
+        return np.unique(np.concatenate(found), axis=0)
+
 
 @inlined
 def factor_value(
@@ -178,6 +191,7 @@ def lower_continuous(model: ContinuousModel) -> Graph:
         structure=model.structure,
     )
     model.structure["graph"] = graph
+    model.structure["domains"], model.structure["groups"] = domains, groups  # for messages
     model.structure["functions"] = codes  # their machine code lives as long as these
     return graph
 

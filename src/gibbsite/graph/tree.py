@@ -58,17 +58,30 @@ def build_tree(positions: Floats) -> Tree:
     """
     n, d = positions.shape
     many = max(2 * n - 1, 0)
-    tree = Tree(
-        order=np.arange(n, dtype=np.int32),
-        first=np.zeros(many, np.int32),
-        last=np.zeros(many, np.int32),
-        child=np.zeros(many, np.int32),
-        low=np.zeros((many, d)),
-        high=np.zeros((many, d)),
-    )
-    if n:
-        _grow(positions, *tree)
-    return tree
+    order, child = np.arange(n, dtype=np.int32), np.zeros(many, np.int32)
+    first, last = np.zeros(many, np.int32), np.zeros(many, np.int32)
+    low, high = np.zeros((many, d)), np.zeros((many, d))
+    begin, end = 0, min(n, 1)
+    last[:end] = n
+    while begin < end:  # level by level: nodes begin, ..., end - 1, of no point in common
+        size = last[begin:end] - first[begin:end]
+        start = np.cumsum(size) - size
+        node = np.repeat(np.arange(end - begin), size)
+        place = np.arange(node.size) + (first[begin:end] - start)[node]
+        points = positions[order[place]]
+        low[begin:end] = np.minimum.reduceat(points, start)
+        high[begin:end] = np.maximum.reduceat(points, start)
+        longest = np.argmax(high[begin:end] - low[begin:end], axis=1)
+        key = points[np.arange(node.size), longest[node]]
+        order[place] = order[place[np.lexsort((key, node))]]
+        split = begin + np.flatnonzero(size > 1)
+        left = end + 2 * np.arange(split.size)
+        child[split] = left
+        middle = (first[split] + last[split]) // 2
+        first[left], last[left] = first[split], middle
+        first[left + 1], last[left + 1] = middle, last[split]
+        begin, end = end, end + 2 * split.size
+    return Tree(order, first, last, child, low, high)
 
 
 def list_nodes(tree: Tree, positions: Floats, gamma: float) -> Nodes:
@@ -97,36 +110,6 @@ def list_nodes(tree: Tree, positions: Floats, gamma: float) -> Nodes:
         node, bound = np.zeros(start[-1], np.uint32), np.zeros(start[-1])
         list(pool.map(lambda k: visit(k, node, bound, True), range(members)))
     return Nodes(start, node, bound, sums)
-
-
-@compiled
-def _grow(
-    positions: Floats, order: Ints, first: Ints, last: Ints, child: Ints, low: Floats, high: Floats
-) -> None:
-    n, d = positions.shape
-    last[0] = n
-    made = 1
-    for k in range(2 * n - 1):  # children come after their parents
-        lo, hi = first[k], last[k]
-        longest = 0
-        for axis in range(d):
-            low[k, axis], high[k, axis] = math.inf, -math.inf
-            for p in range(lo, hi):
-                low[k, axis] = min(low[k, axis], positions[order[p], axis])
-                high[k, axis] = max(high[k, axis], positions[order[p], axis])
-            if high[k, axis] - low[k, axis] > high[k, longest] - low[k, longest]:
-                longest = axis
-        if hi - lo < 2:
-            continue
-        keys = np.empty(hi - lo)
-        for p in range(lo, hi):
-            keys[p - lo] = positions[order[p], longest]
-        order[lo:hi] = order[lo:hi][np.argsort(keys, kind="mergesort")]
-        child[k] = made
-        middle = (lo + hi) // 2
-        first[made], last[made] = lo, middle
-        first[made + 1], last[made + 1] = middle, hi
-        made += 2
 
 
 @called

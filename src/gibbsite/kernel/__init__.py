@@ -6,9 +6,13 @@ import gibbsite.kernel.densities
 import gibbsite.kernel.functions
 import gibbsite.kernel.herded_board
 import gibbsite.kernel.herded_colored  # noqa: F401 (all register what they have)
+from gibbsite.graph.lower import Graph
 from gibbsite.kernel.annealed import AnnealedGibbs
 from gibbsite.kernel.base import Kernel
+from gibbsite.kernel.conditionals import ConditionalGibbs
+from gibbsite.kernel.continuous import ContinuousGibbs
 from gibbsite.kernel.double_min import DoubleMinGibbs
+from gibbsite.kernel.gaussian import GaussianGibbs
 from gibbsite.kernel.gibbs import Gibbs
 from gibbsite.kernel.herded import HerdedGibbs
 from gibbsite.kernel.herding_theorem import HerdingBound, herding_bound
@@ -29,7 +33,10 @@ __all__ = [
     "SGLD",
     "ULA",
     "AnnealedGibbs",
+    "ConditionalGibbs",
+    "ContinuousGibbs",
     "DoubleMinGibbs",
+    "GaussianGibbs",
     "Gibbs",
     "HerdedGibbs",
     "HerdingBound",
@@ -41,5 +48,20 @@ __all__ = [
     "Proposal",
     "QuasiGibbs",
     "Slice",
+    "default_kernel",
     "herding_bound",
 ]
+
+# Kernels for kinds of graphs other than discrete ones.
+_DEFAULTS: dict[str, type[Kernel]] = {
+    "functions": ContinuousGibbs,
+    "gaussian": GaussianGibbs,
+    "conditionals": ConditionalGibbs,
+    "density": Metropolis,
+    "data": Metropolis,
+}
+
+
+def default_kernel(graph: Graph) -> Kernel:
+    """Return the kernel that a run takes unless it is told another."""
+    return _DEFAULTS.get(graph.kind, Gibbs)()

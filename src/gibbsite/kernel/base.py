@@ -189,9 +189,11 @@ class Kernel(ABC):
     def check(self, graph: Graph) -> None:
         """Refuse a graph this kernel cannot run on."""
         if graph.kind not in self.kinds:
+            from gibbsite.kernel import default_kernel
+
             raise IncompatibleError(
-                f"{type(self).__name__} cannot run on a {graph.kind} graph; "
-                f"it accepts {', '.join(sorted(self.kinds))}."
+                f"{type(self).__name__} cannot run on a {graph.kind} graph; it accepts "
+                f"{', '.join(sorted(self.kinds))}. Use gs.{type(default_kernel(graph)).__name__}()."
             )
 
     def describe(self) -> dict[str, Any]:

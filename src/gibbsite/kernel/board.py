@@ -6,7 +6,8 @@ of a row depends on are stretches, and loops over it compile to vector instructi
 
 What differs between boards is what is made of the neighbours: :func:`look_inside` and :func:`look_single`
 write it to a room for BLOCK sites, :func:`settle_block` draws the sites from there. The memory of a chain
-has, for each member of a team, such a room and as many random words.
+has, for each member of a team, such a room and as many random words. Where there is no chance, looking is
+moving (:mod:`gibbsite.kernel.herded_board`).
 """
 
 from __future__ import annotations
@@ -174,6 +175,32 @@ def first_row(start: NDArray[np.int64], position: Integer) -> Integer:
     return low
 
 
+@inlined
+def look_along(
+    graph: Any, color: Integer, row: Integer, begin: Integer, end: Integer, x: State, room: Any
+) -> Integer:
+    """Look at the neighbours of the sites begin to end, the first of them in ``row``; return where that ends.
+
+    Entries of the room are counted from ``begin``.
+    """
+    at = begin
+    while at < end:
+        place = find_row(graph.board, color, row)
+        until = min(end, place.own + place.size)
+        low, high = at - place.own, until - place.own
+        inner, outer = inner_part(place, low, high)
+        if inner < outer:
+            look_inside(graph, place, inner, outer - inner, x, room, place.own + inner - begin)
+        for j in range(low, min(inner, high)):
+            look_single(graph, place, j, x, room, place.own + j - begin)
+        for j in range(max(inner, outer), high):
+            look_single(graph, place, j, x, room, place.own + j - begin)
+        at = until
+        if at == place.own + place.size:
+            row += 1
+    return row
+
+
 @implement(walk, GibbsParameters, UniformBoard)
 @implement(walk, GibbsParameters, PlaneBoard)
 @implement(walk, GibbsParameters, UniformPotts)
@@ -206,21 +233,7 @@ def _walk_board(
             for block in range(begin, end):
                 base = off + block * _U(BLOCK)
                 a, b = max(low, base), min(high, base + _U(BLOCK))
-                at = a
-                while at < b:
-                    place = find_row(board, color, row)
-                    until = min(b, place.own + place.size)
-                    low_j, high_j = at - place.own, until - place.own
-                    inner, outer = inner_part(place, low_j, high_j)
-                    if inner < outer:
-                        look_inside(graph, place, inner, outer - inner, x, room, place.own + inner - a)
-                    for j in range(low_j, min(inner, high_j)):
-                        look_single(graph, place, j, x, room, place.own + j - a)
-                    for j in range(max(inner, outer), high_j):
-                        look_single(graph, place, j, x, room, place.own + j - a)
-                    at = until
-                    if at == place.own + place.size:
-                        row += 1
+                row = look_along(graph, color, row, a, b, x, room)
                 lanes = counters(base, off + _U(board.start[color, rows]), BLOCK, 4)
                 fill_keyed(words, memory.key[0], memory.key[1], turn, base, lanes, WORDS)
                 settle_block(graph, memory, team.member, a - base, x, a, b - a, cond, keep)

@@ -26,13 +26,16 @@ from gibbsite.kernel.board import (
     Row,
     find_row,
     first_row,
-    inner_part,
     left_of,
+    look_along,
+    look_inside,
+    look_single,
     or_own,
     right_of,
 )
 from gibbsite.kernel.colored import share
-from gibbsite.kernel.herded import HerdedParameters, arranged_weights
+from gibbsite.kernel.herded import arranged_weights
+from gibbsite.kernel.herded_step import HerdedParameters
 
 _U, _U8, _U32 = np.uintp, np.uint8, np.uint32
 F = np.float32
@@ -60,6 +63,15 @@ class CountedMemory(NamedTuple):
 
     phase: NDArray[np.uint32]
     room: Room
+
+
+class Desk(NamedTuple):
+    """All that a stretch of sites is moved with: weights, room, and sums of the probabilities it moved by."""
+
+    phase: NDArray[np.uint32]
+    room: Room
+    sums: NDArray[np.float32]
+    keep: bool
 
 
 @implement(arranged_weights, CountedUniform)
@@ -104,66 +116,33 @@ def _look_around(board: Board, row: Row, j: Integer, x: State) -> tuple[Integer,
 
 @generic
 def herd_plane(
-    graph: Any, degree: Integer, c: Integer, p: Integer, count: Integer, phase: Any, room: Room, only: bool
+    graph: Any, degree: Integer, c: Integer, p: Integer, count: Integer, phase: Any, room: Room
 ) -> None:
-    """Let the weights for c neighbours choose, for those of the sites p, ... that have so many.
-
-    ``only`` says that all of them have.
-    """
+    """Let the weights for c neighbours choose, for those of the sites p, ... that have so many."""
     raise NotImplementedError
 
 
 @implement(herd_plane, CountedUniform)
 def _herd_uniform(
-    graph: CountedUniform,
-    degree: Integer,
-    c: Integer,
-    p: Integer,
-    count: Integer,
-    phase: Any,
-    room: Room,
-    only: bool,
+    graph: CountedUniform, degree: Integer, c: Integer, p: Integer, count: Integer, phase: Any, room: Room
 ) -> None:
-    own: Any = graph.share[degree, c]
-    if only:
-        _herd_all_alike(phase[c], p, count, own, room.up, room.part)
-    else:
-        _herd_alike(phase[c], p, count, _U8(c), own, room.seen, room.up, room.part)
+    _herd_alike(phase[c], p, count, _U8(c), graph.share[degree, c], room.seen, room.up, room.part)
 
 
 @implement(herd_plane, CountedPlanes)
 def _herd_planes(
-    graph: CountedPlanes,
-    degree: Integer,
-    c: Integer,
-    p: Integer,
-    count: Integer,
-    phase: Any,
-    room: Room,
-    only: bool,
+    graph: CountedPlanes, degree: Integer, c: Integer, p: Integer, count: Integer, phase: Any, room: Room
 ) -> None:
-    if only:
-        _herd_all(phase[c], p, count, graph.share[c], room.up, room.part)
-    else:
-        _herd_each(phase[c], p, count, _U8(c), graph.share[c], room.seen, room.up, room.part)
+    _herd_each(phase[c], p, count, _U8(c), graph.share[c], room.seen, room.up, room.part)
 
 
-# Four loops that differ in whether sites have a probability each, and whether some are left out: what is
-# known beforehand is not asked in a loop over sites.
-
-
-@called
-def _herd_all_alike(phase: Any, p: Integer, count: Integer, own: np.uint32, up: Any, part: Any) -> None:
-    for i in range(_U(count)):
-        new = _U32(phase[p + i] + own)
-        phase[p + i] = new
-        part[i] = own
-        up[i] = _U8(new < own)
+# Two loops that differ in whether sites have a probability each: what is known beforehand is not asked in a
+# loop over sites, which would cost 6 %.
 
 
 @called
 def _herd_alike(
-    phase: Any, p: Integer, count: Integer, c: np.uint8, own: np.uint32, seen: Any, up: Any, part: Any
+    phase: Any, p: Integer, count: Integer, c: np.uint8, own: Any, seen: Any, up: Any, part: Any
 ) -> None:
     for i in range(_U(count)):
         mine = own if seen[i] == c else _U32(0)
@@ -171,16 +150,6 @@ def _herd_alike(
         phase[p + i] = new
         part[i] |= mine
         up[i] |= _U8(new < mine)
-
-
-@called
-def _herd_all(phase: Any, p: Integer, count: Integer, own: Any, up: Any, part: Any) -> None:
-    for i in range(_U(count)):
-        mine = own[p + i]
-        new = _U32(phase[p + i] + mine)
-        phase[p + i] = new
-        part[i] = mine
-        up[i] = _U8(new < mine)
 
 
 @called
@@ -215,31 +184,19 @@ def _count_neighbours(board: Board, row: Row, j: Integer, count: Integer, x: Sta
     return found
 
 
-@inlined
-def _herd_inside(
-    graph: Any,
-    row: Row,
-    j: Integer,
-    count: Integer,
-    x: State,
-    phase: NDArray[np.uint32],
-    room: Room,
-    sums: NDArray[np.float32],
-    keep: bool,
-) -> None:
-    """Update sites of a row that have neighbours on both sides."""
-    degree = _U(6) - _missing(row)
+@implement(look_inside, CountedUniform)
+@implement(look_inside, CountedPlanes)
+def _herd_inside(graph: Any, row: Row, j: Integer, count: Integer, x: State, desk: Desk, at: Integer) -> None:
+    degree, phase, room = _U(6) - _missing(row), desk.phase, desk.room
     for done in range(_ZERO, count, _U(_STRETCH)):
         many, p = min(_U(_STRETCH), count - done), row.own + j + done
         found = _count_neighbours(graph.board, row, j + done, many, x, room.seen)
-        only = (found & (found - _U8(1))) == 0
-        if not only:
-            for i in range(many):
-                room.up[i], room.part[i] = _U8(0), _U32(0)
+        for i in range(many):
+            room.up[i], room.part[i] = _U8(0), _U32(0)
         for c in range(_U(phase.shape[0])):
             if (found >> _U8(c)) & _U8(1):
-                herd_plane(graph, degree, c, p, many, phase, room, only)
-        _settle(x, p, many, room.up, room.part, sums, keep)
+                herd_plane(graph, degree, c, p, many, phase, room)
+        _settle(x, p, many, room.up, room.part, desk.sums, desk.keep)
 
 
 @called
@@ -255,21 +212,14 @@ def _settle(
             sums[p + i] += F(np.int32(part[i] >> _U32(1))) * _TO_UNIT
 
 
-@inlined
-def _herd_single(
-    graph: Any,
-    row: Row,
-    j: Integer,
-    x: State,
-    phase: NDArray[np.uint32],
-    room: Room,
-    sums: NDArray[np.float32],
-    keep: bool,
-) -> None:
-    """Update site j of a row, wherever it stands."""
+@implement(look_single, CountedUniform)
+@implement(look_single, CountedPlanes)
+def _herd_single(graph: Any, row: Row, j: Integer, x: State, desk: Desk, at: Integer) -> None:
+    room = desk.room
     count, degree = _look_around(graph.board, row, j, x)
-    herd_plane(graph, degree, count, row.own + j, _ONE, phase, room, True)
-    _settle(x, row.own + j, _ONE, room.up, room.part, sums, keep)
+    room.seen[0], room.up[0], room.part[0] = _U8(count), _U8(0), _U32(0)
+    herd_plane(graph, degree, count, row.own + j, _ONE, desk.phase, room)
+    _settle(x, row.own + j, _ONE, room.up, room.part, desk.sums, desk.keep)
 
 
 @implement(walk, HerdedParameters, CountedUniform)
@@ -289,8 +239,9 @@ def _walk_counted(
     keep: bool,
     team: Team,
 ) -> Words:
-    board, phase, member = graph.board, memory.phase, team.member
+    board, member = graph.board, team.member
     room = Room(memory.room.seen[member], memory.room.up[member], memory.room.part[member])
+    desk = Desk(memory.phase, room, cond, keep)
     rows = board.start.shape[1] - 1
     even = _U(board.start[0, rows])
     for color in range(2):
@@ -299,20 +250,8 @@ def _walk_counted(
         if low < high:
             begin, end = share(low - off, high - off, BLOCK, team)
             at, last = max(low, off + begin * _U(BLOCK)), min(high, off + end * _U(BLOCK))
-            row = first_row(board.start[color], at - off)
-            while at < last:
-                place = find_row(board, color, row)
-                until = min(last, place.own + place.size)
-                low_j, high_j = at - place.own, until - place.own
-                inner, outer = inner_part(place, low_j, high_j)
-                if inner < outer:
-                    _herd_inside(graph, place, inner, outer - inner, x, phase, room, cond, keep)
-                for j in range(low_j, min(inner, high_j)):
-                    _herd_single(graph, place, j, x, phase, room, cond, keep)
-                for j in range(max(inner, outer), high_j):
-                    _herd_single(graph, place, j, x, phase, room, cond, keep)
-                at = until
-                row += 1
+            if at < last:
+                look_along(graph, color, first_row(board.start[color], at - off), at, last, x, desk)
             if team.size > 1:
                 wait_for_all(team.gate, team.size)
     return rng

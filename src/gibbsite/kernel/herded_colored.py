@@ -18,7 +18,8 @@ from gibbsite._random import BLOCK, Words
 from gibbsite.graph.colored import ColoredGraph
 from gibbsite.kernel.base import Team, walk
 from gibbsite.kernel.colored import share
-from gibbsite.kernel.herded import HerdedParameters, arranged_weights
+from gibbsite.kernel.herded import arranged_weights
+from gibbsite.kernel.herded_step import HerdedParameters
 from gibbsite.kernel.herding import herd_entry
 
 _U, _U64 = np.uintp, np.uint64

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from gibbsite.errors import GibbsiteError
 from gibbsite.graph.kinds import IsingGraph, KernelGraph, LatticeGraph, TableGraph
 from gibbsite.kernel.base import Remark
+from gibbsite.kernel.herded_keys import lengths
 from gibbsite.kernel.herding_theorem import herding_bound
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def holds_all(start: NDArray[np.uint32], member: NDArray[np.uint32]) -> bool:
     True
     """
     n = start.size - 1
-    degree = _lengths(start)
+    degree = lengths(start)
     if (degree < n - 1).any():
         return False
     owner = np.repeat(np.arange(n), degree)
@@ -113,17 +114,11 @@ def find_isolated(graph: Graph) -> NDArray[np.int64]:
     if isinstance(arrays, LatticeGraph | KernelGraph):
         return np.arange(graph.n_sites if graph.n_sites < 2 else 0)
     if isinstance(arrays, TableGraph):
-        width = _lengths(arrays.member_start)
+        width = lengths(arrays.member_start)
         alone = np.ones(graph.n_sites, np.bool_)
         alone[arrays.member[np.repeat(width > 1, width)]] = False
         return np.flatnonzero(alone)
-    return np.flatnonzero(_lengths(arrays.start) == 0)
-
-
-def _lengths(start: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the lengths of compressed rows."""
-    ends = start.astype(np.int64)
-    return ends[1:] - ends[:-1]
+    return np.flatnonzero(lengths(arrays.start) == 0)
 
 
 def _laws(graph: Graph, alone: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -131,7 +131,7 @@ class Energies:
 
 
 def local_energies(graph: Graph) -> Energies:
-    """Compute L_i, L, Psi and Delta of a graph of pairs.
+    """Compute L_i, L, Psi and Delta of a graph of pairs, or of functions.
 
     Examples
     --------
@@ -142,7 +142,9 @@ def local_energies(graph: Graph) -> Energies:
     (1.5, 3.0, 3)
     """
     rows = drawn_rows(graph)
-    largest, total = float(rows.local.max(initial=0.0)), float(rows.local.sum()) / 2.0
+    # a pair is counted by both of its sites; factors of other numbers of sites bring their sum along
+    total = float(getattr(rows, "total", rows.local.sum() / 2.0))
+    largest = float(rows.local.max(initial=0.0))
     return Energies(rows.local, largest, total, int(degrees(rows).max(initial=0)))
 
 
@@ -160,8 +162,16 @@ def drawn_rows(graph: Graph) -> Any:
     key = "rows of minibatches"
     kept = graph.structure.get(key)
     if kept is None or kept[0] != graph.digest:
-        kept = graph.structure[key] = graph.digest, _BUILDERS[graph.kind](graph)
+        kept = graph.structure[key] = graph.digest, sealed(BUILDERS[graph.kind](graph))
     return kept[1]
+
+
+def sealed(rows: Any) -> Any:
+    """Make all arrays of rows read-only, so that compiled code is of one type."""
+    for part in rows:
+        if isinstance(part, np.ndarray):
+            part.setflags(write=False)
+    return rows
 
 
 def _agreements(graph: Graph) -> AgreementRows:
@@ -174,7 +184,7 @@ def _agreements(graph: Graph) -> AgreementRows:
         weight, step = 0.5 * arrays.coupling, 1
         offset = 2 * np.arange(graph.n_sites + 1, dtype=np.int64)
         log_unary = np.zeros(2 * graph.n_sites)
-        log_unary[1::2] = arrays.field + _row_sums(arrays.start, weight, 1)
+        log_unary[1::2] = arrays.field + row_sums(arrays.start, weight, 1)
     bound = np.abs(weight)
     signs = np.sign(weight)
     low, high = float(signs.min(initial=1.0)), float(signs.max(initial=-1.0))
@@ -186,7 +196,7 @@ def _agreements(graph: Graph) -> AgreementRows:
         weight=weight,
         step=step,
         complete=_lists_all(arrays.start, arrays.neighbour),
-        local=_row_sums(arrays.start, bound, step),
+        local=row_sums(arrays.start, bound, step),
         offset=offset,
         log_unary=log_unary,
     )
@@ -227,7 +237,7 @@ def _tables(graph: Graph) -> TableRows:
         card=arrays.card,
         bound=bound,
         share=share,
-        local=_row_sums(arrays.start, bound, 1),
+        local=row_sums(arrays.start, bound, 1),
         offset=arrays.offset,
         log_unary=arrays.log_unary,
     )
@@ -251,13 +261,14 @@ def _kernels(graph: Graph) -> KernelRows:
         gamma=arrays.gamma,
         beta=arrays.beta,
         local=strength * nodes.sums,
-        rate=strength * _row_sums(nodes.start, weight, 1),
+        rate=strength * row_sums(nodes.start, weight, 1),
         offset=arrays.offset,
         log_unary=arrays.log_unary,
     )
 
 
-_BUILDERS: dict[str, Any] = {
+#: How the rows of a kind of graph are made.
+BUILDERS: dict[str, Any] = {
     "ising": _agreements,
     "potts": _agreements,
     "kernel": _kernels,
@@ -265,7 +276,7 @@ _BUILDERS: dict[str, Any] = {
 }
 
 
-def _row_sums(start: NDArray[Any], values: Floats, step: int) -> Floats:
+def row_sums(start: NDArray[Any], values: Floats, step: int) -> Floats:
     """Return the sums over compressed rows."""
     ends = start.astype(np.int64)
     if not step:
@@ -281,6 +292,8 @@ def degrees(rows: Rows) -> Longs:
     """Return the number of factors of each site."""
     if isinstance(rows, KernelRows):
         return np.full(rows.local.size, max(rows.local.size - 1, 0))
+    if not hasattr(rows, "neighbour"):  # functions: sites share rows
+        return rows.many[rows.row]
     ends = rows.start.astype(np.int64)
     return ends[1:] - ends[:-1]
 
@@ -309,6 +322,21 @@ def read_batch(name: str, given: Any, automatic: float) -> float:
 def batch_rate(size: float, energy: float) -> float:
     """Return tau, the mean number of draws per unit of energy; any will do where there is no energy."""
     return size / energy if energy > 0.0 else 1.0
+
+
+def guarantee(size: float, largest: float) -> str:
+    """Say what theorem 1 of Zhang and De Sa (2019) tells of Poisson minibatches."""
+    sizes = f"lambda = {size:.4g} and L = {largest:.4g}"
+    if size < 2.0 * largest:
+        return (
+            f"With {sizes} no spectral gap is guaranteed, because lambda is below 2 L; the target is exact "
+            "all the same."
+        )
+    factor = math.exp(-4.0 * largest**2 / size) if size > 0.0 else 1.0
+    return (
+        f"With {sizes} the spectral gap of random scans is at least exp(-4 L^2 / lambda) = {factor:.3g} "
+        "times that of plain Gibbs."
+    )
 
 
 @generic

@@ -22,7 +22,6 @@ References
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,6 +54,7 @@ from gibbsite.kernel.minibatch import (
     draw_rates,
     drawn_rows,
     gains,
+    guarantee,
     local_energies,
     read_batch,
     share_of,
@@ -132,18 +132,7 @@ class PoissonGibbs(MinibatchKernel):
             return (
                 Remark("Every site has so few factors that it is updated by plain Gibbs, which is cheaper."),
             )
-        sizes = f"lambda = {size:.4g} and L = {largest:.4g}"
-        if size >= 2.0 * largest:
-            factor = math.exp(-4.0 * largest**2 / size) if size > 0.0 else 1.0
-            text = (
-                f"With {sizes} the spectral gap of random scans is at least exp(-4 L^2 / lambda) = "
-                f"{factor:.3g} times that of plain Gibbs."
-            )
-        else:
-            text = (
-                f"With {sizes} no spectral gap is guaranteed, because lambda is below 2 L; the target is "
-                "exact all the same."
-            )
+        text = guarantee(size, largest)
         some = (
             f" {plain:,} of {graph.n_sites:,} sites are updated in full, which is cheaper." if plain else ""
         )

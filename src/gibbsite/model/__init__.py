@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gibbsite.model.base import Model
+from gibbsite.model.conditionals import Conditionals
 from gibbsite.model.continuous import ContinuousModel, continuous_spins
 from gibbsite.model.density import DataDensity, LogDensity
 from gibbsite.model.domain import Domains, Interval, Label, SiteKey
@@ -17,6 +18,7 @@ from gibbsite.model.functions import (
     normal_factors,
     product_factors,
 )
+from gibbsite.model.gaussian import Gaussian
 from gibbsite.model.kernelled import KernelFactors
 from gibbsite.model.lattice import FieldFactors, LatticeFactors
 from gibbsite.model.weighted import AgreementFactors, SpinFactors
@@ -24,6 +26,7 @@ from gibbsite.model.zoo import ising, ising_grid, kernel_potts, potts, potts_gri
 
 __all__ = [
     "AgreementFactors",
+    "Conditionals",
     "ContinuousModel",
     "DataDensity",
     "Domains",
@@ -33,6 +36,7 @@ __all__ = [
     "Finding",
     "Folding",
     "FunctionFactors",
+    "Gaussian",
     "Interval",
     "KernelFactors",
     "Label",

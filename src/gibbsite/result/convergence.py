@@ -251,8 +251,11 @@ class Moments:
         """Return the variance of a draw of each cell, from pooled means or from those of parts."""
         found: NDArray[np.float64] = np.clip(mean, 0.0, 1.0)
         found = found * (1.0 - found)
-        found[..., self.first] = np.square(mean[..., self.second])
-        found[..., self.second] = 0.5 * np.square(mean[..., self.second])
+        # back from what stands for the standard deviation to squares about the center
+        rise = 2.0 * self.scale[self.first] * (mean[..., self.second] - self.sd)
+        squares = np.square(self.sd) + rise - np.square(mean[..., self.first] - self.center)
+        found[..., self.first] = np.clip(squares, 0.0, None)
+        found[..., self.second] = 0.5 * found[..., self.first]
         return found
 
     def clipped(self, parts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._jit import Integer, generic, implement, inlined
-from gibbsite.graph.kinds import IsingGraph, LatticeGraph, PairwiseGraph, PottsGraph, TableGraph
+from gibbsite.graph.kinds import IsingGraph, KernelGraph, LatticeGraph, PairwiseGraph, PottsGraph, TableGraph
 from gibbsite.graph.lower import Graph
-from gibbsite.kernel._local import log_potential
+from gibbsite.kernel._local import coupling_at, log_potential
 
 Floats = NDArray[np.float64]
 
@@ -65,14 +65,20 @@ def make_desk(graph: Graph) -> Desk:
 
 
 @generic
+def row_of(graph: Any, i: Integer) -> tuple[Integer, Integer]:
+    """Return the first number of a factor of site i, and the one after the last."""
+    raise NotImplementedError
+
+
+@generic
 def add_mean_logs(graph: Any, q: Floats, i: Integer, k: Integer, desk: Desk) -> None:
-    """Add the mean of the factor in row k of site i to ``desk``, given each state of the site."""
+    """Add the mean of factor k of site i to ``desk``, given each state of the site."""
     raise NotImplementedError
 
 
 @generic
 def owns(graph: Any, i: Integer, k: Integer) -> bool:
-    """Whether the factor in row k of site i is counted there; true at one of its sites."""
+    """Whether factor k of site i is counted there; true at one of its sites."""
     raise NotImplementedError
 
 
@@ -96,7 +102,8 @@ def mean_log_weights(graph: Any, q: Floats, i: Integer, desk: Desk) -> Integer:
         log = graph.log_unary[cell + a]
         desk.logs[a] = log if log > -np.inf else 0.0
         desk.barred[a] = 0.0 if log > -np.inf else np.inf
-    for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + _ONE])):
+    first, last = row_of(graph, i)
+    for k in range(first, last):
         add_mean_logs(graph, q, i, k, desk)
     return size
 
@@ -107,6 +114,25 @@ def _add(desk: Desk, a: Integer, p: float, log: float) -> None:
         desk.logs[a] += p * log
     else:
         desk.barred[a] += p
+
+
+@implement(row_of)
+def _stored_row(graph: Any, i: Integer) -> tuple[Integer, Integer]:
+    return np.uintp(graph.start[i]), np.uintp(graph.start[i + _ONE])
+
+
+@implement(row_of, KernelGraph)
+def _all_sites(graph: KernelGraph, i: Integer) -> tuple[Integer, Integer]:
+    return np.uintp(0), np.uintp(graph.card.size)  # a factor goes by the number of the other site
+
+
+@implement(add_mean_logs, KernelGraph)
+def _add_kernel(graph: KernelGraph, q: Floats, i: Integer, k: Integer, desk: Desk) -> None:
+    if k != i:
+        cell = np.uintp(graph.offset[k])
+        coupling = graph.beta * coupling_at(graph.positions, graph.gamma, i, k)
+        for a in range(np.uintp(graph.card[i])):
+            desk.logs[a] += coupling * q[cell + a]
 
 
 @implement(add_mean_logs, PottsGraph)
@@ -164,6 +190,11 @@ def _owns_pair(graph: Any, i: Integer, k: Integer) -> bool:
     return bool(graph.neighbour[k] > i)
 
 
+@implement(owns, KernelGraph)
+def _owns_coupling(graph: KernelGraph, i: Integer, k: Integer) -> bool:
+    return bool(k > i)
+
+
 @implement(owns, TableGraph)
 def _owns_table(graph: TableGraph, i: Integer, k: Integer) -> bool:
     return bool(graph.member[np.uintp(graph.member_start[np.uintp(graph.factor[k])])] == i)
@@ -178,7 +209,8 @@ def _mean_of_tables(graph: Any, q: Floats, desk: Desk) -> float:
         for a in range(size):
             desk.logs[a] = graph.log_unary[cell + a]
             desk.barred[a] = 0.0
-        for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + _ONE])):
+        first, last = row_of(graph, i)
+        for k in range(first, last):
             if owns(graph, i, k):
                 add_mean_logs(graph, q, i, k, desk)
         for a in range(size):

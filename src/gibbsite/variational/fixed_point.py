@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gibbsite._jit import interpreted, on_compile
-from gibbsite.errors import ConvergenceWarning, IncompatibleError, ModelError
-from gibbsite.graph.lower import KINDS, Graph, compile_graph
+from gibbsite.errors import ConvergenceWarning, ModelError
+from gibbsite.graph.lower import Graph, compile_graph
 from gibbsite.graph.support import alive_states
 from gibbsite.run.budget import is_real, whole
 from gibbsite.run.interrupt import catch_interrupt
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 # Small models run without the compiler. In plain Python a sweep takes about a microsecond per byte of the
 # graph and so many more per cell; there are rarely more sweeps than that.
-_KINDS = frozenset(KINDS) - {"kernel"}
 _STEPS_PER_CELL, _USUAL_SWEEPS = 20, 300
 
 
@@ -120,11 +119,6 @@ def mean_field(
     try:
         with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
             graph = compile_graph(model)
-            if graph.kind not in _KINDS:
-                raise IncompatibleError(
-                    f"Mean field cannot run on a {graph.kind} graph, whose couplings are not stored; sample "
-                    "the model with gs.PoissonGibbs()."
-                )
             steps = min(how.sweeps, _USUAL_SWEEPS) * (graph.nbytes + _STEPS_PER_CELL * graph.n_cells)
             with interpreted(steps):
                 arrays = _exclude_impossible(graph, model)

@@ -1,0 +1,76 @@
+"""Conditionals as arrays: the blocks, and where the functions are that draw them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._foreign import adopt
+from gibbsite.graph.lower import Graph, lowers
+from gibbsite.model.conditionals import Conditionals
+
+
+class ConditionalsGraph(NamedTuple):
+    """Blocks of sites with functions that draw them.
+
+    Attributes
+    ----------
+    offset : int64 (n + 1,)
+        Cells of the sites.
+    low, high, card
+        Bounds of the sites, and numbers of states, 0 for numbers.
+    start, member
+        Sites of block b: ``member[start[b] : start[b + 1]]``.
+    address : int64 (blocks,)
+        The function that draws the block; 0: slice sampling.
+    density : int
+        The joint log-density; 0: not given.
+    """
+
+    offset: NDArray[np.int64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    card: NDArray[np.int32]
+    start: NDArray[np.int64]
+    member: NDArray[np.int32]
+    address: NDArray[np.int64]
+    density: int
+    nothing: NDArray[np.uint64]
+
+
+@lowers(Conditionals)
+def lower_conditionals(model: Conditionals) -> Graph:
+    """Turn conditionals into arrays; compile their functions where Numba can."""
+    kept: Graph | None = model.structure.get("graph")
+    if kept is not None:
+        return kept
+    draws = [None if draw is None else adopt(draw, "draw") for draw in model.draws]
+    density = None if model.log_density is None else adopt(model.log_density, "value")
+    domains = model.domains
+    cards = np.asarray(domains.cards, np.int64)
+    low, high = domains.bounds
+    arrays = ConditionalsGraph(
+        offset=np.concatenate([[0], np.cumsum(cards)]).astype(np.int64),
+        low=low,
+        high=high,
+        card=np.where(domains.numbers, 0, cards).astype(np.int32),
+        start=np.concatenate([[0], np.cumsum([len(block) for block in model.blocks])]).astype(np.int64),
+        member=np.array([site for block in model.blocks for site in block], np.int32),
+        address=np.array([0 if draw is None else draw.address for draw in draws], np.int64),
+        density=0 if density is None else density.address,
+        nothing=np.zeros(4, np.uint64),
+    )
+    graph = Graph(
+        "conditionals",
+        arrays,
+        domains.cards,
+        0.0,
+        f"conditionals-{model.digest}",
+        model.structure,
+        units=len(model.blocks),
+    )
+    model.structure["graph"] = graph
+    model.structure["functions"] = (*draws, density)  # their machine code lives as long as these
+    return graph

@@ -1,0 +1,297 @@
+"""Gibbs sampling of models of functions: numbers in intervals, and states, one site at a time.
+
+Which factors an update is about (:mod:`.continuous_batch`), what the energy of a value is then
+(:mod:`.continuous_energy`) and how a value is drawn from it (:mod:`.continuous_inverse`,
+:mod:`.continuous_interpolated`, :mod:`.continuous_rejection`, :mod:`.continuous_slice`) are three things that
+do not know of each other; states are drawn exactly, by trying all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._jit import Integer, called, implement
+from gibbsite._random import Words, uniform
+from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite.graph.continuous import ContinuousGraph
+from gibbsite.graph.lower import Graph
+from gibbsite.kernel._local import from_logs
+from gibbsite.kernel.base import Kernel, Remark, step
+from gibbsite.kernel.continuous_batch import Batch, gather, make_desk
+from gibbsite.kernel.continuous_chebyshev import Floats, make_ladder, make_series
+from gibbsite.kernel.continuous_energy import (
+    ACCEPTED,
+    CALLS,
+    FACTORS,
+    FINE,
+    KEPT,
+    PROPOSED,
+    UPDATES,
+    VALUES,
+    ContinuousMemory,
+    energies,
+)
+from gibbsite.kernel.continuous_fault import raise_fault
+from gibbsite.kernel.continuous_interpolated import Double, Its, make_double, move_number
+from gibbsite.kernel.continuous_inverse import move_by_inverse
+from gibbsite.kernel.continuous_rejection import Rejection
+from gibbsite.kernel.continuous_rows import no_rows
+from gibbsite.kernel.continuous_slice import Slice
+from gibbsite.kernel.minibatch import batch_rate, drawn_rows, guarantee, local_energies, read_batch
+from gibbsite.kernel.rules import pick
+
+if TYPE_CHECKING:
+    from gibbsite.model import Model
+    from gibbsite.scan.base import Scan
+
+METHODS = ("auto", "exact-inverse", "double", "its", "rejection", "slice")
+# Degrees that are tried one after another, of energies and of densities.
+_ENERGY_DEGREES = [4, 8, 16, 32, 64]
+_DENSITY_DEGREES = [8, 16, 32, 64, 128]
+# What a drawn factor costs, and a minibatch however small, in factors that are evaluated in full.
+_COST_OF_DRAW, _COST_OF_BATCH = 1.5, 10.0
+
+
+class ContinuousParameters(NamedTuple):
+    """How factors are chosen, which sites are drawn without approximation, and the method for the others."""
+
+    batch: Batch
+    inverse: NDArray[np.bool_]
+    method: Any
+
+
+@dataclass(frozen=True)
+class ContinuousGibbs(Kernel):
+    """Gibbs sampling of numbers in intervals, and of states beside them, exact for every setting.
+
+    Parameters
+    ----------
+    method : {"auto", "exact-inverse", "double", "its", "rejection", "slice"}
+        How a number is drawn from its conditional. ``"exact-inverse"``: without approximation, where all
+        factors of a site are polynomials of degree 1 or 2 in it and are evaluated in full. ``"its"``: from an
+        interpolant of the density, with a Metropolis correction. ``"double"``: from an interpolant of the
+        exponential of an interpolant of the energy, which takes fewer evaluations, with the same correction.
+        ``"rejection"``: uniform proposals, for energies that differ by a few units only. ``"slice"``: by
+        shrinking the interval. ``"auto"``: exact-inverse where it is possible, otherwise double.
+    minibatch : float, "auto" or None
+        None: every update evaluates all factors of its site. A number: Poisson minibatches, and the number is
+        lambda, the mean number of factors drawn whatever the state at the site with the largest sum of
+        bounds L. ``"auto"``: lambda is L^2, or 2 L if that is cheaper than all factors and L^2 is not; sites
+        are updated in full where that is cheaper.
+    degree : int, optional
+        Degree of the interpolant of the energy (``"double"``) or of the density (``"its"``); by default it is
+        raised until ``tolerance`` is met, up to 64 (128).
+    fine : int, optional
+        Degree of the second interpolant of ``"double"``, in the same way up to 128.
+    tolerance : float
+        How small the last coefficients of an interpolant should be; about the share of proposals that
+        are rejected.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ContinuousModel(
+    ...     {"position": gs.Interval(-2, 2), "side": ["left", "right"]},
+    ...     [(lambda x: -8.0 * (x[0] - 2.0 * x[1] + 1.0) ** 2, ("position", "side"))],
+    ... )
+    >>> result = gs.sample(model, gs.ContinuousGibbs(), sweeps=2000, rng=1, progress=False)
+    >>> abs(result.marginals["position"]["mean"]) < 0.5
+    True
+    """
+
+    kinds: ClassVar[frozenset[str]] = frozenset({"functions"})
+    conditional: ClassVar[bool] = False
+    fallible: ClassVar[bool] = True
+
+    method: str = "auto"
+    minibatch: float | str | None = None
+    degree: int | None = None
+    fine: int | None = None
+    tolerance: float = 1e-3
+
+    def check(self, graph: Graph) -> None:
+        """Refuse a graph of another kind, and exact draws of conditionals that are not of that form."""
+        super().check(graph)
+        if self.method != "exact-inverse":
+            return
+        if self.minibatch is not None:
+            raise IncompatibleError(
+                "conditionals given a minibatch are no exponentials of polynomials; use method='double' with "
+                "minibatch, or leave it out."
+            )
+        arrays: ContinuousGraph = graph.arrays
+        others = np.flatnonzero((arrays.card == 0) & (arrays.degree == 0))
+        if others.size:
+            site = int(others[0])
+            domains, groups = graph.structure["domains"], graph.structure["groups"]
+            guilty = next(g.name for g in groups if g.degree is None and (g.scopes == site).any())
+            raise IncompatibleError(
+                f"the conditional of the site {domains.names[site]!r} cannot be inverted exactly: the "
+                f"factors {guilty!r} do not say that they are polynomials of degree 1 or 2; say degree=, or use "
+                "method='double'."
+            )
+
+    def size(self, graph: Graph) -> float:
+        """Return lambda for a graph."""
+        seen = local_energies(graph)
+        small, large = 2.0 * seen.largest, max(seen.largest**2, 2.0 * seen.largest)
+        if self.minibatch == "auto" and seen.local.size:
+            busiest = int(seen.local.argmax())
+            rows = drawn_rows(graph)
+            if not _pays(batch_rate(large, seen.largest), seen.largest, rows.many[rows.row[busiest]]):
+                large = small
+        return read_batch("minibatch of ContinuousGibbs", self.minibatch, large)
+
+    def parameters(self, graph: Graph) -> ContinuousParameters:
+        """Return how factors are chosen and numbers drawn."""
+        arrays: ContinuousGraph = graph.arrays
+        if self.method not in METHODS:
+            raise ModelError(f"method {self.method!r} is unknown; choose one of {', '.join(METHODS)}.")
+        if not isinstance(self.tolerance, int | float) or not 0 < self.tolerance < math.inf:
+            raise ModelError(f"tolerance must be a positive number, got {self.tolerance!r}.")
+        batch = self._batch(graph)
+        inverse = batch.plain & (arrays.degree > 0) & (arrays.card == 0)
+        if self.method not in ("auto", "exact-inverse"):
+            inverse[:] = False
+        return ContinuousParameters(batch, inverse, self._method(batch.tau))
+
+    def _batch(self, graph: Graph) -> Batch:
+        if self.minibatch is None:
+            return Batch(no_rows(graph), 1.0, np.ones(graph.n_sites, np.bool_))
+        size, rows = self.size(graph), drawn_rows(graph)
+        tau = batch_rate(size, local_energies(graph).largest)
+        many = rows.many[rows.row]
+        plain = many == 0
+        if self.minibatch == "auto":
+            plain |= ~_pays(tau, rows.local, many)
+        return Batch(rows, tau, plain)
+
+    def _method(self, tau: float) -> NamedTuple:
+        degree, fine = _read_degree("degree", self.degree), _read_degree("fine", self.fine)
+        if self.method == "its":
+            return Its(make_ladder(degree or _DENSITY_DEGREES, gridded=True), self.tolerance)
+        if self.method == "rejection":
+            return Rejection(math.log1p(1.0 / tau))
+        if self.method == "slice":
+            return Slice()
+        energy = make_ladder(degree or _ENERGY_DEGREES, gridded=False)
+        return make_double(energy, make_ladder(fine or _DENSITY_DEGREES, gridded=True), self.tolerance)
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
+        """Allocate scratch arrays, counts and the record of a fault."""
+        arrays: ContinuousGraph = graph.arrays
+        room, energy, density, points, arity = self._sizes(graph)
+        return ContinuousMemory(
+            make_desk(room, points, arity),
+            make_series(energy, density),
+            np.zeros(ACCEPTED + 1, np.int64),
+            np.zeros(VALUES + int(arrays.groups.arity.max(initial=1))),
+        )
+
+    def _sizes(self, graph: Graph) -> tuple[int, int, int, int, int]:
+        arrays: ContinuousGraph = graph.arrays
+        method: Any = self._method(1.0)
+        energy = int(method.energy.degree[-1]) if isinstance(method, Double) else 0
+        density = int(method.density.degree[-1]) if isinstance(method, Double | Its) else 0
+        # all points of the first degree and the present value, or all states, or three; and one to spare
+        points = max(energy + 2, density + 2, int(arrays.card.max(initial=0)), 3) + 1
+        return self._batch(graph).room(), energy, density, points, int(arrays.groups.arity.max(initial=1))
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes :meth:`memory` will allocate."""
+        room, energy, density, points, arity = self._sizes(graph)
+        return 8 * (4 * points + 8 * room + 2 * energy + 8 * density + 2 * arity + 32)
+
+    def remarks(self, model: Model, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
+        """Say what the theorem guarantees of minibatches, and how many sites are updated in full."""
+        if self.minibatch is None:
+            return ()
+        plain, n = int(self._batch(graph).plain.sum()), graph.n_sites
+        if plain == n:
+            return (Remark("Every site has so few factors that all are evaluated, which is cheaper."),)
+        text = guarantee(self.size(graph), local_energies(graph).largest)
+        if self.method in ("auto", "double", "its"):
+            text += " That is for exact draws given the minibatch; interpolants cost what they reject."
+        some = f" {plain:,} of {n:,} sites are updated in full, which is cheaper." if plain else ""
+        return (Remark(text + some),)
+
+    def report(self, memories: Sequence[Any]) -> dict[str, float]:
+        """Return means per update, the warmup included.
+
+        ``minibatch``: draws of factors that were kept; ``factors``: different factors evaluated;
+        ``evaluations``: of factors, one for each value tried; ``acceptance``: share of accepted proposals.
+        """
+        counts = np.sum([memory.counts for memory in memories], axis=0)
+        updates = max(int(counts[UPDATES]), 1)
+        found = {"factors": counts[FACTORS] / updates, "evaluations": counts[CALLS] / updates}
+        if self.minibatch is not None:
+            found["minibatch"] = counts[KEPT] / updates
+        if counts[PROPOSED]:
+            found["acceptance"] = counts[ACCEPTED] / counts[PROPOSED]
+        return {name: float(value) for name, value in found.items()}
+
+    def inspect(self, model: Any, graph: Graph, memory: Any) -> None:
+        """Raise an error if a factor was not a number, or outside its bounds."""
+        if memory.fault[0] != FINE:
+            raise_fault(model, graph.arrays, memory.fault)
+
+
+def _pays(tau: float, energy: Any, many: Any) -> Any:
+    """Tell whether minibatches of a site with this sum of bounds are cheaper than all of its factors."""
+    return _COST_OF_BATCH + _COST_OF_DRAW * (1.0 + tau) * energy < many
+
+
+def _read_degree(name: str, given: Any) -> list[int]:
+    if given is None:
+        return []
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or not 1 <= given <= 512:
+        raise ModelError(f"{name} must be a whole number from 1 to 512, got {given!r}.")
+    return [int(given)]
+
+
+@called
+def _move_state(
+    graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
+) -> tuple[Words, Any]:
+    """Draw one of the states of a site by the energies of all of them."""
+    size = np.int64(graph.card[i])
+    for a in range(size):
+        memory.desk.points[a] = a
+    if not energies(graph, memory, x, i, 0, size):
+        return rng, x[i]
+    w = memory.desk.energy
+    rng, u = uniform(rng)
+    return rng, float(pick(w, size, u * from_logs(w, size)))
+
+
+@implement(step, ContinuousParameters)
+def _step(
+    kernel: ContinuousParameters,
+    graph: ContinuousGraph,
+    memory: ContinuousMemory,
+    x: Floats,
+    i: Integer,
+    rng: Words,
+    cond: Floats,
+    keep: bool,
+) -> Words:
+    if memory.fault[0] != FINE:  # the run is over
+        return rng
+    site = np.int64(i)
+    memory.counts[UPDATES] += 1
+    rng = gather(kernel.batch, graph, memory, x, site, rng)
+    if graph.card[site] > 0:
+        rng, v = _move_state(graph, memory, x, site, rng)
+    elif kernel.inverse[site]:
+        rng, v = move_by_inverse(graph, memory, x, site, rng)
+    else:
+        rng, v = move_number(kernel.method, graph, memory, x, site, rng)
+    if memory.fault[0] == FINE:
+        x[site] = v
+    return rng

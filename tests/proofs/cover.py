@@ -1,0 +1,50 @@
+"""Which scans a kernel is proved with on which kind of graph: few combinations that hold all pairs.
+
+Every combination of kernel, kind and schedule is a loop of its own to compile, but the code of a step does
+not know the scan, and the code of a scan knows neither kernel nor kind. So every kernel moves on every kind
+in order, and with one more type of schedule, which changes from kernel to kernel and from kind to kind: every
+kernel has met every schedule, and every kind has. The whole product is run by the campaign of
+`test_conformance.py`. Minibatch kernels have proofs of their own (`test_minibatch.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+import gibbsite as gs
+from gibbsite.graph.lower import KINDS
+from gibbsite.kernel.batched import MinibatchKernel
+from gibbsite.testing import KERNELS, scans
+
+CLASSES = tuple(dict.fromkeys(type(kernel) for kernel in KERNELS if not isinstance(kernel, MinibatchKernel)))
+
+
+def by_schedule(n_sites: int) -> dict[type, list[gs.Scan]]:
+    """Return all scans by the type of their schedule, the one without an order of its own first."""
+    graph = gs.compile_graph(gs.ising(np.triu(np.ones((n_sites, n_sites)), 1)))
+    found: dict[type, list[gs.Scan]] = {}
+    for scan in scans(n_sites):
+        found.setdefault(type(scan.schedule(graph)), []).append(scan)
+    return found
+
+
+def numbers(kernel: gs.Kernel | type[gs.Kernel], kind: str) -> tuple[int, ...]:
+    """Return the numbers of the types of schedules for a kernel on a kind: the first, and some other."""
+    others = len(by_schedule(3)) - 1
+    row = CLASSES.index(kernel if isinstance(kernel, type) else type(kernel)) + KINDS.index(kind)
+    chosen = (0, 1 + row % others)
+    # some kernels refuse scans by chance: the first one stands in for them
+    return (*chosen, 1 + (row - 1) % others) if row == KINDS.index(kind) else chosen
+
+
+def cover(kernel: gs.Kernel, kind: str) -> Callable[[int], list[gs.Scan]]:
+    """Return the function that gives the scans of a kernel on a kind for a number of sites."""
+    chosen = numbers(kernel, kind)
+
+    def of_sites(n_sites: int) -> list[gs.Scan]:
+        groups = list(by_schedule(n_sites).values())
+        return [scan for k in chosen for scan in groups[k]]
+
+    return of_sites

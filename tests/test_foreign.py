@@ -1,0 +1,108 @@
+"""Functions of users as addresses: what is compiled, what is called back, what a failure becomes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import gibbsite as gs
+from gibbsite._foreign import ROOM, adopt, call_at, digest_of, stack_room
+from gibbsite._jit import compiled_loop
+
+WORDS = np.zeros(4, np.uint64)
+NONE = np.zeros(0)
+
+
+@compiled_loop
+def call_in_loop(address: int, x: Any, p: Any, words: Any, times: int) -> float:
+    total = 0.0
+    for _ in range(times):
+        total += call_at(address, x, 1, 2, p, 0, p.size, words)
+    return total
+
+
+@compiled_loop
+def use_room(n: int) -> float:
+    room = stack_room()
+    for k in range(n):
+        room[k] = k
+    total = 0.0
+    for k in range(n):
+        total += room[k]
+    return total
+
+
+def interpreted(x: NDArray[Any], p: NDArray[Any]) -> float:
+    return float(eval("x[0] * x[1] + p[0]"))  # what Numba cannot compile
+
+
+def compilable(x: NDArray[Any], p: NDArray[Any]) -> Any:
+    return x[0] * x[1] + p[0]
+
+
+@pytest.mark.parametrize("function", [compilable, interpreted])
+def test_one_loop_calls_whatever_there_is(function: Any) -> None:
+    found = adopt(function, "value", arguments=2)
+    assert found.compiled == (function is compilable)
+    x, p = np.array([9.0, 2.0, 3.0]), np.array([0.5])
+    assert call_in_loop(found.address, x, p, WORDS, 3) == pytest.approx(3 * 6.5)
+    assert call_at(found.address, x, 1, 2, p, 0, 1, WORDS) == 6.5
+    assert len(call_in_loop.signatures) <= 1
+
+
+def test_what_cannot_be_compiled_is_refused_in_a_line() -> None:
+    with pytest.raises(gs.ModelError, match=r"interpreted cannot be compiled: .*eval") as caught:
+        adopt(interpreted, "value", arguments=2, must_compile=True)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_exception_becomes_nan_and_is_kept() -> None:
+    def fails(x: NDArray[Any]) -> float:
+        raise KeyError(f"no {len(x)}")
+
+    def divides(x: NDArray[Any]) -> Any:
+        return math.sqrt(x[0] - 5.0)
+
+    back = adopt(fails, "value")
+    assert math.isnan(call_at(back.address, np.ones(2), 0, 2, NONE, 0, 0, WORDS))
+    assert back.compiled or isinstance(back.raised[0], KeyError)
+    direct = adopt(divides, "value")
+    assert direct.compiled
+    assert math.isnan(call_at(direct.address, np.ones(2), 0, 2, NONE, 0, 0, WORDS))
+
+
+def test_arrays_and_draws() -> None:
+    out = np.zeros(2)
+    gradient = adopt(lambda x: -2.0 * x, "array")
+    assert gradient.compiled
+    assert call_at(gradient.address, np.array([1.0, 2.0]), 0, 2, out, 0, 2, WORDS) == 0.0
+    assert out.tolist() == [-2.0, -4.0]
+    wrong = adopt(lambda x: x[:1], "array")
+    assert math.isnan(call_at(wrong.address, np.array([1.0, 2.0]), 0, 2, out, 0, 2, WORDS))
+    words = np.array([1, 2, 3, 4], np.uint64)
+    draw = adopt(lambda x, rng: rng.normal(x[0], 1.0), "draw")
+    first, again = np.zeros(1), np.zeros(1)
+    for target in (first, again):
+        moving = words.copy()
+        assert call_at(draw.address, np.array([1.0]), 0, 1, target, 0, 1, moving) == 0.0
+        assert (moving != words).any()
+    assert first[0] == again[0] != 0.0
+
+
+def test_digests_tell_functions_apart() -> None:
+    def make(scale: float, table: Any) -> Any:
+        return lambda x: scale * x[0] + table[0]
+
+    base = digest_of(make(1.0, np.arange(3)))
+    assert base == digest_of(make(1.0, np.arange(3)))
+    assert base != digest_of(make(2.0, np.arange(3)))
+    assert base != digest_of(make(1.0, np.arange(4)))
+    assert digest_of(compilable) != digest_of(interpreted)
+
+
+def test_room_on_the_stack() -> None:
+    assert use_room(ROOM) == ROOM * (ROOM - 1) / 2
