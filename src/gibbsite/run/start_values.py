@@ -64,20 +64,12 @@ def density_at(model: Model, graph: Graph, x: State) -> float:
     value = float(log_potential(graph.arrays, x))
     if math.isnan(value) or value == math.inf:
         said = "NaN" if math.isnan(value) else "infinite"
-        raise ModelError(f"The log-density is {said} at {place_text(model, x)}; it must be a number or -inf.")
+        raised = graph.take_raised()
+        why = "" if raised is None else f" The function raised {raised!r}."
+        raise ModelError(
+            f"The log-density is {said} at {model.place_text(x)}; it must be a number or -inf.{why}"
+        ) from raised
     return value
-
-
-def place_text(model: Model, x: State, most: int = 6) -> str:
-    """Return a place for a message: ``a=0.5, b='yes'``."""
-    numbers = model.domains.numbers
-    parts = [
-        f"{model.domains.names[i]}={x[i]:.6g}"
-        if numbers[i]
-        else f"{model.domains.names[i]}={model.domains.labels(i)[int(x[i])]!r}"
-        for i in range(min(model.n_sites, most))
-    ]
-    return ", ".join(parts) + (", ..." if model.n_sites > most else "")
 
 
 def _look_for_start(model: Model, graph: Graph, rng: np.random.Generator) -> State:
