@@ -22,10 +22,12 @@ from gibbsite.kernel.metropolis import Metropolis
 from gibbsite.kernel.mgpmh import MGPMH
 from gibbsite.kernel.min_gibbs import MinGibbs
 from gibbsite.kernel.poisson import PoissonGibbs
+from gibbsite.kernel.poisson_mh import PoissonMH
 from gibbsite.kernel.proposal import Proposal
 from gibbsite.kernel.quasi import QuasiGibbs
 from gibbsite.kernel.sgld import SGLD
 from gibbsite.kernel.slicing import Slice
+from gibbsite.kernel.tuna_mh import TunaMH
 
 __all__ = [
     "MALA",
@@ -45,9 +47,11 @@ __all__ = [
     "Metropolis",
     "MinGibbs",
     "PoissonGibbs",
+    "PoissonMH",
     "Proposal",
     "QuasiGibbs",
     "Slice",
+    "TunaMH",
     "default_kernel",
     "herding_bound",
 ]

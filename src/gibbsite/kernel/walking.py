@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-# Positions in the counts of a chain: moves made and accepted since the warmup, and whether it still learns.
-MOVES, ACCEPTED, TUNING = range(3)
+# Positions in the counts of a chain: moves made and accepted since the warmup, whether it still learns, and,
+# of minibatches, factors drawn and evaluated.
+MOVES, ACCEPTED, TUNING, DRAWS, CALLS = range(5)
 # What can go wrong.
 NAN, INFINITE, SLOPE, RAN_AWAY, DRAWN, RATIO = range(1, 7)
 _FAR = 1e100  # nobody's place
@@ -54,8 +55,8 @@ class Walk(NamedTuple):
         Shape of moves: diagonal, or lower triangular.
     moments : float
         Places of this window (see :func:`learn_shape`); empty where the shape is given.
-    counts : int64 (3,)
-        Moves, accepted ones, and whether to learn.
+    counts : int64 (5,)
+        Moves, accepted ones, whether to learn; factors of minibatches.
     words : uint64 (4,)
         The generator, for functions of the user.
     home : float (n,)
@@ -222,7 +223,7 @@ class WalkingKernel(Kernel):
             visits=np.zeros(size.size, np.int64),
             factor=factor,
             moments=make_moments(n) if by_shape else np.zeros(0),
-            counts=np.array([0, 0, int(by_size)], np.int64),
+            counts=np.array([0, 0, int(by_size), 0, 0], np.int64),
             words=np.zeros(4, np.uint64),
             home=np.zeros(n),
             trouble=np.zeros(2 + n),

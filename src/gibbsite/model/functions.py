@@ -267,7 +267,8 @@ def _mixture_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatAr
     y, s = p[:, 0], p[:, 1]
     ends = (low[:, 0], high[:, 0]), (low[:, 0] + low[:, 1], high[:, 0] + high[:, 1])
     first, second = (np.maximum(np.abs(y - a), np.abs(y - b)) / s**2 for a, b in ends)
-    return np.maximum(first, np.sqrt(2.0) * second)
+    found: FloatArray = np.maximum(first, np.sqrt(2.0) * second)
+    return found
 
 
 def mixture_factors(
