@@ -59,6 +59,11 @@ def gradient_at(graph: Any, desk: Floats) -> float:
     raise NotImplementedError
 
 
+@implement(gradient_at)
+def _no_gradient(graph: Any, desk: Floats) -> float:
+    return math.nan
+
+
 @implement(gradient_at, DensityGraph)
 def _gradient(graph: DensityGraph, desk: Floats) -> float:
     n = graph.low.size
