@@ -1,4 +1,4 @@
-"""Kernels in densities: exact ones keep the law, wrong ones do not, biased ones are biased as the formulas say.
+"""Kernels in densities: exact ones keep the law, wrong ones do not, biased ones go by the formulas.
 
 Statistical tests have fixed seeds and raise false alarms with probability below 1e-6 each.
 """
