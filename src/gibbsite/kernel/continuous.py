@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, called, implement
+from gibbsite._jit import Integer, implement, inlined
 from gibbsite._random import Words, uniform
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.graph.continuous import ContinuousGraph
@@ -28,6 +28,7 @@ from gibbsite.kernel.continuous_chebyshev import Floats, make_ladder, make_serie
 from gibbsite.kernel.continuous_energy import (
     ACCEPTED,
     CALLS,
+    CHOSEN,
     FACTORS,
     FINE,
     KEPT,
@@ -38,9 +39,10 @@ from gibbsite.kernel.continuous_energy import (
     energies,
 )
 from gibbsite.kernel.continuous_fault import raise_fault
-from gibbsite.kernel.continuous_interpolated import Double, Its, make_double, move_number
-from gibbsite.kernel.continuous_inverse import move_by_inverse
-from gibbsite.kernel.continuous_rejection import Rejection
+from gibbsite.kernel.continuous_interpolated import Double, Its, make_double
+from gibbsite.kernel.continuous_inverse import answer_ends, ask_ends
+from gibbsite.kernel.continuous_method import answer, ask
+from gibbsite.kernel.continuous_rejection import TOGETHER, Rejection
 from gibbsite.kernel.continuous_rows import no_rows
 from gibbsite.kernel.continuous_slice import Slice
 from gibbsite.kernel.minibatch import batch_rate, drawn_rows, guarantee, local_energies, read_batch
@@ -133,8 +135,8 @@ class ContinuousGibbs(Kernel):
             guilty = next(g.name for g in groups if g.degree is None and (g.scopes == site).any())
             raise IncompatibleError(
                 f"the conditional of the site {domains.names[site]!r} cannot be inverted exactly: the "
-                f"factors {guilty!r} do not say that they are polynomials of degree 1 or 2; say degree=, or use "
-                "method='double'."
+                f"factors {guilty!r} do not say that they are polynomials of degree 1 or 2; say degree=, or "
+                "use method='double'."
             )
 
     def size(self, graph: Graph) -> float:
@@ -144,7 +146,7 @@ class ContinuousGibbs(Kernel):
         if self.minibatch == "auto" and seen.local.size:
             busiest = int(seen.local.argmax())
             rows = drawn_rows(graph)
-            if not _pays(batch_rate(large, seen.largest), seen.largest, rows.many[rows.row[busiest]]):
+            if not _pays(batch_rate(large, seen.largest), seen.largest, rows.degree[busiest]):
                 large = small
         return read_batch("minibatch of ContinuousGibbs", self.minibatch, large)
 
@@ -166,16 +168,16 @@ class ContinuousGibbs(Kernel):
             return Batch(no_rows(graph), 1.0, np.ones(graph.n_sites, np.bool_))
         size, rows = self.size(graph), drawn_rows(graph)
         tau = batch_rate(size, local_energies(graph).largest)
-        many = rows.many[rows.row]
-        plain = many == 0
+        plain = rows.degree == 0
         if self.minibatch == "auto":
-            plain |= ~_pays(tau, rows.local, many)
+            plain |= ~_pays(tau, rows.local, rows.degree)
         return Batch(rows, tau, plain)
 
     def _method(self, tau: float) -> NamedTuple:
         degree, fine = _read_degree("degree", self.degree), _read_degree("fine", self.fine)
         if self.method == "its":
-            return Its(make_ladder(degree or _DENSITY_DEGREES, gridded=True), self.tolerance)
+            ladder = make_ladder(degree or _DENSITY_DEGREES, gridded=True)
+            return Its(ladder, ladder, self.tolerance)
         if self.method == "rejection":
             return Rejection(math.log1p(1.0 / tau))
         if self.method == "slice":
@@ -197,10 +199,10 @@ class ContinuousGibbs(Kernel):
     def _sizes(self, graph: Graph) -> tuple[int, int, int, int, int]:
         arrays: ContinuousGraph = graph.arrays
         method: Any = self._method(1.0)
-        energy = int(method.energy.degree[-1]) if isinstance(method, Double) else 0
+        energy = int(method.nodes.degree[-1]) if isinstance(method, Double) else 0
         density = int(method.density.degree[-1]) if isinstance(method, Double | Its) else 0
-        # all points of the first degree and the present value, or all states, or three; and one to spare
-        points = max(energy + 2, density + 2, int(arrays.card.max(initial=0)), 3) + 1
+        # all points of a degree and the present value, all states, proposals of a rejection
+        points = max(energy + 2, density + 2, int(arrays.card.max(initial=0)), TOGETHER)
         return self._batch(graph).room(), energy, density, points, int(arrays.groups.arity.max(initial=1))
 
     def memory_bytes(self, graph: Graph) -> int:
@@ -255,19 +257,22 @@ def _read_degree(name: str, given: Any) -> list[int]:
     return [int(given)]
 
 
-@called
-def _move_state(
-    graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
-) -> tuple[Words, Any]:
-    """Draw one of the states of a site by the energies of all of them."""
+@inlined
+def _ask_states(graph: ContinuousGraph, memory: ContinuousMemory, i: Integer) -> Integer:
+    """Ask for the energies of all states of a site."""
     size = np.int64(graph.card[i])
     for a in range(size):
         memory.desk.points[a] = a
-    if not energies(graph, memory, x, i, 0, size):
-        return rng, x[i]
-    w = memory.desk.energy
+    return size
+
+
+@inlined
+def _answer_states(graph: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words) -> Words:
+    """Draw one of the states of a site by the energies of all of them."""
+    size, w = np.int64(graph.card[i]), memory.desk.energy
     rng, u = uniform(rng)
-    return rng, float(pick(w, size, u * from_logs(w, size)))
+    memory.desk.stage[CHOSEN] = pick(w, size, u * from_logs(w, size))
+    return rng
 
 
 @implement(step, ContinuousParameters)
@@ -287,11 +292,21 @@ def _step(
     memory.counts[UPDATES] += 1
     rng = gather(kernel.batch, graph, memory, x, site, rng)
     if graph.card[site] > 0:
-        rng, v = _move_state(graph, memory, x, site, rng)
+        many = _ask_states(graph, memory, site)
     elif kernel.inverse[site]:
-        rng, v = move_by_inverse(graph, memory, x, site, rng)
+        many = ask_ends(graph, memory, site)
     else:
-        rng, v = move_number(kernel.method, graph, memory, x, site, rng)
+        rng, many = ask(kernel.method, graph, memory, x, site, rng)
+    while many > 0:
+        if not energies(graph, memory, x, site, many):
+            return rng
+        many = 0
+        if graph.card[site] > 0:
+            rng = _answer_states(graph, memory, site, rng)
+        elif kernel.inverse[site]:
+            rng = answer_ends(graph, memory, site, rng)
+        else:
+            rng, many = answer(kernel.method, graph, memory, x, site, rng)
     if memory.fault[0] == FINE:
-        x[site] = v
+        x[site] = memory.desk.stage[CHOSEN]
     return rng
