@@ -33,6 +33,7 @@ NAMES = (
     "dogs-marginal",
     "dogs-loose-bounds",
     "dogs-mle",
+    "poisson-potts",
 )
 
 
