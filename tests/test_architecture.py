@@ -26,6 +26,7 @@ ORDER = [
     {"model"},
     {"formats"},
     {"graph"},
+    {"compatibility"},
     {"scan"},
     {"kernel"},
     {"run"},

@@ -15,6 +15,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gibbsite.compatibility import (
+        Compatibility,
+        check_conditionals,
+    )
     from gibbsite.errors import (
         CheckpointError,
         ConvergenceWarning,
@@ -127,6 +131,10 @@ if TYPE_CHECKING:
     from gibbsite.variational import MeanFieldResult, mean_field
 
 _HOMES: dict[str, tuple[str, ...]] = {
+    "compatibility": (
+        "Compatibility",
+        "check_conditionals",
+    ),
     "errors": (
         "CheckpointError",
         "ConvergenceWarning",
@@ -253,6 +261,7 @@ __all__ = [
     "Certificate",
     "CheckpointError",
     "Chromatic",
+    "Compatibility",
     "ConditionalGibbs",
     "Conditionals",
     "ContinuousGibbs",
@@ -316,6 +325,7 @@ __all__ = [
     "TunaMH",
     "bound_influence",
     "certify",
+    "check_conditionals",
     "color_sites",
     "compare",
     "compile_graph",
