@@ -123,7 +123,8 @@ def test_compatibility() -> None:
     for name in ("Python", "a block"):
         good = MODELS[name]()
         model = gs.Conditionals(
-            dict(zip([("a", "b"), "c"] if name == "a block" else "abc", good.draws)), log_density=density
+            dict(zip([("a", "b"), "c"] if name == "a block" else "abc", good.draws, strict=True)),
+            log_density=density,
         )
         assert gs.check_conditionals(model).compatible
     wrong = gs.Conditionals(

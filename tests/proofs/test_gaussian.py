@@ -109,3 +109,21 @@ def test_kernels_that_do_not_fit() -> None:
         gs.sample(target, gs.GaussianGibbs(relax=1.0), sweeps=10, progress=False)
     with pytest.raises(gs.IncompatibleError):
         gs.sample(target, gs.Gibbs(), sweeps=10, progress=False)
+
+
+def test_exact_draws_forget_where_they_were() -> None:
+    for model, law in (
+        (gs.Gaussian(MEAN, covariance()), Normal(MEAN, covariance())),
+        (gs.Gaussian(precision=field(4)), Normal(np.zeros(16), np.linalg.inv(field(4).toarray()))),
+    ):
+        ends = move_each(model, gs.ExactGaussian(), np.zeros((5000, model.n_sites)), 1)
+        assert p_value(law.law, ends) > FALSE_ALARM
+
+
+def test_a_factor_that_is_too_large() -> None:
+    far = sp.diags([np.full(30_000, 3.0)], [0]).tocsr()
+    dense = sp.lil_array((30_000, 30_000))
+    dense[0, :] = dense[:, 0] = 1e-6
+    star = gs.Gaussian(precision=(far + dense.tocsr()).tocsr())
+    with pytest.raises(gs.TooLargeError, match="GaussianGibbs"):
+        gs.sample(star, gs.ExactGaussian(), sweeps=1, progress=False)
