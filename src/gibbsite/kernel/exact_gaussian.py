@@ -27,7 +27,7 @@ _MOST = 1 << 27  # entries of the factor: a gigabyte
 
 
 class FactorParameters(NamedTuple):
-    """The factor: entry (i + k, i) of L is ``band[i * width + k]``; ``site[i]`` is the i-th site of its order."""
+    """The factor: entry (i + k, i) of L is ``band[i * width + k]``; ``site[i]`` is the i-th of its order."""
 
     band: Floats
     width: int
@@ -86,7 +86,8 @@ def _factorise(arrays: GaussianGraph) -> FactorParameters:
 
     n = arrays.sd.size
     diagonal = arrays.sd**-2
-    row = np.repeat(np.arange(n), np.diff(arrays.start.astype(np.int64)))
+    start: NDArray[np.int64] = arrays.start.astype(np.int64)
+    row = np.repeat(np.arange(n), start[1:] - start[:-1])
     column = arrays.neighbour.astype(np.int64)
     value = arrays.weight * diagonal[row]
     joined = csr_array((np.ones(row.size), (row, column)), shape=(n, n))
