@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._jit import compiled
 from gibbsite.errors import ModelError, SupportError
 from gibbsite.kernel._local import log_potential
 
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 State = NDArray[np.float64]
 
 _TRIES = 200
+_LARGE = 1_000_000  # bytes of a graph whose density is worth compiling
+
+
+@compiled
+def _compiled_potential(graph: Any, x: State) -> float:
+    return log_potential(graph, x)
 
 
 def start_values(
@@ -61,7 +68,8 @@ def start_values(
 
 def density_at(model: Model, graph: Graph, x: State) -> float:
     """Return the log-density at a place; refuse NaN and plus infinity."""
-    value = float(log_potential(graph.arrays, x))
+    potential = _compiled_potential if graph.nbytes > _LARGE else log_potential
+    value = float(potential(graph.arrays, x))
     if math.isnan(value) or value == math.inf:
         said = "NaN" if math.isnan(value) else "infinite"
         raised = graph.take_raised()
