@@ -221,7 +221,7 @@ def _move_together(
     cond: Floats,
     keep: bool,
 ) -> Words:
-    if is_stuck(memory) or not arrive(graph, memory, x, True, False):
+    if is_stuck(memory) or not arrive(graph, memory, x):
         return rng
     for k in range(x.size):
         rng, memory.noise[k] = draw_unit(kernel.even, rng)
@@ -249,7 +249,7 @@ def _move_alone(
     keep: bool,
 ) -> Words:
     whole = is_whole(graph)
-    if is_stuck(memory) or (whole and not arrive(graph, memory, x, True, False)):
+    if is_stuck(memory) or (whole and not arrive(graph, memory, x)):
         return rng
     now = memory.now[0] if whole else checked(memory, part_of(graph, x, i), x)
     before = x[i]
@@ -285,7 +285,7 @@ def _move_as_proposed(
 ) -> Words:
     n = x.size
     here, there, words = memory.here, memory.there, memory.words
-    if is_stuck(memory) or not arrive(graph, memory, x, True, False):
+    if is_stuck(memory) or not arrive(graph, memory, x):
         return rng
     store(words, rng)
     total = call_at(kernel.draw, here, 0, n, there, 0, n, words)
