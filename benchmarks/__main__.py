@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks import (
     denoise,
+    densities,
     dogs,
     exact,
     forms,
@@ -37,6 +38,7 @@ PARTS = (
     "dogs",
     "poisson",
     "gaussian",
+    "densities",
     "peers",
 )
 
@@ -123,6 +125,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield poisson.measure(quick=quick)
     if not only or "gaussian" in only:
         yield gaussian.measure(quick=quick)
+    if not only or "densities" in only:
+        yield densities.measure(quick=quick)
     if "peers" in only:
         yield peers.measure(quick=quick)
     if not only or "speed" in only or workloads:

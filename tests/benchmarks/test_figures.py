@@ -120,6 +120,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "dogs",
         "poisson",
         "gaussian",
+        "densities",
         "peers",
     ):
         section = Section(part, [], ["a"], [], None)
@@ -137,6 +138,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "dogs",
         "poisson",
         "gaussian",
+        "densities",
     ]
     assert [section.name for section in command.measure(True, ["peers"])] == ["peers"]
 

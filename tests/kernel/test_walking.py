@@ -193,8 +193,18 @@ def test_exceptions_of_functions_that_are_called_back_are_shown() -> None:
         return -0.5 * float(x[0]) ** 2
 
     with pytest.raises(gs.SamplingError, match="out of luck") as wrong:
-        quick(gs.LogDensity(careful, dim=1), gs.Metropolis(), sweeps=10_000, warmup=10, chains=1)
+        quick(
+            gs.LogDensity(careful, dim=1),
+            gs.Metropolis(),
+            sweeps=10_000,
+            warmup=10,
+            chains=1,
+            record=["draws", "energy"],
+        )
     assert isinstance(wrong.value.__cause__, KeyError)
+    kept = wrong.value.result  # of the blocks before
+    assert 1 <= kept.draws < 1000
+    np.testing.assert_array_equal(kept.energy[0], -0.5 * kept.values[0, :, 0] ** 2)
 
 
 def test_a_step_that_is_too_large_is_told_with_a_better_one() -> None:

@@ -45,7 +45,7 @@ from gibbsite.kernel.walking import (
     MOVES,
     Walk,
     WalkingKernel,
-    arrive,
+    arrive_sloped,
     checked,
     is_stuck,
     learn,
@@ -196,7 +196,7 @@ def _move_mala(
     cond: Floats,
     keep: bool,
 ) -> Words:
-    if is_stuck(memory) or not arrive(graph, memory, x, True, True):
+    if is_stuck(memory) or not arrive_sloped(graph, memory, x):
         return rng
     n = x.size
     here, there, noise, factor = memory.here, memory.there, memory.noise, memory.factor
@@ -253,7 +253,7 @@ def _move_ula(
     cond: Floats,
     keep: bool,
 ) -> Words:
-    if is_stuck(memory) or not arrive(graph, memory, x, False, True):
+    if is_stuck(memory) or not arrive_sloped(graph, memory, x):
         return rng
     there, noise = memory.there, memory.noise
     g = memory.size[0]

@@ -268,6 +268,7 @@ def batch_gradient(kernel: SgldParameters, graph: DataGraph, memory: Batch) -> f
             first = memory.rows[k + _AHEAD] * width
             for line in range(first, first + width, _LINE):
                 fetch(graph.data, line)
+            fetch(graph.data, first + width - 1)
         failed += add_row(graph, here, memory.rows[k])
         if controlled:
             failed += add_row(graph, there, memory.rows[k])

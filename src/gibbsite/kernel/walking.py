@@ -127,18 +127,30 @@ def ran_away(memory: Walk, desk: Floats) -> bool:
 
 
 @inlined
-def arrive(graph: Any, memory: Walk, x: Floats, valued: bool, sloped: bool) -> bool:
-    """Learn value and gradient of the present place unless they are known; tell whether all is well."""
-    if memory.now[1] == 0.0:
-        for k in range(x.size):
-            memory.here[k] = x[k]
-            memory.home[k] = x[k]
-        if valued:
-            memory.now[0] = checked(memory, density_at(graph, x), x)
-        if sloped and not is_stuck(memory):
-            slope_at(graph, memory, memory.here)
-        memory.now[1] = 1.0
+def stand(memory: Walk, x: Floats) -> bool:
+    """Take down the present place unless it is known; tell whether it was new."""
+    if memory.now[1] != 0.0:
+        return False
+    for k in range(x.size):
+        memory.here[k] = x[k]
+        memory.home[k] = x[k]
+    memory.now[1] = 1.0
+    return True
+
+
+@inlined
+def arrive(graph: Any, memory: Walk, x: Floats) -> bool:
+    """Learn the log-density of the present place unless it is known; tell whether all is well."""
+    if stand(memory, x):
+        memory.now[0] = checked(memory, density_at(graph, x), x)
     return not is_stuck(memory)
+
+
+@inlined
+def arrive_sloped(graph: Any, memory: Walk, x: Floats) -> bool:
+    """Learn log-density and gradient of the present place unless they are known; tell whether all is well."""
+    known = memory.now[1] != 0.0
+    return arrive(graph, memory, x) and (known or slope_at(graph, memory, memory.here))
 
 
 @inlined
