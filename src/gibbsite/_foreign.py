@@ -5,10 +5,12 @@ on disk, and the call costs some nanoseconds. Every such function has the same s
 
     double function(double *first, intp n_first, double *second, intp n_second, uint64 *words)
 
-and one of three shapes says what users write for it:
+and one of four shapes says what users write for it:
 
 * ``"value"``: ``f(first, second) -> number``, or ``f(first) -> number`` (a factor, a density);
 * ``"array"``: ``f(first) -> array`` of the size of ``second`` (a gradient);
+* ``"adding"``: ``f(first, second) -> array`` of the size of ``first``, which is added to the numbers that
+  stand behind ``first`` (the part of a gradient that stems from a row of data);
 * ``"draw"``: ``f(first, rng) -> number or array`` of the size of ``second`` (a conditional).
 
 What Numba compiles is called directly. Anything else, if it is allowed, is called back in Python, which takes
@@ -42,7 +44,7 @@ _DOUBLES, _WORDS = ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_uint
 _C_SIGNATURE = ctypes.CFUNCTYPE(
     ctypes.c_double, _DOUBLES, ctypes.c_ssize_t, _DOUBLES, ctypes.c_ssize_t, _WORDS
 )
-SHAPES = ("value", "array", "draw")
+SHAPES = ("value", "array", "adding", "draw")
 
 
 @dataclass
@@ -81,7 +83,7 @@ def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool =
     ----------
     function : callable
         A Python function, or one decorated with ``numba.njit``.
-    shape : {"value", "array", "draw"}
+    shape : {"value", "array", "adding", "draw"}
         What it takes and returns, see above.
     arguments : int
         Of a value: whether it takes one array or two.
@@ -146,6 +148,17 @@ def _compile(function: Any, key: str) -> Any:
         except Exception:
             return nan
 
+    def adding(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:
+        try:
+            found, out = inner(carray(a, (na,)), carray(b, (nb,))), carray(a, (2 * na,))
+            if found.size != na:
+                return nan
+            for k in range(na):
+                out[na + k] += found[k]
+            return 0.0
+        except Exception:
+            return nan
+
     def draw(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:
         try:
             carray(b, (nb,))[:] = inner(carray(a, (na,)), carray(rng, (4,)))
@@ -153,7 +166,8 @@ def _compile(function: Any, key: str) -> Any:
         except Exception:
             return nan
 
-    body = {"value1": value1, "value2": value2, "array": array, "draw": draw}[key]
+    bodies = {"value1": value1, "value2": value2, "array": array, "adding": adding, "draw": draw}
+    body = bodies[key]
     return _numba.cfunc(_SIGNATURE, error_model="numpy")(body)
 
 
@@ -169,10 +183,9 @@ def _calling_back(function: Any, key: str, raised: list[BaseException]) -> Calla
             if key == "value2":
                 return float(function(first, second.copy()))
             if key == "array":
-                found = np.asarray(function(first), float)
-                if found.shape != (nb,):
-                    raise ModelError(f"an array of shape ({nb},) is needed, got {found.shape}.")
-                second[:] = found
+                second[:] = _of_size(function(first), nb)
+            elif key == "adding":
+                np.ctypeslib.as_array(a, (2 * na,))[na:] += _of_size(function(first, second.copy()), na)
             else:
                 rng, generator = _generator(np.ctypeslib.as_array(words, (4,)))
                 second[:] = function(first, rng)
@@ -183,6 +196,13 @@ def _calling_back(function: Any, key: str, raised: list[BaseException]) -> Calla
             return np.nan
 
     return back
+
+
+def _of_size(found: Any, size: int) -> NDArray[np.float64]:
+    array = np.asarray(found, float)
+    if array.shape != (size,):
+        raise ModelError(f"an array of shape ({size},) is needed, got {array.shape}.")
+    return array
 
 
 def _generator(words: NDArray[np.uint64]) -> tuple[np.random.Generator, Callable[[], None]]:

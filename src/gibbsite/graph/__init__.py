@@ -2,6 +2,7 @@
 
 import gibbsite.graph.conditionals
 import gibbsite.graph.continuous
+import gibbsite.graph.density
 import gibbsite.graph.gaussian  # noqa: F401 (all register how their models become arrays)
 from gibbsite.graph.color import color_sites
 from gibbsite.graph.lower import Graph, compile_graph

@@ -116,6 +116,15 @@ class Graph:
         """Bytes of all arrays."""
         return sum(part.nbytes for part in self.arrays if isinstance(part, np.ndarray))
 
+    def take_raised(self) -> BaseException | None:
+        """Return the first exception of functions of the user that were called back, and forget it."""
+        for function in self.structure.get("functions", ()):
+            if function.raised:
+                first: BaseException = function.raised[0]
+                function.raised.clear()
+                return first
+        return None
+
     def check_state(self, x: NDArray[Any]) -> None:
         """Refuse a state of the wrong length or with codes outside the domains."""
         if x.shape != (self.n_sites,):

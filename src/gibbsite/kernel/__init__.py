@@ -2,6 +2,7 @@
 
 import gibbsite.kernel.checkered
 import gibbsite.kernel.checkered_potts
+import gibbsite.kernel.densities
 import gibbsite.kernel.functions
 import gibbsite.kernel.herded_board
 import gibbsite.kernel.herded_colored  # noqa: F401 (all register what they have)
@@ -15,14 +16,24 @@ from gibbsite.kernel.gaussian import GaussianGibbs
 from gibbsite.kernel.gibbs import Gibbs
 from gibbsite.kernel.herded import HerdedGibbs
 from gibbsite.kernel.herding_theorem import HerdingBound, herding_bound
+from gibbsite.kernel.langevin import MALA, ULA
 from gibbsite.kernel.local_minibatch import LocalMinibatchGibbs
+from gibbsite.kernel.metropolis import Metropolis
 from gibbsite.kernel.mgpmh import MGPMH
 from gibbsite.kernel.min_gibbs import MinGibbs
 from gibbsite.kernel.poisson import PoissonGibbs
+from gibbsite.kernel.poisson_mh import PoissonMH
+from gibbsite.kernel.proposal import Proposal
 from gibbsite.kernel.quasi import QuasiGibbs
+from gibbsite.kernel.sgld import SGLD
+from gibbsite.kernel.slicing import Slice
+from gibbsite.kernel.tuna_mh import TunaMH
 
 __all__ = [
+    "MALA",
     "MGPMH",
+    "SGLD",
+    "ULA",
     "AnnealedGibbs",
     "ConditionalGibbs",
     "ContinuousGibbs",
@@ -33,9 +44,14 @@ __all__ = [
     "HerdingBound",
     "Kernel",
     "LocalMinibatchGibbs",
+    "Metropolis",
     "MinGibbs",
     "PoissonGibbs",
+    "PoissonMH",
+    "Proposal",
     "QuasiGibbs",
+    "Slice",
+    "TunaMH",
     "default_kernel",
     "herding_bound",
 ]
@@ -45,6 +61,8 @@ _DEFAULTS: dict[str, type[Kernel]] = {
     "functions": ContinuousGibbs,
     "gaussian": GaussianGibbs,
     "conditionals": ConditionalGibbs,
+    "density": Metropolis,
+    "data": Metropolis,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gibbsite.model.base import Model
 from gibbsite.model.conditionals import Conditionals
 from gibbsite.model.continuous import ContinuousModel, continuous_spins
+from gibbsite.model.density import DataDensity, LogDensity
 from gibbsite.model.domain import Domains, Interval, Label, SiteKey
 from gibbsite.model.evidence import Finding, Folding
 from gibbsite.model.factor import FactorGroup, TableFactors
@@ -27,6 +28,7 @@ __all__ = [
     "AgreementFactors",
     "Conditionals",
     "ContinuousModel",
+    "DataDensity",
     "Domains",
     "FactorGraph",
     "FactorGroup",
@@ -39,6 +41,7 @@ __all__ = [
     "KernelFactors",
     "Label",
     "LatticeFactors",
+    "LogDensity",
     "Model",
     "SiteKey",
     "SpinFactors",

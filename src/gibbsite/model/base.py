@@ -61,6 +61,15 @@ class Model(ABC):
         """Return the position of a site given by name or position."""
         return self.domains.position(site)
 
+    def place_text(self, x: FloatArray, most: int = 6) -> str:
+        """Return a place for a message: ``a=0.5, b='yes'``."""
+        domains, numbers = self.domains, self.domains.numbers
+        parts = [
+            f"{domains.names[i]}={x[i]:.6g}" if numbers[i] else domains.entry_text([i], [x[i]])
+            for i in range(min(self.n_sites, most))
+        ]
+        return ", ".join(parts) + (", ..." if self.n_sites > most else "")
+
     def draw_start(self, rng: np.random.Generator) -> FloatArray:
         """Return a random place for a chain to start at, of models some sites of which are numbers.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._jit import compiled
 from gibbsite.errors import ModelError, SupportError
 from gibbsite.kernel._local import log_potential
 
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 State = NDArray[np.float64]
 
 _TRIES = 200
+_LARGE = 1_000_000  # bytes of a graph whose density is worth compiling
+
+
+@compiled
+def _compiled_potential(graph: Any, x: State) -> float:
+    return log_potential(graph, x)
 
 
 def start_values(
@@ -61,23 +68,16 @@ def start_values(
 
 def density_at(model: Model, graph: Graph, x: State) -> float:
     """Return the log-density at a place; refuse NaN and plus infinity."""
-    value = float(log_potential(graph.arrays, x))
+    potential = _compiled_potential if graph.nbytes > _LARGE else log_potential
+    value = float(potential(graph.arrays, x))
     if math.isnan(value) or value == math.inf:
         said = "NaN" if math.isnan(value) else "infinite"
-        raise ModelError(f"The log-density is {said} at {place_text(model, x)}; it must be a number or -inf.")
+        raised = graph.take_raised()
+        why = "" if raised is None else f" The function raised {raised!r}."
+        raise ModelError(
+            f"The log-density is {said} at {model.place_text(x)}; it must be a number or -inf.{why}"
+        ) from raised
     return value
-
-
-def place_text(model: Model, x: State, most: int = 6) -> str:
-    """Return a place for a message: ``a=0.5, b='yes'``."""
-    numbers = model.domains.numbers
-    parts = [
-        f"{model.domains.names[i]}={x[i]:.6g}"
-        if numbers[i]
-        else f"{model.domains.names[i]}={model.domains.labels(i)[int(x[i])]!r}"
-        for i in range(min(model.n_sites, most))
-    ]
-    return ", ".join(parts) + (", ..." if model.n_sites > most else "")
 
 
 def _look_for_start(model: Model, graph: Graph, rng: np.random.Generator) -> State:
