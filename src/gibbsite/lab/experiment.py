@@ -34,6 +34,9 @@ NAMES = (
     "dogs-loose-bounds",
     "dogs-mle",
     "poisson-potts",
+    "poisson-spin",
+    "poisson-mixture",
+    "poisson-cost",
 )
 
 
