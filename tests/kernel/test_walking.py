@@ -255,6 +255,7 @@ def test_starts_outside_the_support_are_refused() -> None:
         lambda: gs.Metropolis(scale=-1.0).parameters(gs.compile_graph(NORMAL)),
         lambda: gs.Metropolis(covariance=[[1.0, 2.0], [2.0, 1.0]]).parameters(gs.compile_graph(NORMAL)),
         lambda: gs.MALA(step=0.0).parameters(gs.compile_graph(NORMAL)),
+        lambda: gs.MALA(step=0.1, preconditioner="adapt").parameters(gs.compile_graph(NORMAL)),
         lambda: gs.MALA(preconditioner="learn").parameters(gs.compile_graph(NORMAL)),
         lambda: gs.Slice(width=[1.0, 2.0, 3.0]).parameters(gs.compile_graph(NORMAL)),
     ],
