@@ -110,6 +110,8 @@ class MALA(WalkingKernel):
         """Return the factor of the preconditioner."""
         if isinstance(self.preconditioner, str) and self.preconditioner != "adapt":
             raise ModelError(f'the preconditioner must be numbers or "adapt", got {self.preconditioner!r}.')
+        if isinstance(self.preconditioner, str) and self.step is not None:
+            raise ModelError("a step belongs to its preconditioner; leave one that is to be learned out.")
         if self.preconditioner is None or isinstance(self.preconditioner, str):
             return np.ones(graph.n_sites)
         return read_shape(self.preconditioner, graph.n_sites, "the preconditioner")

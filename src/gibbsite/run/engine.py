@@ -194,7 +194,7 @@ class _Run:
             self.pace = (time.monotonic() - began) / steps
 
     def copied(self) -> tuple[list[Any], list[Tape]]:
-        """Return a copy of all chains without their draws: those behind the recorded ones are not read."""
+        """Return a copy of all chains without draws: what stands behind the recorded ones is not read."""
         bare = [tape._replace(values=tape.values[:0], energy=tape.energy[:0]) for tape in self.tapes]
         return copy.deepcopy((self.states, bare))
 
