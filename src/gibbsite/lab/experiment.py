@@ -37,6 +37,8 @@ NAMES = (
     "poisson-spin",
     "poisson-mixture",
     "poisson-cost",
+    "poisson-mh",
+    "poisson-logistic",
 )
 
 

@@ -83,7 +83,7 @@ def list_jobs(regression: LogisticRegression, quick: bool, rows: int) -> dict[st
     """Return the kernels, the one that evaluates all rows first."""
     shape = regression.covariance
     large = rows >= 100_000
-    few, many = (400, 4_000) if quick else (1_000, 20_000)
+    few, many = (200, 3_000) if quick else (1_000, 20_000)
     return {
         REFERENCE: Job(gs.Metropolis(covariance=shape), regression.plain, 2_500 if large else many),
         "PGDA": Job(gs.ContinuousGibbs("double", minibatch="auto"), regression.model, few),
@@ -114,7 +114,7 @@ def sample_one(job: Job, regression: LogisticRegression, rows: int, rng: int) ->
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Sample both posteriors with all kernels."""
-    rows, labels = draw_data(5_000 if quick else 1_000_000, np.random.default_rng(rng))
+    rows, labels = draw_data(3_000 if quick else 1_000_000, np.random.default_rng(rng))
     sets: dict[str, tuple[Floats, Any, Any]] = {"drawn": (rows, labels, None)}
     health = None if quick else read_health()
     if health is not None:

@@ -133,7 +133,14 @@ def share_of_first_mode(p: Floats) -> float:
     return float(p[:, p.shape[1] // 2 :].sum())
 
 
-def _histogram(draws: Floats) -> Floats:
+def histogram(draws: Floats) -> Floats:
+    """Return the shares of draws in the cells of the grid.
+
+    Examples
+    --------
+    >>> histogram(np.zeros((10, 2))).sum()
+    np.float64(1.0)
+    """
     found = np.histogramdd(draws, bins=CELLS, range=[(-EDGE, EDGE)] * 2)[0]
     shares: Floats = found / max(len(draws), 1)
     return shares
@@ -178,7 +185,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     each = float(1e3 * full.seconds[0, -1] / 4)
     meter.tick()
     arrays: dict[str, NDArray[Any]] = {"truth": truth}
-    arrays |= {name: _histogram(trial.draws) for name, trial in trials.items()}
+    arrays |= {name: histogram(trial.draws) for name, trial in trials.items()}
     return Findings(
         tables=[_found(truth, trials, each), _claims(truth, trials, largest, each)],
         arrays=arrays,
@@ -218,7 +225,7 @@ def _found(truth: Floats, trials: Mapping[str, Trial], each: float) -> Table:
         ("truth", None, None, f"{share_of_first_mode(truth):.3f}", mean, *[None] * 4)
     ]
     for name, trial in trials.items():
-        p, report = _histogram(trial.draws), trial.report
+        p, report = histogram(trial.draws), trial.report
         some = len(trial.draws) > 0
         rows.append(
             (
@@ -250,7 +257,7 @@ def _found(truth: Floats, trials: Mapping[str, Trial], each: float) -> Table:
 
 
 def _claims(truth: Floats, trials: Mapping[str, Trial], largest: float, each: float) -> Table:
-    far = {name: variation(_histogram(trial.draws), truth) for name, trial in trials.items()}
+    far = {name: variation(histogram(trial.draws), truth) for name, trial in trials.items()}
     width = 2.0 * EDGE / CELLS
     heights = [truth[tuple(int((v + EDGE) / width) for v in mode)] / truth.max() for mode in MODES]
     batch, failed = trials["PGDA"].report.get("minibatch", np.nan), trials["PG-rejection"]
