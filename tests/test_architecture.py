@@ -36,7 +36,7 @@ ORDER = [
     {"report"},
     {"scrutiny"},
     {"sampling"},
-    {"inference"},
+    {"inference", "advice"},
     {"applications"},
     {"testing"},
     {"lab"},

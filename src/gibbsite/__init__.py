@@ -15,6 +15,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gibbsite.advice import (
+        Advice,
+        recommend,
+    )
     from gibbsite.compatibility import (
         Compatibility,
         check_conditionals,
@@ -132,6 +136,10 @@ if TYPE_CHECKING:
     from gibbsite.variational import MeanFieldResult, mean_field
 
 _HOMES: dict[str, tuple[str, ...]] = {
+    "advice": (
+        "Advice",
+        "recommend",
+    ),
     "compatibility": (
         "Compatibility",
         "check_conditionals",
@@ -256,6 +264,7 @@ __all__ = [
     "MGPMH",
     "SGLD",
     "ULA",
+    "Advice",
     "AgreementFactors",
     "AnnealedGibbs",
     "BestState",
@@ -360,6 +369,7 @@ __all__ = [
     "product_factors",
     "read_evidence",
     "read_model",
+    "recommend",
     "sample",
     "short_runs",
     "solve_exact",
