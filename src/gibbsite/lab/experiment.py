@@ -34,6 +34,9 @@ NAMES = (
     "dogs-loose-bounds",
     "dogs-mle",
     "poisson-potts",
+    "notes-ula-bias",
+    "notes-gaussian-gibbs",
+    "notes-scan",
 )
 
 
