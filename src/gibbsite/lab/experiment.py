@@ -39,6 +39,9 @@ NAMES = (
     "poisson-cost",
     "poisson-mh",
     "poisson-logistic",
+    "notes-ula-bias",
+    "notes-gaussian-gibbs",
+    "notes-scan",
 )
 
 
