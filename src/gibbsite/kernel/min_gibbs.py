@@ -62,9 +62,9 @@ def estimate_remark(graph: Graph, size: float, power: int, other: str) -> Remark
     """Say what is known of the spectral gap of a kernel that goes by estimates of the energy."""
     spread = local_energies(graph).total / math.sqrt(size)
     return Remark(
-        f"Estimates of the energy have a standard deviation of up to Psi / sqrt(lambda) = {spread:.3g}. Where "
-        f"all are within d of the energy, the spectral gap is at least exp(-{power} d) times that of {other}; "
-        "Poisson minibatches keep to no such d, so nothing is guaranteed."
+        f"Estimates of the energy have a standard deviation of up to Psi / sqrt(lambda) = {spread:.3g}. "
+        f"Where all are within d of the energy, the spectral gap is at least exp(-{power} d) times that of "
+        f"{other}; Poisson minibatches keep to no such d, so nothing is guaranteed."
     )
 
 
