@@ -199,7 +199,7 @@ def test_exceptions_of_functions_that_are_called_back_are_shown() -> None:
     assert isinstance(wrong.value.__cause__, KeyError)
     kept = wrong.value.result  # of the blocks before
     assert 1 <= kept.draws < len(begin)
-    np.testing.assert_array_equal(kept.energy[0], -0.5 * kept.values[0, :, 0] ** 2)
+    np.testing.assert_allclose(kept.energy[0], -0.5 * kept.values[0, :, 0] ** 2, rtol=1e-12)
 
 
 def test_a_step_that_is_too_large_is_told_with_a_better_one() -> None:
