@@ -14,6 +14,7 @@ from benchmarks import (
     exact,
     forms,
     gate,
+    gaussian,
     growth,
     memory,
     peers,
@@ -36,6 +37,7 @@ PARTS = (
     "denoise",
     "dogs",
     "poisson",
+    "gaussian",
     "densities",
     "peers",
 )
@@ -121,6 +123,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield dogs.measure(quick=quick)
     if not only or "poisson" in only:
         yield poisson.measure(quick=quick)
+    if not only or "gaussian" in only:
+        yield gaussian.measure(quick=quick)
     if not only or "densities" in only:
         yield densities.measure(quick=quick)
     if "peers" in only:

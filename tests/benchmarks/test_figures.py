@@ -119,6 +119,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "denoise",
         "dogs",
         "poisson",
+        "gaussian",
         "densities",
         "peers",
     ):
@@ -136,6 +137,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "denoise",
         "dogs",
         "poisson",
+        "gaussian",
         "densities",
     ]
     assert [section.name for section in command.measure(True, ["peers"])] == ["peers"]

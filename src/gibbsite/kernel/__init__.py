@@ -12,6 +12,7 @@ from gibbsite.kernel.base import Kernel
 from gibbsite.kernel.conditionals import ConditionalGibbs
 from gibbsite.kernel.continuous import ContinuousGibbs
 from gibbsite.kernel.double_min import DoubleMinGibbs
+from gibbsite.kernel.exact_gaussian import ExactGaussian
 from gibbsite.kernel.gaussian import GaussianGibbs
 from gibbsite.kernel.gibbs import Gibbs
 from gibbsite.kernel.herded import HerdedGibbs
@@ -22,10 +23,12 @@ from gibbsite.kernel.metropolis import Metropolis
 from gibbsite.kernel.mgpmh import MGPMH
 from gibbsite.kernel.min_gibbs import MinGibbs
 from gibbsite.kernel.poisson import PoissonGibbs
+from gibbsite.kernel.poisson_mh import PoissonMH
 from gibbsite.kernel.proposal import Proposal
 from gibbsite.kernel.quasi import QuasiGibbs
 from gibbsite.kernel.sgld import SGLD
 from gibbsite.kernel.slicing import Slice
+from gibbsite.kernel.tuna_mh import TunaMH
 
 __all__ = [
     "MALA",
@@ -36,6 +39,7 @@ __all__ = [
     "ConditionalGibbs",
     "ContinuousGibbs",
     "DoubleMinGibbs",
+    "ExactGaussian",
     "GaussianGibbs",
     "Gibbs",
     "HerdedGibbs",
@@ -45,9 +49,11 @@ __all__ = [
     "Metropolis",
     "MinGibbs",
     "PoissonGibbs",
+    "PoissonMH",
     "Proposal",
     "QuasiGibbs",
     "Slice",
+    "TunaMH",
     "default_kernel",
     "herding_bound",
 ]

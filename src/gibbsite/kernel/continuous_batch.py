@@ -6,13 +6,12 @@ often, each once: near neighbours with large bounds are drawn again and again, a
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, called, inlined
+from gibbsite._jit import Integer, inlined
 from gibbsite._poisson import poisson
 from gibbsite._random import Words
 from gibbsite.graph.continuous import ContinuousGraph
@@ -22,11 +21,11 @@ from gibbsite.kernel.continuous_energy import (
     FACTORS,
     FULL,
     KEPT,
+    STAGES,
     ContinuousMemory,
     Desk,
     Floats,
     heights,
-    note_fault,
 )
 from gibbsite.kernel.continuous_rows import FunctionRows, draw_function
 
@@ -42,13 +41,9 @@ class Batch(NamedTuple):
 
     def room(self) -> int:
         """Return how many different factors a minibatch can have, but for chances below e^-100."""
-        most = 0
-        for local, many in zip(
-            self.rows.local[~self.plain], self.rows.many[self.rows.row[~self.plain]], strict=True
-        ):
-            rate = (1.0 + self.tau) * float(local)
-            most = max(most, min(int(many), math.ceil(rate + 20.0 * math.sqrt(rate)) + 100))
-        return most
+        rate = (1.0 + self.tau) * self.rows.local
+        most = np.minimum(self.rows.degree, np.ceil(rate + 20.0 * np.sqrt(rate)) + 100.0)
+        return int(most[~self.plain].max(initial=0.0))
 
 
 def make_desk(room: int, points: int, arity: int) -> Desk:
@@ -60,8 +55,9 @@ def make_desk(room: int, points: int, arity: int) -> Desk:
         energy=np.zeros(points),
         height=np.zeros(points),
         product=np.zeros(points),
+        stage=np.zeros(STAGES),
         factor=np.zeros(room, np.int32),
-        count=np.zeros(room, np.int32),
+        times=np.zeros(room, np.int32),
         scale=np.zeros(room),
         place=np.zeros(room, np.int32),
         table=np.zeros(slots, np.int32),
@@ -70,62 +66,58 @@ def make_desk(room: int, points: int, arity: int) -> Desk:
 
 
 @inlined
-def _put(memory: ContinuousMemory, f: Integer, scale: Any) -> None:
+def _put(graph: ContinuousGraph, memory: ContinuousMemory, f: Integer, tau: float) -> None:
     """Add a factor to the minibatch, or count it once more."""
     desk = memory.desk
     mask = np.int64(desk.table.size - 1)
     at = np.int64((np.uint64(f) * _HASH) >> np.uint64(33)) & mask
     while desk.table[at] != 0 and desk.factor[desk.table[at] - 1] != f:
         at = (at + 1) & mask
-    if desk.table[at] != 0:
-        desk.count[desk.table[at] - 1] += 1
-        return
     size = desk.reach[1]
-    if size == desk.factor.size:
-        note_fault(memory, FULL, f, 0.0, 0, 0)
-        return
-    desk.factor[size] = f
-    desk.count[size] = 1
-    desk.scale[size] = scale
-    desk.place[size] = at
-    desk.reach[1] = size + 1
-    desk.table[at] = size + 1
+    if desk.table[at] != 0:
+        desk.times[desk.table[at] - 1] += 1
+    elif size == desk.factor.size:
+        memory.fault[0] = FULL
+    else:
+        desk.factor[size] = f
+        desk.times[size] = 1
+        desk.scale[size] = 1.0 / (tau * graph.bound[f])
+        desk.place[size] = at
+        desk.reach[1] = size + 1
+        desk.table[at] = size + 1
 
 
-@called
+@inlined
 def gather(
     batch: Batch, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
 ) -> Words:
     """Choose the factors that the update of site i is about."""
     desk, rows, counts = memory.desk, batch.rows, memory.counts
     row = np.int64(graph.row[i])
+    begin = graph.start[row]
+    plain = batch.plain[i]
+    desk.reach[0] = (graph.start[row + 1] if plain else graph.sure[row]) - begin
     desk.reach[1] = 0
-    if batch.plain[i]:
-        desk.reach[0] = graph.start[row + 1]
-        counts[FACTORS] += graph.start[row + 1] - graph.start[row]
-        counts[KEPT] += graph.start[row + 1] - graph.start[row]
-        return rng
-    desk.reach[0] = graph.sure[row]
-    energy = rows.local[i]
-    rng, kept = poisson(rng, batch.tau * energy)  # means tau M
-    for _ in range(kept):
+    always, more = 0, 0
+    if not plain:
+        energy = rows.local[i]
+        rng, always = poisson(rng, batch.tau * energy)  # means tau M
+        rng, more = poisson(rng, energy)  # means phi(x), thinned from M
+    kept = always
+    desk.points[0] = x[i]
+    for n in range(always + more):
         rng, k = draw_function(rows, row, rng)
         f = graph.factor[k]
-        _put(memory, f, 1.0 / (batch.tau * graph.bound[f]))
-    rng, more = poisson(rng, energy)  # means phi(x), thinned from M
-    spare = desk.points.size - 1
-    desk.points[spare] = x[i]
-    for _ in range(more):
-        rng, k = draw_function(rows, row, rng)
-        f = graph.factor[k]
-        heights(graph, memory, f, x, i, spare, 1)
-        rng, stays = stays_in(rng, desk.height[spare] / graph.bound[f])
+        stays = True
+        if n >= always:
+            heights(graph, memory, f, x, i, 1)
+            rng, stays = stays_in(rng, desk.height[0] / graph.bound[f])
+            kept += stays
         if stays:
-            _put(memory, f, 1.0 / (batch.tau * graph.bound[f]))
-            kept += 1
-    for k in range(desk.reach[1]):
-        desk.table[desk.place[k]] = 0
+            _put(graph, memory, f, batch.tau)
+    for n in range(desk.reach[1]):
+        desk.table[desk.place[n]] = 0
     counts[KEPT] += kept
     counts[CALLS] += more
-    counts[FACTORS] += desk.reach[0] - graph.start[row] + desk.reach[1]
+    counts[FACTORS] += desk.reach[0] + desk.reach[1]
     return rng

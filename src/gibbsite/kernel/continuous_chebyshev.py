@@ -88,17 +88,20 @@ class Series(NamedTuple):
     Attributes
     ----------
     value : float
-        Values at the points of the last degree of the ladder of the energy, then of the density.
+        Energies at the points of the last degree.
+    density_value : float
+        Values at the points of one degree.
     energy, density, integral : float
         Coefficients of the energy, of the density and of its antiderivative.
     grid : float
         Values on the finer grid.
-    shape : float (5,)
+    shape : float (6,)
         Of the density: what it is raised by for proposals (d), its floor (e), the antiderivative at the left
-        end, the rise over the interval, and the degree.
+        end, the rise over the interval, the degree, and its level in the ladder.
     """
 
     value: Floats
+    density_value: Floats
     energy: Floats
     density: Floats
     integral: Floats
@@ -111,35 +114,58 @@ class Series(NamedTuple):
         return True
 
 
-LIFT, FLOOR, BEGIN, RISE, DEGREE = range(5)
+LIFT, FLOOR, BEGIN, RISE, DEGREE, LEVEL = range(6)
 
 
 def make_series(energy: int, density: int) -> Series:
     """Allocate room for series of at most these degrees."""
     return Series(
         value=np.zeros(max(energy, density) + 1),
+        density_value=np.zeros(max(energy, density) + 1),
         energy=np.zeros(energy + 1),
         density=np.zeros(density + 1),
         integral=np.zeros(density + 2),
         grid=np.zeros(_FINER * density + 1),
-        shape=np.zeros(5),
+        shape=np.zeros(6),
     )
 
 
 @inlined
-def transform(ladder: Ladder, level: Integer, value: Floats, out: Floats) -> float:
-    """Turn values at points of the last degree into coefficients of a level; return the size of two."""
+def shape_of(ladder: Ladder, level: Integer) -> tuple[Integer, Integer]:
+    """Return the degree of a level, and every how manieth point of the last degree is one of its points."""
     degree = ladder.degree[level]
-    stride = ladder.degree[ladder.degree.size - 1] // degree
-    at = ladder.matrix_at[level]
+    return degree, ladder.degree[ladder.degree.size - 1] // degree
+
+
+@inlined
+def new_points(ladder: Ladder, level: Integer) -> tuple[Integer, Integer, Integer]:
+    """Return which points of the last degree a level adds: the first, the step to the next, how many."""
+    degree, stride = shape_of(ladder, level)
+    if level == 0:
+        return 0, stride, degree + 1
+    return stride, 2 * stride, degree // 2
+
+
+@inlined
+def transform(ladder: Ladder, level: Integer, value: Floats, out: Floats) -> float:
+    """Turn values at the points of a level into coefficients; return the size of the last two of them."""
+    degree, at = ladder.degree[level], ladder.matrix_at[level]
     for k in range(degree + 1):
         out[k] = 0.0
     for j in range(degree + 1):
-        v = value[j * stride]
+        v = value[j]
         for k in range(degree + 1):
             out[k] += v * ladder.matrix[at + k]
         at += degree + 1
-    return abs(out[degree]) + abs(out[degree - 1])
+    return float(abs(out[degree]) + abs(out[degree - 1]))
+
+
+@inlined
+def fit_density(ladder: Ladder, level: Integer, series: Series, tolerance: float) -> bool:
+    """Interpolate the density from its values at the points of a level; tell whether that is good enough."""
+    series.shape[LEVEL] = level
+    tail = transform(ladder, level, series.density_value, series.density)
+    return tail <= tolerance * mean_of(series.density, ladder.degree[level])
 
 
 @inlined
@@ -161,8 +187,9 @@ def mean_of(coefficient: Floats, degree: Integer) -> float:
 
 
 @called
-def prepare_draws(ladder: Ladder, level: Integer, series: Series) -> None:
-    """Work out floor, lift and antiderivative of the density, whose coefficients are those of a level."""
+def prepare_draws(ladder: Ladder, series: Series) -> None:
+    """Work out floor, lift and antiderivative of the density that was made last."""
+    level = np.int64(series.shape[LEVEL])
     degree = ladder.degree[level]
     f, grid, integral = series.density, series.grid, series.integral
     points, at = _FINER * degree + 1, ladder.grid_at[level]
@@ -195,9 +222,9 @@ def prepare_draws(ladder: Ladder, level: Integer, series: Series) -> None:
 
 
 @called
-def density_at(series: Series, s: float) -> float:
+def density_at(series: Series, s: Any) -> float:
     """Return the density that is drawn from, not normalised, at a point of [-1, 1]."""
-    return max(sum_series(series.density, np.int64(series.shape[DEGREE]), s), series.shape[FLOOR])
+    return float(max(sum_series(series.density, np.int64(series.shape[DEGREE]), s), series.shape[FLOOR]))
 
 
 @called

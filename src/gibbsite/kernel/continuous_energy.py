@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._foreign import call_at
-from gibbsite._jit import Integer, called, inlined
+from gibbsite._jit import Integer, inlined
 from gibbsite.graph.continuous import ContinuousGraph
 
 Floats = NDArray[np.float64]
@@ -30,17 +30,19 @@ UPDATES, KEPT, FACTORS, CALLS, PROPOSED, ACCEPTED = range(6)
 FINE, OUTSIDE, FULL, HOPELESS = range(4)
 # In the record of a fault: the factor, its value, from where on the values of its sites are.
 FACTOR, VALUE, VALUES = 1, 2, 3
-# Products of terms 1 + phi / (tau M) are kept below the root of the largest float; logarithms are taken of
-# what exceeds _LARGE, so single powers must stay below the same.
-_LARGE, _MOST_POWER = 1e100, 4
+# Products of terms 1 + phi / (tau M) have their logarithm taken when they exceed _LARGE; a single one is
+# at most _MOST_TERM to the power of _MOST_POWER.
+_LARGE, _MOST_TERM, _MOST_POWER = 1e100, 1e20, 4
+#: What a method may remember during an update, as entries of ``Desk.stage``; the first is the new value.
+STAGES, CHOSEN = 8, 0
 
 
 class Desk(NamedTuple):
     """Scratch arrays: values of the sites of a factor, candidates and their energies, the minibatch.
 
-    Factor ``factor[k]`` is in the minibatch ``count[k]`` times, and ``scale[k]`` is 1 / (tau M); ``table`` is
-    a hash table of them, empty between two updates, ``place`` says where they are in it. ``reach`` tells up
-    to which place of the row factors are evaluated in full, and how many are in the minibatch.
+    Factor ``factor[k]`` is in the minibatch ``times[k]`` times, and ``scale[k]`` is 1 / (tau M); ``table`` is
+    a hash table of them, empty between two updates, ``place`` says where they are in it. ``reach`` tells how
+    many factors of the row are evaluated in full, and how many are in the minibatch.
     """
 
     work: Floats
@@ -48,8 +50,9 @@ class Desk(NamedTuple):
     energy: Floats
     height: Floats
     product: Floats
+    stage: Floats
     factor: Ints
-    count: Ints
+    times: Ints
     scale: Floats
     place: Ints
     table: Ints
@@ -65,36 +68,16 @@ class ContinuousMemory(NamedTuple):
     """Memory of a chain: scratch arrays, room for polynomials, counts, and the record of a fault."""
 
     desk: Desk
-    poly: NamedTuple
+    poly: Any
     counts: NDArray[np.int64]
     fault: Floats
 
 
-@called
-def note_fault(
-    memory: ContinuousMemory, kind: Integer, f: Integer, floor: float, arity: Integer, at: Integer
-) -> None:
-    """Note which factor had which height, the one at ``at``, at which values of its sites."""
-    fault = memory.fault
-    if fault[0] == FINE:
-        fault[0] = kind
-        fault[FACTOR] = f
-        fault[VALUE] = memory.desk.height[at] + floor
-        for k in range(arity):
-            fault[VALUES + k] = memory.desk.work[k]
-
-
 @inlined
 def heights(
-    graph: ContinuousGraph,
-    memory: ContinuousMemory,
-    f: Integer,
-    x: Floats,
-    i: Integer,
-    at: Integer,
-    many: Integer,
+    graph: ContinuousGraph, memory: ContinuousMemory, f: Integer, x: Floats, i: Integer, many: Integer
 ) -> None:
-    """Write the heights of factor f above its floor, with x[i] replaced by the points from ``at`` on."""
+    """Write the heights of factor f above its floor, with x[i] replaced by each of the points."""
     groups, work, points, height = graph.groups, memory.desk.work, memory.desk.points, memory.desk.height
     g = graph.group[f]
     rank = f - groups.first[g]
@@ -108,58 +91,49 @@ def heights(
             own = k
     spot = groups.parameter_at[g] + width * rank
     floor, bound = graph.floor[f], graph.bound[f]
-    for a in range(at, at + many):
+    for a in range(many):
         work[own] = points[a]
-        value = call_at(address, work, 0, arity, graph.parameter, spot, width, groups.nothing)
-        height[a] = weight * value - floor
-        if not (height[a] >= 0.0 and height[a] <= bound):
-            note_fault(memory, OUTSIDE, f, floor, arity, a)
-
-
-@called
-def energies(
-    graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, at: Integer, many: Integer
-) -> bool:
-    """Write the energies of site i at ``many`` points, from number ``at`` on; tell whether all went well."""
-    desk = memory.desk
-    height, energy, product = desk.height, desk.energy, desk.product
-    end = at + many
-    for a in range(at, end):
-        energy[a] = 0.0
-        product[a] = 1.0
-    begin = graph.start[graph.row[i]]
-    for k in range(begin, desk.reach[0]):
-        heights(graph, memory, graph.factor[k], x, i, at, many)
-        for a in range(at, end):
-            energy[a] += height[a]
-    for k in range(desk.reach[1]):
-        heights(graph, memory, desk.factor[k], x, i, at, many)
-        scale, count = desk.scale[k], desk.count[k]
-        if count > _MOST_POWER or scale * graph.bound[desk.factor[k]] > 1e20:
-            for a in range(at, end):
-                energy[a] += count * math.log1p(scale * height[a])
-        else:
-            # log(1 + phi / (tau M)) of many factors at once: the logarithm of a product
-            for a in range(at, end):
-                term = 1.0 + scale * height[a]
-                power = term
-                for _ in range(count - 1):
-                    power *= term
-                product[a] *= power
-                if product[a] > _LARGE:
-                    energy[a] += math.log(product[a])
-                    product[a] = 1.0
-    if desk.reach[1] > 0:
-        for a in range(at, end):
-            energy[a] += math.log(product[a])
-    memory.counts[CALLS] += many * (desk.reach[0] - begin + desk.reach[1])
-    return memory.fault[0] == FINE  # type: ignore[no-any-return]
+        value = weight * call_at(address, work, 0, arity, graph.parameter, spot, width, groups.nothing)
+        height[a] = value - floor
+        if not (value >= floor and value - floor <= bound) and memory.fault[0] == FINE:
+            memory.fault[0], memory.fault[FACTOR], memory.fault[VALUE] = OUTSIDE, f, value
+            for k in range(arity):
+                memory.fault[VALUES + k] = work[k]
 
 
 @inlined
-def energy_at(graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, v: Any) -> float:
-    """Return the energy of site i at one value."""
-    spare = memory.desk.points.size - 1
-    memory.desk.points[spare] = v
-    energies(graph, memory, x, i, spare, 1)
-    return memory.desk.energy[spare]  # type: ignore[no-any-return]
+def energies(graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, many: Integer) -> bool:
+    """Write the energies of site i at the first ``many`` points; tell whether all went well."""
+    desk = memory.desk
+    height, energy, product = desk.height, desk.energy, desk.product
+    for a in range(many):
+        energy[a] = 0.0
+        product[a] = 1.0
+    begin, whole = graph.start[graph.row[i]], desk.reach[0]
+    for n in range(whole + desk.reach[1]):
+        k = n - whole
+        f = graph.factor[begin + n] if k < 0 else desk.factor[k]
+        heights(graph, memory, f, x, i, many)
+        if k < 0:
+            for a in range(many):
+                energy[a] += height[a]
+            continue
+        scale, times = desk.scale[k], desk.times[k]
+        if times > _MOST_POWER or scale * graph.bound[f] > _MOST_TERM:
+            for a in range(many):
+                energy[a] += times * math.log1p(scale * height[a])
+            continue
+        for a in range(many):  # logarithms of many factors at once: that of their product
+            term = 1.0 + scale * height[a]
+            power = term
+            for _ in range(times - 1):
+                power *= term
+            product[a] *= power
+            if product[a] > _LARGE:
+                energy[a] += math.log(product[a])
+                product[a] = 1.0
+    if desk.reach[1] > 0:
+        for a in range(many):
+            energy[a] += math.log(product[a])
+    memory.counts[CALLS] += many * (whole + desk.reach[1])
+    return memory.fault[0] == FINE  # type: ignore[no-any-return]

@@ -15,182 +15,162 @@ References
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from gibbsite._jit import Integer, called, generic, implement
+from gibbsite._jit import Integer, inlined
 from gibbsite._random import Words, uniform
 from gibbsite.graph.continuous import ContinuousGraph
 from gibbsite.kernel.continuous_chebyshev import (
     Floats,
     Ladder,
     Longs,
+    Series,
     density_at,
     draw_from_series,
+    fit_density,
     make_ladder,
-    mean_of,
+    new_points,
     prepare_draws,
+    shape_of,
     transform,
 )
-from gibbsite.kernel.continuous_energy import ACCEPTED, PROPOSED, ContinuousMemory, energies, energy_at
+from gibbsite.kernel.continuous_energy import ACCEPTED, CHOSEN, PROPOSED, ContinuousMemory
 
 
-@generic
-def move_number(
-    method: Any, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
-) -> tuple[Words, Any]:
-    """Return the next value of site i, a number; the present one if a factor has a fault."""
-    raise NotImplementedError
+class Interpolation(NamedTuple):
+    """Degrees of the two interpolants, and how small their last coefficients should be.
 
-
-class Its(NamedTuple):
-    """Degrees of the interpolant of the density, and how small its last coefficients should be."""
-
-    density: Ladder
-    tolerance: float
-
-
-class Double(NamedTuple):
-    """Degrees of both interpolants; values of polynomials at the points of the second, level by level.
-
-    ``cross[cross_at[l] + k * (d + 1) + j]`` is T_k at point j of level l, of degree d, of the density.
+    ``nodes`` has the points where energies are needed. ``double``: the interpolant of the density has a
+    ladder of its own, and ``cross[cross_at[l] + k * (d + 1) + j]`` is T_k at point j of its level l, of
+    degree d.
     """
 
-    energy: Ladder
+    double: bool
+    nodes: Ladder
     density: Ladder
     cross: Floats
     cross_at: Longs
     tolerance: float
 
 
-def make_double(energy: Ladder, density: Ladder, tolerance: float) -> Double:
-    """Make the matrices between two ladders."""
-    order = np.arange(int(energy.degree[-1]) + 1)
-    parts = [np.cos(np.pi * np.outer(order, np.arange(d + 1)) / d).ravel() for d in density.degree.tolist()]
+def interpolate(energy: list[int] | None, density: list[int], tolerance: float) -> Interpolation:
+    """Make the matrices for degrees of energy and density; of the density alone if the former are None."""
+    fine = make_ladder(density, gridded=True)
+    nodes = fine if energy is None else make_ladder(energy, gridded=False)
+    order = np.arange(0 if energy is None else energy[-1] + 1)
+    parts = [np.cos(np.pi * np.outer(order, np.arange(d + 1)) / d).ravel() for d in density]
     starts = np.cumsum([0, *(part.size for part in parts[:-1])]).astype(np.int64)
-    return Double(energy, density, np.concatenate(parts), starts, tolerance)
+    return Interpolation(energy is not None, nodes, fine, np.concatenate(parts), starts, tolerance)
 
 
-__all__ = ["Double", "Its", "make_double", "make_ladder", "move_number"]
+# Of the stage of an update: the level, the present energy, the proposal on [-1, 1], the draw to accept it by.
+_LEVEL, _NOW, _PROPOSAL, _DRAW = range(1, 5)
+_PROPOSES = -1.0  # in place of a level
 
 
-@called
-def _visit_nodes(
-    ladder: Ladder,
-    level: Integer,
+@inlined
+def _ask_level(
+    ladder: Ladder, level: Integer, graph: ContinuousGraph, memory: ContinuousMemory, i: Integer
+) -> Integer:
+    """Ask for the energies at those points of a level that are no points of a level before."""
+    points = memory.desk.points
+    middle, half = 0.5 * (graph.low[i] + graph.high[i]), 0.5 * (graph.high[i] - graph.low[i])
+    first, skip, many = new_points(ladder, level)
+    for k in range(many):
+        points[k] = middle + half * ladder.node[first + k * skip]
+    memory.desk.stage[_LEVEL] = level
+    return many
+
+
+@inlined
+def ask_nodes(
+    method: Interpolation, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer
+) -> Integer:
+    """Ask for the energies at the points of the lowest degree, and at the present value."""
+    many = _ask_level(method.nodes, 0, graph, memory, i)
+    memory.desk.points[many] = x[i]
+    return many + 1
+
+
+@inlined
+def answer_nodes(
+    method: Interpolation,
     graph: ContinuousGraph,
     memory: ContinuousMemory,
     x: Floats,
     i: Integer,
-) -> bool:
-    """Write the energies at those points of a level that are no points of a level before.
-
-    At the first level the present value is evaluated, too; its energy stays behind those of the points.
-    """
-    points, value = memory.desk.points, memory.poly.value  # type: ignore[attr-defined]
-    middle, half = 0.5 * (graph.low[i] + graph.high[i]), 0.5 * (graph.high[i] - graph.low[i])
-    last = ladder.degree[ladder.degree.size - 1]
-    stride = last // ladder.degree[level]
-    first, skip = (0, stride) if level == 0 else (stride, 2 * stride)
-    many = 0
-    for j in range(first, last + 1, skip):
-        points[many] = middle + half * ladder.node[j]
-        many += 1
-    if level == 0:
-        points[many] = x[i]
-    good = energies(graph, memory, x, i, 0, many + (level == 0))
-    for k in range(many):
-        value[first + k * skip] = memory.desk.energy[k]
-    return good
-
-
-@called
-def _propose(
-    graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, now: float, rng: Words
-) -> tuple[Words, Any]:
-    """Draw from the density that has been prepared, and accept or not; ``now`` is the present energy."""
+    rng: Words,
+) -> tuple[Words, Integer]:
+    """Raise the degree, propose a value, or accept it or not."""
+    desk, poly, counts = memory.desk, memory.poly, memory.counts
+    stage, energy = desk.stage, desk.energy
     low, high = graph.low[i], graph.high[i]
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
-    rng, s = draw_from_series(memory.poly, rng)
-    rng, u = uniform(rng)
-    v = min(max(middle + half * s, low), high)
-    energy = energy_at(graph, memory, x, i, v)
-    present = density_at(memory.poly, min(max((x[i] - middle) / half, -1.0), 1.0))
-    memory.counts[PROPOSED] += 1
-    if u * density_at(memory.poly, s) < math.exp(energy - now) * present:
-        memory.counts[ACCEPTED] += 1
-        return rng, v
-    return rng, x[i]
+    if stage[_LEVEL] == _PROPOSES:
+        present = density_at(poly, min(max((x[i] - middle) / half, -1.0), 1.0))
+        proposed = density_at(poly, stage[_PROPOSAL])
+        accepts = stage[_DRAW] * proposed < math.exp(energy[0] - stage[_NOW]) * present
+        stage[CHOSEN] = desk.points[0] if accepts else x[i]
+        counts[PROPOSED] += 1
+        counts[ACCEPTED] += accepts
+        return rng, 0
+    level = np.int64(stage[_LEVEL])
+    first, skip, many = new_points(method.nodes, level)
+    for k in range(many):
+        poly.value[first + k * skip] = energy[k]
+    if level == 0:
+        stage[_NOW] = energy[many]
+    good = _fit_energy(method, level, poly) if method.double else _fit_density(method, level, poly)
+    if not good and level + 1 < method.nodes.degree.size:
+        return rng, _ask_level(method.nodes, level + 1, graph, memory, i)
+    prepare_draws(method.density, poly)
+    rng, stage[_PROPOSAL] = draw_from_series(poly, rng)
+    rng, stage[_DRAW] = uniform(rng)
+    stage[_LEVEL] = _PROPOSES
+    desk.points[0] = min(max(middle + half * stage[_PROPOSAL], low), high)
+    return rng, 1
 
 
-@implement(move_number, Its)
-def _move_its(
-    method: Its, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
-) -> tuple[Words, Any]:
-    poly: Any = memory.poly
-    ladder = method.density
-    last = ladder.degree[ladder.degree.size - 1]
-    now = 0.0
-    level = 0
-    while True:
-        if not _visit_nodes(ladder, level, graph, memory, x, i):
-            return rng, x[i]
-        degree = ladder.degree[level]
-        if level == 0:
-            now = memory.desk.energy[degree + 1]
-        top = -np.inf
-        for j in range(0, last + 1, last // degree):
-            top = max(top, poly.value[j])
-        for j in range(0, last + 1, last // degree):
-            poly.grid[j] = math.exp(poly.value[j] - top)  # the grid is free until draws are prepared
-        tail = transform(ladder, level, poly.grid, poly.density)
-        if tail <= method.tolerance * mean_of(poly.density, degree) or level + 1 == ladder.degree.size:
-            break
-        level += 1
-    prepare_draws(ladder, level, poly)
-    return _propose(graph, memory, x, i, now, rng)
+@inlined
+def _fit_density(method: Interpolation, level: Integer, poly: Series) -> bool:
+    """Interpolate the density from energies at the points of a level; tell whether that is good enough."""
+    ladder = method.nodes
+    degree, stride = shape_of(ladder, level)
+    top = -np.inf
+    for j in range(degree + 1):
+        top = max(top, poly.value[j * stride])
+    for j in range(degree + 1):
+        poly.density_value[j] = math.exp(poly.value[j * stride] - top)
+    return fit_density(ladder, level, poly, method.tolerance)
 
 
-@implement(move_number, Double)
-def _move_double(
-    method: Double, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
-) -> tuple[Words, Any]:
-    poly: Any = memory.poly
-    ladder, density = method.energy, method.density
-    now = 0.0
-    level = 0
-    while True:
-        if not _visit_nodes(ladder, level, graph, memory, x, i):
-            return rng, x[i]
-        if level == 0:
-            now = memory.desk.energy[ladder.degree[level] + 1]
-        tail = transform(ladder, level, poly.value, poly.energy)
-        if tail <= method.tolerance or level + 1 == ladder.degree.size:
-            break
-        level += 1
-    order = ladder.degree[level]
-    last = density.degree[density.degree.size - 1]
-    level = 0
-    while True:
-        degree = density.degree[level]
-        at = method.cross_at[level]
-        grid, value = poly.grid, poly.value  # the grid is free until draws are prepared
-        for j in range(degree + 1):
-            grid[j] = 0.0
-        for k in range(order + 1):
+@inlined
+def _fit_energy(method: Interpolation, level: Integer, poly: Series) -> bool:
+    """Interpolate the energy, tell whether that is good enough, and if so interpolate the density."""
+    ladder, density, value = method.nodes, method.density, poly.density_value
+    degree, stride = shape_of(ladder, level)
+    for j in range(degree + 1):
+        value[j] = poly.value[j * stride]
+    tail = transform(ladder, level, value, poly.energy)
+    if tail > method.tolerance and level + 1 < ladder.degree.size:
+        return False
+    for finer in range(density.degree.size):
+        fine = density.degree[finer]
+        at = method.cross_at[finer]
+        for j in range(fine + 1):
+            value[j] = 0.0
+        for k in range(degree + 1):
             c = poly.energy[k]
-            for j in range(degree + 1):
-                grid[j] += c * method.cross[at + j]
-            at += degree + 1
+            for j in range(fine + 1):
+                value[j] += c * method.cross[at + j]
+            at += fine + 1
         top = -np.inf
-        for j in range(degree + 1):
-            top = max(top, grid[j])
-        for j in range(degree + 1):
-            value[j * (last // degree)] = math.exp(grid[j] - top)
-        tail = transform(density, level, value, poly.density)
-        if tail <= method.tolerance * mean_of(poly.density, degree) or level + 1 == density.degree.size:
+        for j in range(fine + 1):
+            top = max(top, value[j])
+        for j in range(fine + 1):
+            value[j] = math.exp(value[j] - top)
+        if fit_density(density, finer, poly, method.tolerance):
             break
-        level += 1
-    prepare_draws(density, level, poly)
-    return _propose(graph, memory, x, i, now, rng)
+    return True

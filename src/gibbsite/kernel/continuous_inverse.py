@@ -13,10 +13,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from gibbsite._jit import Integer, called, inlined
 from gibbsite._random import Words, uniform
 from gibbsite.graph.continuous import ContinuousGraph
-from gibbsite.kernel.continuous_energy import ContinuousMemory, Floats, energies
+from gibbsite.kernel.continuous_energy import CHOSEN, ContinuousMemory
 
 
 @inlined
@@ -95,17 +97,21 @@ def draw_quadratic(b: float, c: float, rng: Words) -> tuple[Words, Any]:
             return rng, t
 
 
-@called
-def move_by_inverse(
-    graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
-) -> tuple[Words, Any]:
+@inlined
+def ask_ends(graph: ContinuousGraph, memory: ContinuousMemory, i: Integer) -> Integer:
+    """Ask for the energies that a polynomial of degree 1 or 2 follows from; return how many."""
+    points = memory.desk.points
+    points[0], points[1] = graph.low[i], graph.high[i]
+    points[2] = 0.5 * (graph.low[i] + graph.high[i])
+    return 1 + np.int64(graph.degree[i])
+
+
+@inlined
+def answer_ends(graph: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words) -> Words:
     """Draw a new value of a site whose energy is a polynomial of degree 1 or 2."""
-    low, high = graph.low[i], graph.high[i]
-    points, energy = memory.desk.points, memory.desk.energy
-    points[0], points[1], points[2] = low, high, 0.5 * (low + high)
-    if not energies(graph, memory, x, i, 0, 1 + graph.degree[i]):
-        return rng, x[i]
+    low, high, energy = graph.low[i], graph.high[i], memory.desk.energy
     rise = energy[1] - energy[0]
     c = 2.0 * (rise - 2.0 * (energy[2] - energy[0])) if graph.degree[i] == 2 else 0.0
     rng, t = draw_quadratic(rise - c, c, rng)
-    return rng, min(max(low + t * (high - low), low), high)
+    memory.desk.stage[CHOSEN] = min(max(low + t * (high - low), low), high)
+    return rng

@@ -1,79 +1,61 @@
 """Rejection: uniform proposals, accepted with probability exp(U(v) - bound of U).
 
-The bound is the sum of those of the factors. Going through the factors, what is missing to it only grows: as
-soon as it is more than the draw allows, the rest need not be looked at.
+The bound is the sum of those of the factors. Some proposals are looked at together, because a factor is
+costly to find and cheap to call again; the first that is accepted is taken.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
-from gibbsite._jit import Integer, called, implement
+from gibbsite._jit import Integer, inlined
 from gibbsite._random import Words, uniform
 from gibbsite.graph.continuous import ContinuousGraph
-from gibbsite.kernel.continuous_energy import (
-    CALLS,
-    FINE,
-    HOPELESS,
-    ContinuousMemory,
-    Floats,
-    heights,
-    note_fault,
-)
-from gibbsite.kernel.continuous_interpolated import move_number
+from gibbsite.kernel.continuous_energy import CHOSEN, FACTOR, HOPELESS, ContinuousMemory
 
-#: Proposals of one update after which a run gives up.
-MOST_TRIES = 1_000_000
+#: Proposals that are looked at together, and after how many a run gives up.
+TOGETHER, MOST_TRIES = 8, 1 << 20
+# Of the stage of an update: the bound, the number of proposals.
+_BOUND, _TRIES = 1, 2
 
 
-class Rejection(NamedTuple):
-    """Parameters: what a factor in a minibatch is worth at most, log(1 + 1 / tau)."""
+@inlined
+def _try(graph: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words) -> tuple[Words, Integer]:
+    for k in range(TOGETHER):
+        rng, u = uniform(rng)
+        memory.desk.points[k] = graph.low[i] + u * (graph.high[i] - graph.low[i])
+    return rng, TOGETHER
 
-    gain: float
 
-
-@called
-def _stays(
-    gain: float,
-    graph: ContinuousGraph,
-    memory: ContinuousMemory,
-    x: Floats,
-    i: Integer,
-    v: Any,
-    spare: Any,
-) -> bool:
-    """Tell whether the energy at v is at most ``spare`` below its bound."""
+@inlined
+def ask_trials(
+    gain: float, graph: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words
+) -> tuple[Words, Integer]:
+    """Ask for the energies of some proposals; ``gain`` is log(1 + 1 / tau), the most of a factor drawn."""
     desk = memory.desk
-    at = desk.points.size - 1
-    desk.points[at] = v
-    for k in range(graph.start[graph.row[i]], desk.reach[0]):
-        f = graph.factor[k]
-        heights(graph, memory, f, x, i, at, 1)
-        memory.counts[CALLS] += 1
-        spare -= graph.bound[f] - desk.height[at]
-        if spare < 0.0:
-            return False
+    bound = 0.0
+    begin = graph.start[graph.row[i]]
+    for k in range(begin, begin + desk.reach[0]):
+        bound += graph.bound[graph.factor[k]]
     for k in range(desk.reach[1]):
-        heights(graph, memory, desk.factor[k], x, i, at, 1)
-        memory.counts[CALLS] += 1
-        spare -= desk.count[k] * (gain - math.log1p(desk.scale[k] * desk.height[at]))
-        if spare < 0.0:
-            return False
-    return True
+        bound += desk.times[k] * gain
+    desk.stage[_BOUND], desk.stage[_TRIES] = bound, 0.0
+    return _try(graph, memory, i, rng)
 
 
-@implement(move_number, Rejection)
-def _move_rejection(
-    method: Rejection, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
-) -> tuple[Words, Any]:
-    for _ in range(MOST_TRIES):
+@inlined
+def answer_trials(
+    graph: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words
+) -> tuple[Words, Integer]:
+    """Take the first proposal that is accepted, or make further ones."""
+    desk = memory.desk
+    for k in range(TOGETHER):
         rng, u = uniform(rng)
-        v = graph.low[i] + u * (graph.high[i] - graph.low[i])
-        rng, u = uniform(rng)
-        if _stays(method.gain, graph, memory, x, i, v, -math.log(1.0 - u)):
-            return rng, v
-        if memory.fault[0] != FINE:
-            return rng, x[i]
-    note_fault(memory, HOPELESS, i, 0.0, 0, 0)
-    return rng, x[i]
+        if math.log(1.0 - u) <= desk.energy[k] - desk.stage[_BOUND]:
+            desk.stage[CHOSEN] = desk.points[k]
+            return rng, 0
+    desk.stage[_TRIES] += TOGETHER
+    if desk.stage[_TRIES] >= MOST_TRIES:
+        memory.fault[0], memory.fault[FACTOR] = HOPELESS, i
+        return rng, 0
+    return _try(graph, memory, i, rng)

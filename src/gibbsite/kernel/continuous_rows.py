@@ -33,8 +33,8 @@ class FunctionRows(NamedTuple):
         Where the factors of a row that are drawn begin in ``ContinuousGraph.factor``, and how many they are.
     start, table
         Alias tables of the rows; empty for rows whose bounds are all equal.
-    local : float (sites,)
-        L_i, the sum of their bounds.
+    local, degree : float, int64 (sites,)
+        L_i, the sum of their bounds, and their number.
     total : float
         Psi, the sum of the bounds of all factors that are drawn, each once.
     """
@@ -45,6 +45,7 @@ class FunctionRows(NamedTuple):
     start: Longs
     table: NDArray[np.uint64]
     local: Floats
+    degree: Longs
     total: float
 
 
@@ -73,7 +74,8 @@ def function_rows(graph: Graph) -> FunctionRows:
         many=many,
         start=start,
         table=build_alias_rows(start, bound[uneven[row_of[drawn]]]),
-        local=sums[arrays.row] if sums.size else np.zeros(arrays.row.size),
+        local=sums[arrays.row],
+        degree=many[arrays.row],
         total=float(arrays.bound[is_drawn].sum()),
     )
 
@@ -89,6 +91,7 @@ def no_rows(graph: Graph) -> FunctionRows:
         start=np.zeros(rows + 1, np.int64),
         table=build_alias_rows(np.zeros(1, np.int64), np.zeros(0)),
         local=np.zeros(graph.n_sites),
+        degree=np.zeros(graph.n_sites, np.int64),
         total=0.0,
     )
     return sealed(nothing)  # type: ignore[no-any-return]

@@ -11,35 +11,42 @@ References
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
-from gibbsite._jit import Integer, implement
+from gibbsite._jit import Integer, inlined
 from gibbsite._random import Words, uniform
 from gibbsite.graph.continuous import ContinuousGraph
-from gibbsite.kernel.continuous_energy import FINE, ContinuousMemory, Floats, energy_at
-from gibbsite.kernel.continuous_interpolated import move_number
+from gibbsite.kernel.continuous_energy import CHOSEN, ContinuousMemory, Floats
+
+# Of the stage of an update: the level, and the interval.
+_LEVEL, _LOW, _HIGH = 1, 2, 3
 
 
-class Slice(NamedTuple):
-    """Slices have no parameters."""
+@inlined
+def ask_slice(graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer) -> Integer:
+    """Ask for the present energy."""
+    stage = memory.desk.stage
+    stage[_LEVEL], stage[_LOW], stage[_HIGH] = math.inf, graph.low[i], graph.high[i]
+    memory.desk.points[0] = x[i]
+    return 1
 
-    unused: int = 0
 
-
-@implement(move_number, Slice)
-def _move_slice(
-    method: Slice, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
-) -> tuple[Words, Any]:
-    low, high = graph.low[i], graph.high[i]
+@inlined
+def answer_slice(
+    graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
+) -> tuple[Words, Integer]:
+    """Choose the level; then take a value above it, or shrink the interval."""
+    stage, v, energy = memory.desk.stage, memory.desk.points[0], memory.desk.energy[0]
     rng, u = uniform(rng)
-    level = energy_at(graph, memory, x, i, x[i]) + math.log(1.0 - u)
-    while memory.fault[0] == FINE:
+    if stage[_LEVEL] == math.inf:  # this was the present value
+        stage[_LEVEL] = energy + math.log(1.0 - u)
         rng, u = uniform(rng)
-        v = min(max(low + u * (high - low), low), high)
-        if energy_at(graph, memory, x, i, v) >= level or v == x[i]:
-            return rng, v
-        if v < x[i]:
-            low = v
-        else:
-            high = v
-    return rng, x[i]
+    elif energy >= stage[_LEVEL] or v == x[i]:
+        stage[CHOSEN] = v
+        return rng, 0
+    elif v < x[i]:
+        stage[_LOW] = v
+    else:
+        stage[_HIGH] = v
+    v = stage[_LOW] + u * (stage[_HIGH] - stage[_LOW])
+    memory.desk.points[0] = min(max(v, stage[_LOW]), stage[_HIGH])
+    return rng, 1

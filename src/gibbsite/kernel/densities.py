@@ -19,6 +19,8 @@ from gibbsite.kernel._local import log_potential
 
 Floats = NDArray[np.float64]
 
+_LARGE = 100_000  # bytes of a graph whose density is worth compiling
+
 
 @implement(log_potential, DensityGraph)
 def _log_density(graph: DensityGraph, x: NDArray[Any]) -> float:
@@ -59,6 +61,11 @@ def gradient_at(graph: Any, desk: Floats) -> float:
     raise NotImplementedError
 
 
+@implement(gradient_at)
+def _no_gradient(graph: Any, desk: Floats) -> float:
+    return math.nan
+
+
 @implement(gradient_at, DensityGraph)
 def _gradient(graph: DensityGraph, desk: Floats) -> float:
     n = graph.low.size
@@ -89,13 +96,17 @@ def _gradient_of_rows(graph: DataGraph, desk: Floats) -> float:
 
 
 def value_once(graph: Any, x: Floats) -> float:
-    """Return the log-density, for callers in Python: compiled only where there are rows to go through."""
-    return float(_value_of_rows(graph, x) if isinstance(graph, DataGraph) else log_potential(graph, x))
+    """Return the log-density, for callers in Python: compiled only where there is much to go through."""
+    return float(_value_of_rows(graph, x) if _is_large(graph) else log_potential(graph, x))
 
 
 def gradient_once(graph: Any, desk: Floats) -> float:
     """Write the gradient behind the place of a desk, for callers in Python; return NaN if that fails."""
-    return float(_gradient_of_rows(graph, desk) if isinstance(graph, DataGraph) else gradient_at(graph, desk))
+    return float(_gradient_of_rows(graph, desk) if _is_large(graph) else gradient_at(graph, desk))
+
+
+def _is_large(graph: Any) -> bool:
+    return sum(part.nbytes for part in graph if isinstance(part, np.ndarray)) > _LARGE
 
 
 @generic

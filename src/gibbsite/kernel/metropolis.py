@@ -23,7 +23,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from gibbsite._foreign import call_at
-from gibbsite._jit import Integer, implement, inlined
+from gibbsite._jit import Integer, generic, implement, inlined
 from gibbsite._normal import exponential, normal
 from gibbsite._random import Words, load, store, uniform
 from gibbsite.errors import ModelError, SamplingError
@@ -58,11 +58,18 @@ _ROOT_3 = math.sqrt(3.0)
 LAWS = ("normal", "uniform")
 
 
+class Exactly(NamedTuple):
+    """Proposals are judged by the log-density itself."""
+
+    unused: int = 0
+
+
 class TogetherParameters(NamedTuple):
-    """Moves of all coordinates: whether numbers are uniform, and the acceptance wanted."""
+    """Moves of all coordinates: whether numbers are uniform, the acceptance wanted, how they are judged."""
 
     even: bool
     wanted: float
+    judge: Any
 
 
 class AloneParameters(NamedTuple):
@@ -73,11 +80,12 @@ class AloneParameters(NamedTuple):
 
 
 class ProposedParameters(NamedTuple):
-    """Moves of a user: addresses of draw and density (0 if symmetric), and whether that is the ratio."""
+    """Moves of a user: addresses of draw and density (0: symmetric), whether that is the ratio; the judge."""
 
     draw: int
     density: int
     is_ratio: bool
+    judge: Any
 
 
 @dataclass(frozen=True)
@@ -158,9 +166,16 @@ class Metropolis(WalkingKernel):
         if isinstance(self.proposal, Proposal):
             draw, other = self.proposal.functions()
             address = 0 if other is None else other.address
-            return ProposedParameters(draw.address, address, self.proposal.log_ratio is not None)
+            is_ratio = self.proposal.log_ratio is not None
+            return ProposedParameters(draw.address, address, is_ratio, self.judge(graph))
         even = self.proposal == "uniform"
-        return AloneParameters(even, _ALONE) if self.one_by_one else TogetherParameters(even, _TOGETHER)
+        if self.one_by_one:
+            return AloneParameters(even, _ALONE)
+        return TogetherParameters(even, _TOGETHER, self.judge(graph))
+
+    def judge(self, graph: Graph) -> NamedTuple:
+        """Return how the gain of a move is found out: see :func:`weigh`."""
+        return Exactly()
 
     def report(self, memories: Any) -> dict[str, float]:
         """Return acceptance and scale; proposals of users have no scale of ours."""
@@ -210,6 +225,29 @@ def accepts(rng: Words, gain: float) -> tuple[Words, bool]:
     return rng, e > -gain
 
 
+@generic
+def begin(judge: Any, graph: Any, memory: Walk, x: Floats) -> bool:
+    """Learn what a judge must know of the present place; tell whether all is well."""
+    raise NotImplementedError
+
+
+@generic
+def weigh(judge: Any, graph: Any, memory: Walk, x: Floats, rng: Words) -> tuple[Words, Any, Any]:
+    """Return the log-density of the proposed place, if it is known, and the gain that decides about it."""
+    raise NotImplementedError
+
+
+@implement(begin, Exactly)
+def _know_density(judge: Exactly, graph: Any, memory: Walk, x: Floats) -> bool:
+    return arrive(graph, memory, x)
+
+
+@implement(weigh, Exactly)
+def _weigh_exactly(judge: Exactly, graph: Any, memory: Walk, x: Floats, rng: Words) -> tuple[Words, Any, Any]:
+    value = checked(memory, density_at(graph, memory.there), memory.there)
+    return rng, value, value - memory.now[0]
+
+
 @implement(step, TogetherParameters)
 def _move_together(
     kernel: TogetherParameters,
@@ -221,13 +259,12 @@ def _move_together(
     cond: Floats,
     keep: bool,
 ) -> Words:
-    if is_stuck(memory) or not arrive(graph, memory, x):
+    if is_stuck(memory) or not begin(kernel.judge, graph, memory, x):
         return rng
     for k in range(x.size):
         rng, memory.noise[k] = draw_unit(kernel.even, rng)
     stretch(memory.factor, memory.noise, memory.size[0], x, memory.there)
-    value = checked(memory, density_at(graph, memory.there), memory.there)
-    gain = value - memory.now[0]
+    rng, value, gain = weigh(kernel.judge, graph, memory, x, rng)
     rng, accepted = accepts(rng, gain)
     memory.counts[MOVES] += 1
     if accepted:
@@ -285,7 +322,7 @@ def _move_as_proposed(
 ) -> Words:
     n = x.size
     here, there, words = memory.here, memory.there, memory.words
-    if is_stuck(memory) or not arrive(graph, memory, x):
+    if is_stuck(memory) or not begin(kernel.judge, graph, memory, x):
         return rng
     store(words, rng)
     total = call_at(kernel.draw, here, 0, n, there, 0, n, words)
@@ -295,9 +332,8 @@ def _move_as_proposed(
     if total != 0.0:  # or NaN
         complain(memory, DRAWN, total, x)
         return rng
-    value = checked(memory, density_at(graph, there), there)
-    gain = value - memory.now[0]
-    if kernel.density != 0 and value > -math.inf:
+    rng, value, gain = weigh(kernel.judge, graph, memory, x, rng)
+    if kernel.density != 0 and gain > -math.inf:
         ratio = call_at(kernel.density, there, 0, n, here, 0, n, words)
         if not kernel.is_ratio:  # both ways
             ratio = call_at(kernel.density, here, 0, n, there, 0, n, words) - ratio

@@ -288,14 +288,12 @@ def row_sums(start: NDArray[Any], values: Floats, step: int) -> Floats:
     return sums
 
 
-def degrees(rows: Rows) -> Longs:
+def degrees(rows: Any) -> Longs:
     """Return the number of factors of each site."""
     if isinstance(rows, KernelRows):
         return np.full(rows.local.size, max(rows.local.size - 1, 0))
-    if not hasattr(rows, "neighbour"):  # functions: sites share rows
-        return rows.many[rows.row]
-    ends = rows.start.astype(np.int64)
-    return ends[1:] - ends[:-1]
+    many: Longs = np.diff(rows.start.astype(np.int64))
+    return many if many.size == rows.local.size else rows.degree  # which rows that sites share have
 
 
 def draw_rates(rows: Rows) -> Floats:

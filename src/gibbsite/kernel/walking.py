@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-# Positions in the counts of a chain: moves made and accepted since the warmup, and whether it still learns.
-MOVES, ACCEPTED, TUNING = range(3)
+# Positions in the counts of a chain: moves made and accepted since the warmup, whether it still learns, and,
+# of minibatches, factors drawn and evaluated.
+MOVES, ACCEPTED, TUNING, DRAWS, CALLS = range(5)
 # What can go wrong.
 NAN, INFINITE, SLOPE, RAN_AWAY, DRAWN, RATIO = range(1, 7)
 _FAR = 1e100  # nobody's place
@@ -55,8 +56,8 @@ class Walk(NamedTuple):
         Shape of moves: diagonal, or lower triangular.
     moments : float
         Places of this window (see :func:`learn_shape`); empty where the shape is given.
-    counts : int64 (3,)
-        Moves, accepted ones, and whether to learn.
+    counts : int64 (5,)
+        Moves, accepted ones, whether to learn; factors of minibatches.
     words : uint64 (4,)
         The generator, for functions of the user.
     home : float (n,)
@@ -127,14 +128,22 @@ def ran_away(memory: Walk, desk: Floats) -> bool:
 
 
 @inlined
+def stand(memory: Walk, x: Floats) -> bool:
+    """Take down the present place unless it is known; tell whether it was new."""
+    if memory.now[1] != 0.0:
+        return False
+    for k in range(x.size):
+        memory.here[k] = x[k]
+        memory.home[k] = x[k]
+    memory.now[1] = 1.0
+    return True
+
+
+@inlined
 def arrive(graph: Any, memory: Walk, x: Floats) -> bool:
     """Learn the log-density of the present place unless it is known; tell whether all is well."""
-    if memory.now[1] == 0.0:
-        for k in range(x.size):
-            memory.here[k] = x[k]
-            memory.home[k] = x[k]
+    if stand(memory, x):
         memory.now[0] = checked(memory, density_at(graph, x), x)
-        memory.now[1] = 1.0
     return not is_stuck(memory)
 
 
@@ -227,7 +236,7 @@ class WalkingKernel(Kernel):
             visits=np.zeros(size.size, np.int64),
             factor=factor,
             moments=make_moments(n) if by_shape else np.zeros(0),
-            counts=np.array([0, 0, int(by_size)], np.int64),
+            counts=np.array([0, 0, int(by_size), 0, 0], np.int64),
             words=np.zeros(4, np.uint64),
             home=np.zeros(n),
             trouble=np.zeros(2 + n),

@@ -33,6 +33,15 @@ NAMES = (
     "dogs-marginal",
     "dogs-loose-bounds",
     "dogs-mle",
+    "poisson-potts",
+    "poisson-spin",
+    "poisson-mixture",
+    "poisson-cost",
+    "poisson-mh",
+    "poisson-logistic",
+    "notes-ula-bias",
+    "notes-gaussian-gibbs",
+    "notes-scan",
 )
 
 

@@ -6,3 +6,7 @@ DOGS = "Mitliagkas and Mackey (2017), Improving Gibbs sampler scan quality with 
 DOMKE = (
     "Domke (2015), Maximum likelihood learning with arbitrary treewidth via fast-mixing parameter sets, NIPS"
 )
+POISSON = "Zhang and De Sa (2019), Poisson-minibatching for Gibbs sampling, NeurIPS"
+MINIBATCH = "De Sa, Chen and Wong (2018), Minibatch Gibbs sampling on large graphical models, ICML"
+LANGEVIN_NOTES = "Lecture notes, chapter 5: Metropolis-Hastings, Gibbs sampling and Langevin methods"
+GIBBS_NOTES = "Lecture notes, day 22: Gibbs sampling, after Bishop (2006), Pattern recognition, section 11.3"

@@ -19,6 +19,7 @@ from gibbsite.errors import ModelError
 from gibbsite.model.domain import Domains, FloatArray, IntArray, frozen
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+Slopes = Callable[[FloatArray, FloatArray, FloatArray], npt.ArrayLike]
 Bounds = Callable[[FloatArray, FloatArray, FloatArray], tuple[npt.ArrayLike, npt.ArrayLike]]
 
 
@@ -41,6 +42,9 @@ class FunctionFactors:
         outside that is met while sampling is an error.
     weight : float
         What values are multiplied with, as one over a temperature.
+    slopes : array (factors,), float or callable, optional
+        By how much f changes at most, per unit of (Euclidean) distance in the box; or a function as for
+        ``bounds``. :class:`gibbsite.TunaMH` needs them.
     degree : int, optional
         If f is a polynomial of degree 1 or 2 in each of its sites (the others fixed) say so: conditionals can
         then be drawn from without approximation.
@@ -60,6 +64,7 @@ class FunctionFactors:
     scopes: IntArray
     parameters: FloatArray
     bounds: Any
+    slopes: Any
     weight: float
     degree: int | None
     always: bool
@@ -72,6 +77,7 @@ class FunctionFactors:
         parameters: npt.ArrayLike | None = None,
         *,
         bounds: tuple[npt.ArrayLike, npt.ArrayLike] | Bounds | None = None,
+        slopes: npt.ArrayLike | Slopes | None = None,
         weight: float = 1.0,
         degree: int | None = None,
         always: bool = False,
@@ -112,6 +118,7 @@ class FunctionFactors:
             "scopes": where,
             "parameters": found,
             "bounds": bounds,
+            "slopes": slopes,
             "weight": float(weight),
             "degree": degree,
             "always": bool(always),
@@ -143,6 +150,25 @@ class FunctionFactors:
     def common(self) -> bool:
         """Whether all factors have the same sites."""
         return self.scopes.ndim == 1
+
+    def steepest(self, domains: Domains) -> FloatArray | None:
+        """Return by how much each factor changes at most per unit of distance, None if nobody has said."""
+        if self.slopes is None:
+            return None
+        low, high = domains.bounds
+        scopes = np.broadcast_to(np.atleast_2d(self.scopes), (self.size, self.arity))
+        given = (
+            self.slopes(self.parameters, low[scopes], high[scopes]) if callable(self.slopes) else self.slopes
+        )
+        try:
+            found = np.array(np.broadcast_to(np.asarray(given, float), (self.size,)))
+        except (TypeError, ValueError):
+            raise ModelError(
+                f"the slopes of the factors {self.name!r} must be {self.size} numbers."
+            ) from None
+        if not (np.isfinite(found).all() and (found >= 0).all()):
+            raise ModelError(f"the slopes of the factors {self.name!r} must be finite and not negative.")
+        return self.weight * found
 
     def check(self, domains: Domains) -> None:
         """Refuse scopes that name no site, or one twice."""
@@ -200,7 +226,15 @@ def logistic_factors(
         raise ModelError("the labels of a logistic regression must be two of -1, 0 and 1.")
     sign = np.where(given > 0, 1.0, -1.0)
     signed = np.asarray(rows, float) * sign[:, None]
-    return FunctionFactors(logistic, scope, signed, bounds=_logistic_bounds, weight=weight, name="logistic")
+    return FunctionFactors(
+        logistic,
+        scope,
+        signed,
+        bounds=_logistic_bounds,
+        slopes=lambda p, low, high: np.linalg.norm(p, axis=1),
+        weight=weight,
+        name="logistic",
+    )
 
 
 _LOG_ROOT = 0.5 * np.log(2.0 * np.pi)
@@ -228,6 +262,15 @@ def _mixture_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[F
     return least, most
 
 
+def _mixture_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Of a mean of the gradients of both components: (d, 0) and (d, d), with d at most a distance / s^2."""
+    y, s = p[:, 0], p[:, 1]
+    ends = (low[:, 0], high[:, 0]), (low[:, 0] + low[:, 1], high[:, 0] + high[:, 1])
+    first, second = (np.maximum(np.abs(y - a), np.abs(y - b)) / s**2 for a, b in ends)
+    found: FloatArray = np.maximum(first, np.sqrt(2.0) * second)
+    return found
+
+
 def mixture_factors(
     scope: npt.ArrayLike, data: npt.ArrayLike, sd: float, *, weight: float = 1.0
 ) -> FunctionFactors:
@@ -253,7 +296,15 @@ def mixture_factors(
     if not np.isfinite(sd) or sd <= 0:
         raise ModelError(f"sd must be a positive number, got {sd!r}.")
     parameters = np.stack([values, np.full(values.size, float(sd))], axis=1)
-    return FunctionFactors(mixture, scope, parameters, bounds=_mixture_bounds, weight=weight, name="mixture")
+    return FunctionFactors(
+        mixture,
+        scope,
+        parameters,
+        bounds=_mixture_bounds,
+        slopes=_mixture_slopes,
+        weight=weight,
+        name="mixture",
+    )
 
 
 def normal(value: FloatArray, parameters: FloatArray) -> Any:
@@ -288,6 +339,9 @@ def normal_factors(
         where[:, None],
         np.stack([mean, sd], axis=1),
         bounds=_normal_bounds,
+        slopes=lambda p, low, high: (
+            np.maximum(np.abs(low[:, 0] - p[:, 0]), np.abs(high[:, 0] - p[:, 0])) / p[:, 1] ** 2
+        ),
         weight=weight,
         degree=2,
         always=always,
@@ -318,7 +372,16 @@ def product_factors(
     where = np.atleast_2d(np.asarray(pairs))
     values = np.broadcast_to(np.asarray(couplings, float), (len(where),))
     return FunctionFactors(
-        product, where, values[:, None], bounds=_product_bounds, weight=weight, degree=1, name="product"
+        product,
+        where,
+        values[:, None],
+        bounds=_product_bounds,
+        slopes=lambda p, low, high: (
+            np.abs(p[:, 0]) * np.linalg.norm(np.maximum(np.abs(low), np.abs(high)), axis=1)
+        ),
+        weight=weight,
+        degree=1,
+        name="product",
     )
 
 
@@ -352,7 +415,82 @@ def difference_factors(
         where,
         values[:, None],
         bounds=_difference_bounds,
+        slopes=lambda p, low, high: (
+            np.sqrt(2.0)
+            * np.abs(p[:, 0])
+            * np.maximum(np.abs(low[:, 0] - high[:, 1]), np.abs(high[:, 0] - low[:, 1]))
+        ),
         weight=weight,
         degree=2,
         name="difference",
     )
+
+
+def quadratic(value: FloatArray, parameters: FloatArray) -> Any:
+    """Return g . d - d . H d / 2 for d = x - center; parameters are center, g and H, row by row."""
+    n = value.size
+    total = 0.0
+    for i in range(n):
+        d = value[i] - parameters[i]
+        pull = 0.0
+        for j in range(n):
+            pull += parameters[2 * n + i * n + j] * (value[j] - parameters[j])
+        total += d * (parameters[n + i] - 0.5 * pull)
+    return total
+
+
+def _quadratic_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Safe, not tight: every product by itself."""
+    n = low.shape[1]
+    reach = np.maximum(np.abs(low - p[:, :n]), np.abs(high - p[:, :n]))
+    curve = np.abs(p[:, 2 * n :]).reshape(-1, n, n)
+    most = (np.abs(p[:, n : 2 * n]) * reach).sum(axis=1)
+    most += 0.5 * np.einsum("fi,fij,fj->f", reach, curve, reach)
+    return -most, most
+
+
+def quadratic_factor(
+    scope: npt.ArrayLike, center: npt.ArrayLike, gradient: npt.ArrayLike, curvature: npt.ArrayLike
+) -> FunctionFactors:
+    """Return one quadratic factor of many sites, g . d - d . H d / 2 with d = x - center, always evaluated.
+
+    Examples
+    --------
+    >>> quadratic_factor([0, 1], [0.0, 0.0], [1.0, 0.0], [[2.0, 0.5], [0.5, 1.0]]).arity
+    2
+    """
+    parts = [np.ravel(np.asarray(part, float)) for part in (center, gradient, curvature)]
+    n = parts[0].size
+    if parts[1].size != n or parts[2].size != n * n or np.size(scope) != n:
+        raise ModelError("a quadratic factor needs center and gradient (n,), curvature (n, n) and n sites.")
+    return FunctionFactors(
+        quadratic,
+        np.asarray(scope)[None],
+        np.concatenate(parts)[None],
+        bounds=_quadratic_bounds,
+        degree=2,
+        always=True,
+        name="quadratic",
+    )
+
+
+def logistic_rest(value: FloatArray, parameters: FloatArray) -> Any:
+    """Return log(1 / (1 + exp(-t))) less its parabola at t0: t = p . x, parameters are p and t0."""
+    n = value.size
+    t = 0.0
+    for k in range(n):
+        t += value[k] * parameters[k]
+    t0 = parameters[n]
+    d = t - t0
+    s = 1.0 / (1.0 + np.exp(t0))
+    if abs(d) < 0.05:  # the difference of large terms would lose digits: the series
+        c = s * (1.0 - s)
+        third = c * (1.0 - 2.0 * s)
+        fourth = -c * (1.0 - 6.0 * c)
+        fifth = third * (1.0 - 12.0 * c)
+        sixth = -c * (1.0 - 30.0 * c + 120.0 * c * c)
+        # up to terms of d^7 / 5040
+        return d * d * d * (third / 6.0 + d * (fourth / 24.0 + d * (fifth / 120.0 + d * sixth / 720.0)))
+    now = -np.log1p(np.exp(-t)) if t > 0 else t - np.log1p(np.exp(t))
+    then = -np.log1p(np.exp(-t0)) if t0 > 0 else t0 - np.log1p(np.exp(t0))
+    return now - then - s * d + 0.5 * s * (1.0 - s) * d * d

@@ -1,0 +1,149 @@
+"""Where a chain has been, counted after every single update, and what it has cost so far.
+
+Every site counts at every update, whether it is visited or not, as in the code of the Poisson-Gibbs paper:
+how long it stayed is added up when it leaves, so that counting takes no longer for many sites. Values of
+numbers are counted in cells of equal width, states one by one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._jit import compiled_loop
+from gibbsite._random import load, store, stream
+from gibbsite.graph.lower import compile_graph
+from gibbsite.kernel.base import Kernel, step
+from gibbsite.model import Model
+from gibbsite.run.chain import State, start_chain
+from gibbsite.scan import RandomScan, Scan
+from gibbsite.scan.base import period, refresh, site_at
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+_THREADS = 2
+
+
+class Course(NamedTuple):
+    """What was seen along chains: (chains, lengths) arrays, and figures of the kernel.
+
+    ``seconds`` is time of the processor spent on updates and on counting, so other programs do not matter.
+    """
+
+    errors: Floats
+    seconds: Floats
+    report: Mapping[str, float]
+
+
+@compiled_loop
+def _dwell(
+    kernel: Any,
+    graph: Any,
+    schedule: Any,
+    state: State,
+    low: float,
+    scale: float,
+    since: Longs,
+    counts: Longs,
+    begin: int,
+    end: int,
+) -> None:
+    """Make updates ``begin`` to ``end``; add the times that sites spent in their cells to ``counts``."""
+    x, order, memory = state.x, state.order, state.memory
+    rng, cycle = load(state.rng), np.uintp(period(schedule))
+    where, last = np.uintp(state.position[0]), np.int64(counts.shape[1] - 1)
+    for now in range(begin, end):
+        if where == 0:
+            rng = refresh(schedule, order, rng)
+        i = np.uintp(site_at(schedule, order, where))
+        old = min(np.int64((x[i] - low) * scale), last)
+        rng = step(kernel, graph, memory, x, i, rng, state.cond, False)
+        if min(np.int64((x[i] - low) * scale), last) != old:
+            counts[i, old] += now - since[i]
+            since[i] = now
+        where = np.uintp(where + 1)
+        if where == cycle:
+            where = np.uintp(0)
+    for site in range(x.size):
+        counts[site, min(np.int64((x[site] - low) * scale), last)] += end - since[site]
+        since[site] = end
+    store(state.rng, rng)
+    state.position[0] = where
+
+
+def watch(
+    model: Model,
+    kernel: Kernel,
+    lengths: Longs,
+    measure: Callable[[Longs], float],
+    *,
+    cells: int,
+    low: float = 0.0,
+    width: float = 1.0,
+    scan: Scan | None = None,
+    start: float = 0.0,
+    rng: int = 1,
+    chains: int = 1,
+    tick: Callable[[], None] = lambda: None,
+) -> Course:
+    """Follow chains from equal values everywhere, and measure their counts after some numbers of updates.
+
+    Parameters
+    ----------
+    model, kernel, scan
+        What to run; ``RandomScan()`` by default.
+    lengths : int array
+        Numbers of updates, increasing.
+    measure : function
+        Makes a number of the counts (sites, cells).
+    cells, low, width
+        How many cells there are, where they begin, and the width of each; for states 0 and 1.
+    start : float
+        Value or state code of all sites at the start.
+    rng, chains : int
+        Seed, and number of chains.
+    tick : function
+        Called at the end of every chain.
+
+    Returns
+    -------
+    Course
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.potts_grid((3, 3), states=2, coupling=0.1)
+    >>> seen = watch(model, gs.Gibbs(), np.array([1, 20_000]), lambda n: n[0, 0] / n[0].sum(), cells=2)
+    >>> bool(seen.errors[0, 0] > 0.9 > 0.6 > seen.errors[0, 1] > 0.4)
+    True
+    """
+    scan = RandomScan() if scan is None else scan
+    graph = compile_graph(model)
+    kernel.check(graph)
+    parameters, schedule = kernel.parameters(graph), scan.schedule(graph, model)
+    x0 = np.full(graph.n_sites, start, graph.state_dtype)
+    errors, seconds = np.zeros((2, chains, lengths.size))
+
+    def make(chain: int) -> Any:
+        state = start_chain(graph, kernel, scan, x0, stream(rng, chain), False)
+        since, counts = np.zeros(graph.n_sites, np.int64), np.zeros((graph.n_sites, cells), np.int64)
+        fixed = (parameters, graph.arrays, schedule, state, low, 1.0 / width, since, counts)
+        _dwell(*fixed, 0, 0)  # compiles
+        done, spent = 0, 0.0
+        for k, updates in enumerate(lengths.tolist()):
+            begun = time.thread_time()
+            _dwell(*fixed, done, updates)
+            spent += time.thread_time() - begun
+            kernel.inspect(model, graph, state.memory)
+            errors[chain, k], seconds[chain, k], done = measure(counts), spent, updates
+        tick()
+        return state.memory
+
+    with ThreadPoolExecutor(_THREADS) as threads:
+        memories = list(threads.map(make, range(chains)))
+    return Course(errors, seconds, kernel.report(memories))
