@@ -48,6 +48,23 @@ def test_a_resumed_run_is_the_uninterrupted_one(name: str, tmp_path: Path) -> No
     assert whole.report == rest.report
 
 
+def test_minibatches_are_resumed_with_falling_steps(tmp_path: Path) -> None:
+    data = np.random.default_rng(1).normal(size=50)
+    model = gs.DataDensity(
+        None,
+        lambda theta, row: -0.5 * (row[0] - theta[0]) ** 2,
+        data,
+        likelihood_grad=lambda theta, row: np.array([row[0] - theta[0]]),
+        dim=1,
+    )
+    kernel = gs.SGLD(1e-2, 7, replace=False, decay=(100.0, 0.6))
+    whole = quick(model, kernel, record="draws")
+    quick(model, kernel, record="draws", sweeps=100, warmup=40, checkpoint=tmp_path / "run")
+    rest = quick(model, kernel, record="draws", warmup=40, checkpoint=tmp_path / "run", resume=True)
+    assert whole.values.tobytes() == rest.values.tobytes()
+    assert rest.report["step"] == pytest.approx(1e-2 * (1.0 + 440 / 100.0) ** -0.6, rel=1e-12)
+
+
 def test_a_checkpoint_of_another_density_is_refused(tmp_path: Path) -> None:
     quick(NORMAL, gs.Metropolis(), checkpoint=tmp_path / "run")
     other = gs.LogDensity(lambda x: -0.5 * (x[0] ** 2 + (x[1] / 4.0) ** 2), dim=2)
