@@ -36,6 +36,7 @@ NAMES = (
     "poisson-potts",
     "poisson-spin",
     "poisson-mixture",
+    "poisson-mh",
     "poisson-cost",
 )
 
