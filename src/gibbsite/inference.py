@@ -220,8 +220,8 @@ def infer(
         "auto" solves exactly if the predicted cost fits time and memory, otherwise samples, which are also
         the methods "exact" and "gibbs". "herded" and "herded-shared" (`HerdedGibbs` with a weight for each
         configuration of the neighbours, or each conditional) count instead of drawing; "quasi" (`QuasiGibbs`)
-        draws with even numbers, in whole periods of sweeps; "poisson" (`PoissonGibbs`) reads minibatches of the
-        factors of sites that have very many. "annealed" looks for a most probable state;
+        draws with even numbers, in whole periods of sweeps; "poisson" (`PoissonGibbs`) reads minibatches of
+        the factors of sites that have very many. "annealed" looks for a most probable state;
         "mean-field" gives approximate marginals, and a lower bound of the log-partition function. Any kernel
         samples with that: marginals, or the best state it sees.
     seconds, sweeps : number, optional
