@@ -33,6 +33,7 @@ import numpy as np
 from numba.core import types as numba_types
 from numpy.typing import NDArray
 
+from gibbsite._jit import compiled
 from gibbsite.errors import ModelError
 
 _numba: Any = numba
@@ -312,6 +313,27 @@ if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
             )
         )
     )
+
+
+@compiled
+def _fill_values(address: int, at: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    words = np.zeros(4, np.uint64)
+    for k in range(at.size):
+        out[k] = call_at(address, at, k, 1, at, 0, 0, words)
+
+
+def values_along(function: Any, at: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a function of one number at many of them.
+
+    Examples
+    --------
+    >>> values_along(lambda d: d[0] ** 2, np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [[1.0, 4.0], [9.0, 16.0]]
+    """
+    code = adopt(function, "value", must_compile=True)
+    out = np.empty(at.size)
+    _fill_values(code.address, np.ascontiguousarray(at, float).ravel(), out)
+    return out.reshape(at.shape)
 
 
 def digest_of(function: Any) -> str:
