@@ -120,7 +120,7 @@ def test_couplings_of_users_are_not_stored_either() -> None:
     energies = local_energies(gs.compile_graph(given, "kernel"))
     sums = exact.sum(axis=1)
     assert (energies.local >= sums * (1 - 1e-12)).all()
-    assert (energies.local <= 1.05 * (sums + 0.4)).all()  # a node may count the point itself, at distance zero
+    assert (energies.local <= 1.05 * (sums + 0.4)).all()  # a node may count the point itself
     x = RNG.integers(0, 3, len(CLOUD))
     same = x[:, None] == x
     assert given.log_potential(x.tolist()) == pytest.approx((exact * same).sum() / 2)
