@@ -12,7 +12,7 @@ at (for numbers: evaluations) and time of the processor.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,9 +143,11 @@ def measure(name: str, at: Setting, budget: float, rng: int) -> tuple[float, flo
     method = METHODS[name]
     model, kernel = make_model(method.factors, at), make_kernel(name, at)
     updates = int(np.clip(budget / predict(name, at), 10, 100_000))
-    cells: dict[str, Any] = {"cells": 1, "width": 1.0} if method.factors == "numbers" else {"cells": at.D}
+    # numbers begin at 1, close to where they are going to be: rejection would not get away from 0
+    where = {"cells": 1, "start": 1.0} if method.factors == "numbers" else {"cells": at.D}
     # some updates before, as energies are estimated at the start
-    seen = watch(model, kernel, np.array([updates // 10 + 1, updates]), lambda counts: 0.0, rng=rng, **cells)
+    lengths = np.array([updates // 10 + 1, updates])
+    seen = watch(model, kernel, lengths, lambda counts: 0.0, rng=rng, **cast("dict[str, Any]", where))
     seconds = np.diff(seen.seconds[0])[0] / (updates - updates // 10 - 1)
     what = "evaluations" if method.factors == "numbers" else "factors"
     return float(seen.report.get(what, at.Delta)), float(seconds)

@@ -1,135 +1,100 @@
-"""Metropolis-Hastings with minibatches on the mixture of :mod:`.poisson_mixture`: Poisson-MH, and TunaMH.
+"""The posterior of a mixture given a million numbers by Metropolis-Hastings with Poisson minibatches.
 
-All coordinates move at once, by N(0, 0.45^2) each as in the paper. TunaMH needs no bounds on the whole box;
-how many factors it draws follows the length of a move.
+The model of :mod:`.poisson_mixture`; both coordinates move at once, by normal steps of deviation 0.45. TunaMH
+(Zhang, Cooper and De Sa, 2020) draws more factors for longer moves and needs no bounds, but slopes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
+from collections.abc import Mapping
 
 import gibbsite as gs
-from gibbsite.kernel.minibatch import local_energies
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.occupancy import Floats
 from gibbsite.lab.poisson_mixture import (
     BATCH,
-    EDGE,
-    MODES,
+    NOTES,
     Trial,
-    draw_data,
+    collect,
+    draw,
     histogram,
-    make_model,
-    share_of_first_mode,
-    true_probabilities,
-    try_method,
+    prepare,
+    tell_trials,
+    time_all_factors,
+    try_all,
     variation,
 )
 from gibbsite.lab.sources import POISSON
-from gibbsite.report._canvas import COLORS, FAINT, INK, tidy
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-SCALE = 0.45
-FEW = "Metropolis, all factors"
+STEP = 0.45
+SIZES = (BATCH, 10.0 * BATCH)
 
 
 def list_methods() -> dict[str, gs.Kernel]:
-    """Return the methods; the one that evaluates all factors is only timed."""
-    return {
-        "Poisson-MH": gs.PoissonMH(scale=SCALE, adapt=False, minibatch=BATCH),
-        "TunaMH": gs.TunaMH(scale=SCALE, adapt=False, chi=1e-3),
-        FEW: gs.Metropolis(scale=SCALE, adapt=False),
+    """Return Poisson-MH with the lambda of the paper and with a larger one, and TunaMH, a later method.
+
+    Examples
+    --------
+    >>> list(list_methods())
+    ['Poisson-MH 500', 'Poisson-MH 5000', 'TunaMH']
+    """
+    found: dict[str, gs.Kernel] = {
+        f"Poisson-MH {size:.0f}": gs.PoissonMH(scale=STEP, adapt=False, minibatch=size) for size in SIZES
     }
+    return found | {"TunaMH": gs.TunaMH(scale=STEP, adapt=False)}
 
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
-    """Compute the truth, and sample with all methods."""
-    size, sweeps = (5_000, 3_000) if quick else (1_000_000, 100_000)
-    methods = list_methods()
-    meter.expect(1 + len(methods))
-    data = draw_data(size, np.random.default_rng([rng, size]))
-    model, truth = make_model(data), true_probabilities(data)
-    total = local_energies(gs.compile_graph(model)).total
+    """Compute the truth, and sample."""
+    sweeps, methods = 4_000 if quick else 50_000, list_methods()
+    meter.expect(2 + len(methods))
+    data, model, largest, truth = prepare(quick, rng)
     meter.tick()
-    trials: dict[str, Trial] = {}
-    for name, kernel in methods.items():
-        try_method(model, kernel, 4, rng)  # compiles
-        trials[name] = try_method(model, kernel, 100 if name == FEW else sweeps, rng)
-        meter.tick()
-    sampled = {name: histogram(trial.draws) for name, trial in trials.items() if name != FEW}
-    far = {name: variation(p, truth) for name, p in sampled.items()}
-    each = {name: 2 * trial.each for name, trial in trials.items()}  # a move is of both sites
-    rows = [
-        (
-            name,
-            len(trial.draws),
-            far.get(name),
-            share_of_first_mode(sampled[name]) if name in sampled else None,
-            trial.report.get("minibatch"),
-            trial.report.get("evaluations"),
-            trial.report.get("acceptance"),
-            each[name],
-        )
-        for name, trial in trials.items()
-    ]
-    head = (
-        "method",
-        "draws",
-        "variation from truth",
-        "x_2 > 0",
-        "minibatch",
-        "evaluations",
-        "acceptance",
-        "milliseconds of a move",
-    )
-    claims = [
-        (
-            "the estimated density of Poisson-MH is very close to the true density",
-            f"variation {far['Poisson-MH']:.3f}",
-            bool(far["Poisson-MH"] < 0.15),
-        ),
-        (
-            "(not in the paper) TunaMH finds the same density",
-            f"variation {far['TunaMH']:.3f}",
-            bool(far["TunaMH"] < 0.15),
-        ),
-    ]
+    trials = try_all(model, methods, sweeps, rng, meter)
+    each = time_all_factors(model, gs.Metropolis(scale=STEP, adapt=False), rng)
+    meter.tick()
     return Findings(
-        tables=[Table("Posterior, and what it took", head, rows), compare_claims(claims)],
-        arrays={"truth": truth, **sampled},
-        notes=[
-            "Milliseconds are time of the processor, and depend on the machine.",
-            "The likelihood is that of a hundred numbers, as in poisson-mixture. Total variation is between "
-            "shares of cells of 0.25 x 0.25, and of dependent draws not zero even if the method is exact.",
+        tables=[
+            tell_trials(truth, trials, "Metropolis-Hastings, all factors", each),
+            _claims(truth, trials, each),
         ],
-        settings={"numbers": size, "moves": sweeps, "Psi": total, "lambda": BATCH, "scale": SCALE},
+        arrays=collect(truth, trials),
+        notes=[*NOTES, "Psi is the L of single sites here, because every factor touches both."],
+        settings={
+            "numbers": data.size,
+            "sweeps": sweeps,
+            "L": largest,
+            "scale": STEP,
+            "report": {name: dict(trial.report) for name, trial in trials.items()},
+        },
     )
 
 
-def draw(findings: Findings, figure: Figure) -> None:
-    """Draw Figure 4 beside the truth."""
-    panels = figure.subplots(1, len(findings.arrays), sharex=True, sharey=True)
-    top = findings.arrays["truth"].max()
-    for axes, (name, p) in zip(panels, findings.arrays.items(), strict=True):
-        box = (-EDGE, EDGE, -EDGE, EDGE)
-        axes.imshow(p.T, origin="lower", extent=box, cmap="Blues", vmin=0.0, vmax=top, aspect="equal")
-        for mode in MODES:
-            axes.plot(*mode, "+", color=COLORS[5], ms=8)
-        tidy(axes, name, "$x_1$")
-        axes.set(xlim=(-2.5, 3.5), ylim=(-3.5, 3.5))
-        axes.spines[:].set(visible=True, color=FAINT)
-    panels[0].set_ylabel("$x_2$", fontsize=8, color=INK)
+def _claims(truth: Floats, trials: Mapping[str, Trial], each: float) -> Table:
+    far = [variation(histogram(trial.draws), truth) for trial in trials.values()]
+    first = next(iter(trials.values()))
+    return compare_claims(
+        [
+            (
+                "the estimated density is very close to the true one",
+                f"variation {far[0]:.3f} from {len(first.draws):,} draws, {far[1]:.3f} with ten times lambda",
+                far[0] < 0.1 or (None if far[0] < 0.3 else False),
+            ),
+            (
+                "minibatches are faster than all data",
+                f"a move is {each / first.each:.0f} times faster",
+                bool(each > first.each),
+            ),
+        ]
+    )
 
 
 EXPERIMENT = Experiment(
     name="poisson-mh",
-    title="The same posterior by Metropolis-Hastings with minibatches",
+    title="The posterior of a mixture by Metropolis-Hastings with Poisson minibatches",
     source=f"{POISSON}; Figure 4",
     run=run,
     draw=draw,
-    size=(9.0, 3.8),
+    size=(10.0, 4.0),
 )
