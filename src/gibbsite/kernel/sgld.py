@@ -51,7 +51,7 @@ from gibbsite.kernel.walking import (
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
-_AHEAD = 8  # rows that are brought near before their turn
+_AHEAD = 5  # rows that are brought near before their turn; more than ten lines at a time would wait
 _LINE = 8  # numbers in a line of the cache
 
 
