@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         SGLD,
         ULA,
         AnnealedGibbs,
+        BlockedGaussianGibbs,
         ConditionalGibbs,
         ContinuousGibbs,
         DoubleMinGibbs,
@@ -188,6 +189,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "kernel": (
         "AnnealedGibbs",
+        "BlockedGaussianGibbs",
         "ConditionalGibbs",
         "ContinuousGibbs",
         "DoubleMinGibbs",
@@ -269,6 +271,7 @@ __all__ = [
     "AnnealedGibbs",
     "BestState",
     "BlockScan",
+    "BlockedGaussianGibbs",
     "Certificate",
     "CheckpointError",
     "Chromatic",

@@ -188,8 +188,9 @@ def record_chains(
     graph = compile_graph(model)
     kernel = default_kernel(graph) if kernel is None else kernel
     kernel.check(graph)
-    if kernel.joint:
-        graph = replace(graph, units=1)
+    units = kernel.units(graph)
+    if units is not None:
+        graph = replace(graph, units=units)
     layout = lay_out(model, graph, kernel, record)
     entropy = read_entropy(rng)
     scan, form = choose_scan_and_form(model, graph, kernel, scan, layout, chains)

@@ -33,8 +33,9 @@ def move_each(
     """Return where each start gets to in some sweeps."""
     graph = gs.compile_graph(model)
     kernel.check(graph)
-    if kernel.joint:
-        graph = replace(graph, units=1)
+    units = kernel.units(graph)
+    if units is not None:
+        graph = replace(graph, units=units)
     scan = gs.Systematic() if scan is None else scan
     layout = lay_out(model, graph, kernel, gs.Draws([]))
     state = start_chain(graph, kernel, scan, starts[0], stream(7, 0), layout.conditional)

@@ -38,6 +38,27 @@ def test_the_law_is_kept(relax: float, scan: gs.Scan) -> None:
     assert p_value(law.law, ends) > FALSE_ALARM
 
 
+@pytest.mark.parametrize("blocks", [[[0, 1], [2, 3]], [[3, 0, 2], [1, 2]], [[0, 1, 2, 3]]], ids=str)
+def test_blocks_keep_the_law(blocks: Any) -> None:
+    law = Normal(MEAN, covariance())
+    starts = law.draw(10_000, np.random.default_rng(6))
+    for scan in (gs.Systematic(), gs.RandomScan()):
+        ends = move_each(gs.Gaussian(MEAN, covariance()), gs.BlockedGaussianGibbs(blocks), starts, 3, scan)
+        assert p_value(law.law, ends) > FALSE_ALARM
+
+
+def test_blocks_that_make_no_sense() -> None:
+    for blocks, said in (
+        ([[0, 1]], "site 2 is in no block"),
+        ([[0, 0], [1, 2, 3]], "twice"),
+        ([[7]], "positions"),
+    ):
+        with pytest.raises(gs.ModelError, match=said):
+            gs.sample(
+                gs.Gaussian(MEAN, covariance()), gs.BlockedGaussianGibbs(blocks), sweeps=1, progress=False
+            )
+
+
 def test_a_field_by_color() -> None:
     precision = field(4)
     law = Normal(np.zeros(16), np.linalg.inv(precision.toarray()))

@@ -14,6 +14,7 @@ from gibbsite.kernel.continuous import ContinuousGibbs
 from gibbsite.kernel.double_min import DoubleMinGibbs
 from gibbsite.kernel.exact_gaussian import ExactGaussian
 from gibbsite.kernel.gaussian import GaussianGibbs
+from gibbsite.kernel.gaussian_blocks import BlockedGaussianGibbs
 from gibbsite.kernel.gibbs import Gibbs
 from gibbsite.kernel.herded import HerdedGibbs
 from gibbsite.kernel.herding_theorem import HerdingBound, herding_bound
@@ -36,6 +37,7 @@ __all__ = [
     "SGLD",
     "ULA",
     "AnnealedGibbs",
+    "BlockedGaussianGibbs",
     "ConditionalGibbs",
     "ContinuousGibbs",
     "DoubleMinGibbs",

@@ -120,6 +120,10 @@ class Kernel(ABC):
         """Allocate what one chain carries besides its state in such a layout; ``team`` threads share it."""
         raise NotImplementedError
 
+    def units(self, graph: Graph) -> int | None:
+        """Return how many things a sweep visits, where they are not the sites: blocks, or all at once."""
+        return 1 if self.joint else None
+
     @property
     def reversible(self) -> bool:
         """Whether each single-site step satisfies detailed balance."""
