@@ -47,7 +47,7 @@ def list_methods() -> dict[str, gs.Kernel]:
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Compute the truth, and sample."""
-    sweeps, methods = 4_000 if quick else 50_000, list_methods()
+    sweeps, methods = 4_000 if quick else 40_000, list_methods()
     meter.expect(2 + len(methods))
     data, model, largest, truth = prepare(quick, rng)
     meter.tick()

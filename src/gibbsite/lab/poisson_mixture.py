@@ -233,7 +233,7 @@ def collect(truth: Floats, trials: Mapping[str, Trial]) -> dict[str, NDArray[Any
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Compute the truth, and sample with all methods."""
-    sweeps, methods = 400 if quick else 10_000, list_methods()
+    sweeps, methods = 400 if quick else 6_000, list_methods()
     meter.expect(2 + len(methods))
     data, model, largest, truth = prepare(quick, rng)
     meter.tick()

@@ -157,7 +157,7 @@ def symmetric_divergence(counts: Longs, truth: Floats) -> float:
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Find the truth, and follow all methods."""
-    updates, chains, draws = (10_000, 2, 200) if quick else (100_000, 3, 5_000)
+    updates, chains, draws = (10_000, 2, 200) if quick else (100_000, 3, 2_000)
     weights = couplings()
     models = {False: gs.continuous_spins(weights), True: unshifted_model()}
     largest = {kind: local_energies(gs.compile_graph(model)).largest for kind, model in models.items()}
