@@ -33,6 +33,7 @@ import numpy as np
 from numba.core import types as numba_types
 from numpy.typing import NDArray
 
+from gibbsite._jit import compiled
 from gibbsite.errors import ModelError
 
 _numba: Any = numba
@@ -112,7 +113,7 @@ def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool =
         return Foreign(name, thunk.address, digest, True, alive=thunk)
     except Exception as reason:  # whatever Numba raises: it says why the function is not for compiled code
         said = _first_reason(reason)
-    if must_compile:
+    if must_compile and not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         raise ModelError(f"the function {name} cannot be compiled: {said}")
     found = Foreign(name, 0, digest, False, said)
     found.alive = _C_SIGNATURE(_calling_back(function, key, found.raised))
@@ -228,7 +229,8 @@ def call_at(
     """Call the function at an address with parts of two arrays: from ``at`` on, ``count`` numbers."""
     function = _C_SIGNATURE(int(address))
     parts = [
-        array[int(at) :].ctypes.data_as(_DOUBLES) for array, at in ((first, first_at), (second, second_at))
+        array.ravel()[int(at) :].ctypes.data_as(_DOUBLES)
+        for array, at in ((first, first_at), (second, second_at))
     ]
     return float(
         function(parts[0], int(first_count), parts[1], int(second_count), words.ctypes.data_as(_WORDS))
@@ -311,6 +313,27 @@ if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
             )
         )
     )
+
+
+@compiled
+def _fill_values(address: int, at: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    words = np.zeros(4, np.uint64)
+    for k in range(at.size):
+        out[k] = call_at(address, at, k, 1, at, 0, 0, words)
+
+
+def values_along(function: Any, at: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a function of one number at many of them.
+
+    Examples
+    --------
+    >>> values_along(lambda d: d[0] ** 2, np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [[1.0, 4.0], [9.0, 16.0]]
+    """
+    code = adopt(function, "value", must_compile=True)
+    out = np.empty(at.size)
+    _fill_values(code.address, np.ascontiguousarray(at, float).ravel(), out)
+    return out.reshape(at.shape)
 
 
 def digest_of(function: Any) -> str:

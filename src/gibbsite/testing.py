@@ -63,8 +63,8 @@ FALSE_ALARM = 1e-6
 _STAGES = (3_000, 12_000, 48_000)
 _CLEAR = 0.05  # a p-value above this ends the test
 
-#: Every kernel of the library; a kernel listed here is tested on every graph kind, with every scan. The numbers of a
-#: long period are as good as random for so few draws.
+#: Every kernel of the library; a kernel listed here is tested on every graph kind, and with every scan. The
+#: numbers of a long period are as good as random for so few draws.
 KERNELS: tuple[Kernel, ...] = (
     *(Gibbs(rule) for rule in RULES),
     AnnealedGibbs(sweeps=4),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,3 +107,43 @@ def test_draws_have_the_exact_law(gamma: float) -> None:
 def test_bad_input(at: list[float], gamma: float, beta: float, message: str) -> None:
     with pytest.raises(gs.ModelError, match=message):
         gs.kernel_potts(at, 2, gamma, beta)
+
+
+def falling(d: np.ndarray) -> float:
+    return 1.0 / (1.0 + d[0] ** 3)
+
+
+def test_couplings_of_users_are_not_stored_either() -> None:
+    given = gs.kernel_potts(CLOUD, 3, beta=0.4, coupling=falling)
+    exact = 0.4 / (1.0 + np.linalg.norm(CLOUD[:, None] - CLOUD, axis=-1) ** 3)
+    np.fill_diagonal(exact, 0.0)
+    energies = local_energies(gs.compile_graph(given, "kernel"))
+    sums = exact.sum(axis=1)
+    assert (energies.local >= sums * (1 - 1e-12)).all()
+    assert (energies.local <= 1.05 * (sums + 0.4)).all()  # a node may count the point itself
+    x = RNG.integers(0, 3, len(CLOUD))
+    same = x[:, None] == x
+    assert given.log_potential(x.tolist()) == pytest.approx((exact * same).sum() / 2)
+    stored = gs.potts(exact, 3)
+    assert stored.log_potential(x.tolist()) == pytest.approx(given.log_potential(x.tolist()))
+    # the same law: log-weights of every site from both graphs
+    for i in range(5):
+        found, known = np.zeros(3), np.zeros(3)
+        log_weights(gs.compile_graph(given, "kernel").arrays, x, i, found)
+        log_weights(gs.compile_graph(stored).arrays, x, i, known)
+        np.testing.assert_allclose(found - found[0], known - known[0], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("coupling", "message"),
+    [
+        (lambda d: d[0], "rises from"),
+        (lambda d: -1.0, "not negative"),
+        (lambda d: 1.0 / d[0], "inf at distance 0"),
+        (3.0, "must be a function"),
+        (lambda d: d.nonsense(), "cannot be compiled"),
+    ],
+)
+def test_couplings_that_make_no_sense(coupling: Any, message: str) -> None:
+    with pytest.raises(gs.ModelError, match=message):
+        gs.kernel_potts(CLOUD, 3, coupling=coupling)

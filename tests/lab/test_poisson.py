@@ -177,3 +177,11 @@ def test_costs_grow_as_the_theorems_say() -> None:
     for claim in ("Poisson-Gibbs does not depend on Delta", "MIN-Gibbs and DoubleMIN take Psi^2"):
         assert said[claim] == "yes"
     assert set(arrays) >= {f"{name}: seconds against L" for name in poisson_cost.METHODS}
+
+
+def test_logistic_regressions_agree_with_all_rows() -> None:
+    table = findings("poisson-logistic").table("Posterior of drawn")
+    apart = [value for value in table.column("largest difference, standard errors") if value is not None]
+    # six coefficients of three kernels, six standard errors: false alarms below 1e-7
+    assert len(apart) == 3
+    assert max(apart) < 6.0

@@ -1,4 +1,4 @@
-"""How kernels in densities are proved: exact draws, a few steps of the compiled loop each, and the law again."""
+"""How kernels in densities are proved: exact draws, a few compiled steps each, and the law again."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def potts_row(graph: Any, i: int) -> list[tuple[int, float]]:
     if graph.kind == "kernel":
         at = g.positions.tolist()
         squares = [sum_in_order([(a - b) ** 2 for a, b in zip(at[i], other, strict=True)]) for other in at]
-        return [(j, g.beta * math.exp(-g.gamma * square)) for j, square in enumerate(squares) if j != i]
+        return [(j, g.beta * math.exp(-g.decay.gamma * square)) for j, square in enumerate(squares) if j != i]
     row = range(int(g.start[i]), int(g.start[i + 1]))
     return [(int(g.neighbour[k]), float(g.coupling[k if g.coupling.size > 1 else 0])) for k in row]
 

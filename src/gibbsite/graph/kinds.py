@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite.graph.decay import Decay
+
 Floats = NDArray[np.float64]
 Index = NDArray[np.uint32]
 
@@ -77,12 +79,12 @@ class PottsGraph(NamedTuple):
 class KernelGraph(NamedTuple):
     """Sites with equally many states, every pair of which has a coupling that is computed when it is needed.
 
-    The coupling of sites i and j is ``beta * exp(-gamma * d^2)``, where d is the distance of their
-    ``positions``; it is added to the log-weight of the neighbour's state, as in :class:`PottsGraph`.
+    The coupling of sites i and j is ``beta`` times what ``decay`` says (:mod:`.decay`) of the distance of
+    their ``positions``; it is added to the log-weight of the neighbour's state, as in :class:`PottsGraph`.
     """
 
     positions: Floats
-    gamma: float
+    decay: Decay
     beta: float
     card: NDArray[np.int32]
     offset: NDArray[np.int64]

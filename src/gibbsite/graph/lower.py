@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import IncompatibleError, ModelError, SupportError
+from gibbsite.graph.decay import make_decay
 from gibbsite.graph.kinds import (
     IsingGraph,
     KernelGraph,
@@ -431,7 +432,7 @@ def _build_kernel(model: FactorGraph) -> tuple[KernelGraph, float] | None:
     cells, pairs = _Cells.collect(model), kernels[0]
     arrays = KernelGraph(
         positions=pairs.positions,
-        gamma=pairs.gamma,
+        decay=make_decay(pairs.gamma, pairs.coupling),
         beta=pairs.beta,
         card=np.ascontiguousarray(model.cards),
         offset=cells.offset,

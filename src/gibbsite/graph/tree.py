@@ -1,14 +1,13 @@
 """A tree over positions, and what it says about sums of a falling function of the distance.
 
 Every node is a run of points in the tree's order and the box around them. For one point the others fall
-into a few nodes, small ones near by and large ones far away, so that exp(-gamma d^2) differs by no more
+into a few nodes, small ones near by and large ones far away, so that couplings differ by no more
 than a given ratio inside each, or sums up to next to nothing: ``list_nodes``. Its largest value in a box
 times the number of points bounds the sum from above.
 """
 
 from __future__ import annotations
 
-import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._jit import Integer, called, compiled
+from gibbsite.graph.decay import Decay, fall
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.uint32]
@@ -84,13 +84,14 @@ def build_tree(positions: Floats) -> Tree:
     return Tree(order, first, last, child, low, high)
 
 
-def list_nodes(tree: Tree, positions: Floats, gamma: float) -> Nodes:
-    """Return the nodes of every point for exp(-gamma d^2), on all cores.
+def list_nodes(tree: Tree, positions: Floats, decay: Decay) -> Nodes:
+    """Return the nodes of every point for couplings that fall with the distance, on all cores.
 
     Examples
     --------
+    >>> from gibbsite.graph.decay import make_decay
     >>> at = np.arange(100.0)[:, None]
-    >>> nodes = list_nodes(build_tree(at), at, 1.0)
+    >>> nodes = list_nodes(build_tree(at), at, make_decay(1.0, None))
     >>> exact = np.exp(-((at - at.T) ** 2)).sum(axis=1) - 1
     >>> bool((exact <= nodes.sums).all()), bool((nodes.sums < 1.05 * exact).all())
     (True, True)
@@ -102,7 +103,7 @@ def list_nodes(tree: Tree, positions: Floats, gamma: float) -> Nodes:
     none = np.zeros(0, np.uint32), np.zeros(0)
 
     def visit(member: int, node: Index, bound: Floats, fill: bool) -> None:
-        _visit(tree, positions, gamma, cuts[member], cuts[member + 1], start, node, bound, sums, fill)
+        _visit(tree, positions, decay, cuts[member], cuts[member + 1], start, node, bound, sums, fill)
 
     with ThreadPoolExecutor(members) as pool:
         list(pool.map(lambda k: visit(k, *none, False), range(members)))
@@ -130,7 +131,7 @@ def _square_range(tree: Tree, positions: Floats, i: Integer, k: Integer) -> tupl
 def _visit(
     tree: Tree,
     positions: Floats,
-    gamma: float,
+    decay: Decay,
     begin: int,
     end: int,
     start: NDArray[np.int64],
@@ -143,7 +144,7 @@ def _visit(
     stack = np.empty(_DEEPEST, np.int32)
     for i in range(begin, end):
         for fine in range(1 if fill else 2):
-            ratio = math.log(_FINE_RATIO if fine else _RATIO)
+            ratio = _FINE_RATIO if fine else _RATIO
             at = start[i] if fill else 0
             total = 0.0
             stack[0], depth = 0, 1
@@ -154,8 +155,8 @@ def _visit(
                 if many == 1 and tree.order[tree.first[k]] == i:
                     continue
                 near, far = _square_range(tree, positions, i, k)
-                largest = math.exp(-gamma * near)
-                whole = many == 1 or gamma * (far - near) <= ratio
+                largest = fall(decay, near)
+                whole = many == 1 or largest <= ratio * fall(decay, far)
                 if whole or many * largest <= (_NOTHING * (1.0 / 16.0 if fine else 1.0)):
                     if fill:
                         node[at] = k

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._jit import Integer, generic, implement, inlined
+from gibbsite.graph.decay import Decay, fall
 from gibbsite.graph.kinds import IsingGraph, KernelGraph, LatticeGraph, PairwiseGraph, PottsGraph, TableGraph
 
 State = NDArray[np.signedinteger[Any]]
@@ -170,13 +171,13 @@ def _weights_potts(graph: PottsGraph, x: State, i: Integer, w: Work) -> tuple[In
 
 
 @inlined
-def coupling_at(positions: Work, gamma: float, i: Integer, j: Integer) -> float:
-    """Return exp(-gamma d^2) of two positions."""
+def coupling_at(positions: Work, decay: Decay, i: Integer, j: Integer) -> float:
+    """Return the coupling of two positions, one at distance zero."""
     square = 0.0
     for axis in range(np.uintp(positions.shape[1])):
         gap = positions[i, axis] - positions[j, axis]
         square += gap * gap
-    return math.exp(-gamma * square)
+    return fall(decay, square)
 
 
 @implement(log_weights, KernelGraph)
@@ -187,7 +188,7 @@ def _log_weights_kernel(graph: KernelGraph, x: State, i: Integer, w: Work) -> In
         w[a] = graph.log_unary[cell + a]
     for j in range(np.uintp(x.size)):
         if j != i:
-            w[np.uintp(x[j])] += graph.beta * coupling_at(graph.positions, graph.gamma, i, j)
+            w[np.uintp(x[j])] += graph.beta * coupling_at(graph.positions, graph.decay, i, j)
     return np.int64(size)
 
 
@@ -324,7 +325,7 @@ def _log_potential_kernel(graph: KernelGraph, x: State) -> float:
         total += graph.log_unary[np.uintp(graph.offset[i]) + np.uintp(x[i])]
         for j in range(i):
             if x[j] == x[i]:
-                total += graph.beta * coupling_at(graph.positions, graph.gamma, i, j)
+                total += graph.beta * coupling_at(graph.positions, graph.decay, i, j)
     return total
 
 

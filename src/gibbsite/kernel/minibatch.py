@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from gibbsite._jit import Integer, generic, implement
 from gibbsite._random import Words, below, uniform
 from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite.graph.decay import Decay
 from gibbsite.graph.kinds import PairwiseGraph, PottsGraph
 from gibbsite.graph.lower import Graph
 from gibbsite.graph.tree import build_tree, list_nodes
@@ -97,7 +98,7 @@ class KernelRows(NamedTuple):
     last: NDArray[np.int32]
     order: NDArray[np.int32]
     positions: Floats
-    gamma: float
+    decay: Decay
     beta: float
     local: Floats
     rate: Floats
@@ -246,7 +247,7 @@ def _tables(graph: Graph) -> TableRows:
 def _kernels(graph: Graph) -> KernelRows:
     arrays: Any = graph.arrays
     tree = build_tree(arrays.positions)
-    nodes = list_nodes(tree, arrays.positions, arrays.gamma)
+    nodes = list_nodes(tree, arrays.positions, arrays.decay)
     size = (tree.last - tree.first)[nodes.node]
     weight, strength = size * nodes.bound, abs(arrays.beta)
     return KernelRows(
@@ -258,7 +259,7 @@ def _kernels(graph: Graph) -> KernelRows:
         last=tree.last,
         order=tree.order,
         positions=arrays.positions,
-        gamma=arrays.gamma,
+        decay=arrays.decay,
         beta=arrays.beta,
         local=strength * nodes.sums,
         rate=strength * row_sums(nodes.start, weight, 1),
@@ -401,7 +402,7 @@ def _draw_kernel(rows: KernelRows, i: Integer, rng: Words) -> tuple[Words, Integ
         rng, which = below(rng, many)
         j = np.uintp(rows.order[begin + np.uintp(which)])
         rng, u = uniform(rng)
-        if u * rows.bound[k] >= coupling_at(rows.positions, rows.gamma, i, j):
+        if u * rows.bound[k] >= coupling_at(rows.positions, rows.decay, i, j):
             j = np.uintp(i)
     return rng, k, j
 
@@ -424,7 +425,7 @@ def _add_kernel(rows: KernelRows, gain: Floats, k: Integer, i: Integer, b: Integ
 
 @implement(add_factor, KernelRows)
 def _add_coupling(rows: KernelRows, k: Integer, i: Integer, b: Integer, scale: float, w: Floats) -> None:
-    w[np.uintp(b)] += scale * rows.beta * coupling_at(rows.positions, rows.gamma, i, k)
+    w[np.uintp(b)] += scale * rows.beta * coupling_at(rows.positions, rows.decay, i, k)
 
 
 @implement(factor_at)

@@ -1,7 +1,8 @@
 """TunaMH (Zhang, Cooper and De Sa, 2020): minibatches whose size follows the length of the move.
 
 Factors need no bounds on the whole box, only to be no steeper than c: |phi(x) - phi(y)| <= c d, d = |x - y|.
-With C the sum of all c, draw Poisson(chi C^2 d^2 + C d) factors in proportion to c, keep each with probability
+With C the sum of all c, draw Poisson(chi C^2 d^2 + C d) factors in proportion to c, and keep each with
+probability
 
     (chi c C d^2 + (c d - (phi(y) - phi(x))) / 2) / (chi c C d^2 + c d),
 
@@ -39,7 +40,7 @@ from gibbsite.kernel.minibatch_mh import (
     height_at,
     sure_gain,
 )
-from gibbsite.kernel.walking import DRAWS, Walk, arrive, complain, positive
+from gibbsite.kernel.walking import DRAWS, Walk, complain, positive, stand
 
 _ROUNDING = 1.0 + 1e-9
 
@@ -115,7 +116,8 @@ class TunaMH(MinibatchMetropolis):
 
 @implement(begin, ByLength)
 def _begin(judge: ByLength, graph: ContinuousGraph, memory: Walk, x: Floats) -> bool:
-    return arrive(graph, memory, x, False, False)
+    stand(memory, x)
+    return True
 
 
 @implement(weigh, ByLength)

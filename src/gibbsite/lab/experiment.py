@@ -38,6 +38,10 @@ NAMES = (
     "poisson-mixture",
     "poisson-mh",
     "poisson-cost",
+    "poisson-logistic",
+    "notes-ula-bias",
+    "notes-gaussian-gibbs",
+    "notes-scan",
 )
 
 

@@ -8,3 +8,5 @@ DOMKE = (
 )
 POISSON = "Zhang and De Sa (2019), Poisson-minibatching for Gibbs sampling, NeurIPS"
 MINIBATCH = "De Sa, Chen and Wong (2018), Minibatch Gibbs sampling on large graphical models, ICML"
+LANGEVIN_NOTES = "Lecture notes, chapter 5: Metropolis-Hastings, Gibbs sampling and Langevin methods"
+GIBBS_NOTES = "Lecture notes, day 22: Gibbs sampling, after Bishop (2006), Pattern recognition, section 11.3"

@@ -408,6 +408,10 @@ def _feed(digest: hashlib.blake2b, value: object) -> None:
         digest.update(f"({len(value)}".encode())
         for part in value:
             _feed(digest, part)
+    elif callable(value):
+        from gibbsite._foreign import digest_of
+
+        digest.update(digest_of(value).encode())
     else:
         text = f"{type(value).__name__}:{value!r}".encode()
         digest.update(f"{len(text)}:".encode() + text)

@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 
 #: Sites up to which pairs may be listed one by one.
 MOST_LISTED = 4096
+_CHECKED = 2000  # distances at which a function of the user is tried
 _CHUNK = 1 << 22  # couplings computed at a time
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class KernelFactors:
     """Factors ``beta exp(-gamma |p_i - p_j|^2) [x_i == x_j]`` between all pairs of sites of a model.
+
+    Or with another function of the distance in place of the exponential.
 
     Nothing but the positions is stored. Up to 4096 sites, pairs can be listed as for other groups.
 
@@ -40,6 +43,9 @@ class KernelFactors:
         Beta, the coupling at distance zero; negative ones punish agreement.
     name : str, optional
         Name of the group.
+    coupling : callable, optional
+        ``f(d) -> number`` in place of exp(-gamma d^2): a function of the distance (``d[0]``) that Numba can
+        compile, not negative, and nowhere rising.
 
     Examples
     --------
@@ -52,9 +58,15 @@ class KernelFactors:
     gamma: float
     weights: FloatArray
     name: str | None
+    coupling: Any
 
     def __init__(
-        self, positions: npt.ArrayLike, gamma: float, weights: npt.ArrayLike, name: str | None = None
+        self,
+        positions: npt.ArrayLike,
+        gamma: float,
+        weights: npt.ArrayLike,
+        name: str | None = None,
+        coupling: Any = None,
     ) -> None:
         at = np.asarray(positions, np.float64)
         if at.ndim != 2 or not at.shape[1]:
@@ -67,10 +79,19 @@ class KernelFactors:
         if not (isinstance(gamma, int | float | np.number) and 0.0 <= gamma < math.inf):
             raise ModelError(f"gamma of {group_text(name)} must be a number from 0 up, got {gamma!r}.")
         at, beta = frozen(at, np.float64), frozen(beta.reshape(1), np.float64)
-        store(self, positions=at, gamma=float(gamma), weights=beta, name=name)
+        store(self, positions=at, gamma=float(gamma), weights=beta, name=name, coupling=coupling)
+        if coupling is not None:
+            _check_coupling(coupling, at, group_text(name))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.positions, self.gamma, self.weights, self.name)
+        return type(self), (self.positions, self.gamma, self.weights, self.name, self.coupling)
+
+    def at_squares(self, squares: FloatArray) -> FloatArray:
+        """Return the couplings of pairs at squared distances."""
+        if self.coupling is None:
+            found: FloatArray = self.beta * np.exp(-self.gamma * squares)
+            return found
+        return self.beta * _along(self.coupling, np.sqrt(squares))
 
     @property
     def beta(self) -> float:
@@ -110,8 +131,7 @@ class KernelFactors:
         """Return one weight per row of `scopes`."""
         i, j = self.scopes.T
         distance = ((self.positions[i] - self.positions[j]) ** 2).sum(axis=1)
-        weights: FloatArray = self.beta * np.exp(-self.gamma * distance)
-        return weights
+        return self.at_squares(distance)
 
     def log_tables(self, cards: IntArray) -> FloatArray:
         """Return all tables."""
@@ -138,12 +158,12 @@ class KernelFactors:
 
     def reweighted(self, weights: Any) -> KernelFactors:
         """Return the group with another beta."""
-        return KernelFactors(self.positions, self.gamma, weights, self.name)
+        return KernelFactors(self.positions, self.gamma, weights, self.name, self.coupling)
 
     def fold(self, folding: Folding) -> tuple[list[FactorGroup], float]:
         """Keep the free sites; observed ones become fields of the others."""
         seen = folding.codes >= 0
-        free = KernelFactors(self.positions[~seen], self.gamma, self.weights, self.name)
+        free = KernelFactors(self.positions[~seen], self.gamma, self.weights, self.name, self.coupling)
         if not seen.any():
             return [free], 0.0
         states = int(folding.domains.cards[0])
@@ -152,7 +172,7 @@ class KernelFactors:
             [np.zeros((0, states)), *(block @ known for _, block in _blocks(free, self.positions[seen]))]
         )
         sites = np.arange(len(fields), dtype=np.int32)[:, None]
-        observed = KernelFactors(self.positions[seen], self.gamma, self.weights)
+        observed = KernelFactors(self.positions[seen], self.gamma, self.weights, None, self.coupling)
         groups: list[FactorGroup] = [free, TableFactors(sites, fields)] if len(fields) else [free]
         return groups, observed.log_potential(folding.codes[seen])
 
@@ -163,4 +183,35 @@ def _blocks(group: KernelFactors, others: FloatArray) -> Iterator[tuple[int, Flo
     for first in range(0, len(group.positions), rows):
         part = group.positions[first : first + rows]
         distance = sum((part[:, [k]] - others[:, k]) ** 2 for k in range(part.shape[1]))
-        yield first, group.beta * np.exp(-group.gamma * distance)
+        yield first, group.at_squares(np.asarray(distance))
+
+
+def _along(coupling: Any, distances: FloatArray) -> FloatArray:
+    from gibbsite._foreign import values_along
+
+    return values_along(coupling, distances)
+
+
+def _check_coupling(coupling: Any, positions: FloatArray, owner: str) -> None:
+    """Refuse a function that is no number, negative, or rises, at some of many distances."""
+    if not callable(coupling):
+        raise ModelError(f"coupling of {owner} must be a function of the distance, got {coupling!r}.")
+    if not len(positions):
+        return
+    reach = float(np.linalg.norm(positions.max(axis=0) - positions.min(axis=0)))
+    distances = np.linspace(0.0, reach, _CHECKED)
+    values = _along(coupling, distances)
+    wrong = ~(np.isfinite(values) & (values >= 0.0))
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise ModelError(
+            f"coupling of {owner} is {values[k]:g} at distance {distances[k]:g}; it must be finite and not "
+            "negative (beta= may be)."
+        )
+    rises = np.flatnonzero(np.diff(values) > 1e-12 * values[:-1])
+    if rises.size:
+        k = int(rises[0])
+        raise ModelError(
+            f"coupling of {owner} rises from {values[k]:g} at distance {distances[k]:g} to "
+            f"{values[k + 1]:g} at {distances[k + 1]:g}; it must fall with the distance, or stay."
+        )

@@ -115,9 +115,11 @@ def potts(
 def kernel_potts(
     positions: npt.ArrayLike,
     states: int | Sequence[Label],
-    gamma: float,
-    beta: float,
+    gamma: float = 0.0,
+    beta: float = 1.0,
     fields: npt.ArrayLike | None = None,
+    *,
+    coupling: Any = None,
 ) -> FactorGraph:
     """Build ``p(x) ~ exp(sum_{i<j} beta exp(-gamma |p_i - p_j|^2) [x_i == x_j] + sum_i h_i(x_i))``.
 
@@ -131,6 +133,9 @@ def kernel_potts(
         Number of states K, labelled 0 .. K-1, or the labels.
     gamma, beta : float
         Couplings.
+    coupling : callable, optional
+        ``f(d)`` in place of exp(-gamma d^2): a function of the distance ``d[0]`` that Numba can compile, not
+        negative, and nowhere rising.
     fields : array (K,) or (n, K), optional
         Log-potentials of the states, for all sites or for each; zero by default.
 
@@ -145,7 +150,7 @@ def kernel_potts(
     >>> round(model.log_potential([0] * 10000), 1)
     8357.3
     """
-    pairs = KernelFactors(positions, gamma, beta, name="couplings")
+    pairs = KernelFactors(positions, gamma, beta, name="couplings", coupling=coupling)
     n, k = len(pairs.positions), _count_states(states)
     h = np.zeros(k) if fields is None else np.asarray(fields, np.float64)
     if h.shape not in ((k,), (n, k)):

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import compiled
 from gibbsite.errors import ModelError, SupportError
-from gibbsite.kernel._local import log_potential
+from gibbsite.kernel.densities import value_once
 
 if TYPE_CHECKING:
     from gibbsite.graph.lower import Graph
@@ -20,12 +19,6 @@ if TYPE_CHECKING:
 State = NDArray[np.float64]
 
 _TRIES = 200
-_LARGE = 1_000_000  # bytes of a graph whose density is worth compiling
-
-
-@compiled
-def _compiled_potential(graph: Any, x: State) -> float:
-    return log_potential(graph, x)
 
 
 def start_values(
@@ -68,8 +61,7 @@ def start_values(
 
 def density_at(model: Model, graph: Graph, x: State) -> float:
     """Return the log-density at a place; refuse NaN and plus infinity."""
-    potential = _compiled_potential if graph.nbytes > _LARGE else log_potential
-    value = float(potential(graph.arrays, x))
+    value = value_once(graph.arrays, x)
     if math.isnan(value) or value == math.inf:
         said = "NaN" if math.isnan(value) else "infinite"
         raised = graph.take_raised()

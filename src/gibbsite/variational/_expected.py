@@ -130,7 +130,7 @@ def _all_sites(graph: KernelGraph, i: Integer) -> tuple[Integer, Integer]:
 def _add_kernel(graph: KernelGraph, q: Floats, i: Integer, k: Integer, desk: Desk) -> None:
     if k != i:
         cell = np.uintp(graph.offset[k])
-        coupling = graph.beta * coupling_at(graph.positions, graph.gamma, i, k)
+        coupling = graph.beta * coupling_at(graph.positions, graph.decay, i, k)
         for a in range(np.uintp(graph.card[i])):
             desk.logs[a] += coupling * q[cell + a]
 
