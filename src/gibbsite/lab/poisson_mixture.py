@@ -37,6 +37,7 @@ EDGE, VARIANCE, PRIORS, MODES = 6.0, 2.0, (10.0, 1.0), ((0.0, 1.0), (1.0, -1.0))
 INFORMATION = 100  # N / T
 BATCH, DEGREE, FINE = 500.0, 20, 25  # of the paper
 CELLS, PARTS = 48, 6  # cells of histograms along an axis, and points of the grid along each of them
+SWEEPS = {"quick": 400, "full": 6_000}
 FREE = "PGDA, free degrees"
 NOTES = (
     "Milliseconds are time of the processor, and depend on the machine.",
@@ -233,7 +234,7 @@ def collect(truth: Floats, trials: Mapping[str, Trial]) -> dict[str, NDArray[Any
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Compute the truth, and sample with all methods."""
-    sweeps, methods = 400 if quick else 10_000, list_methods()
+    sweeps, methods = SWEEPS["quick" if quick else "full"], list_methods()
     meter.expect(2 + len(methods))
     data, model, largest, truth = prepare(quick, rng)
     meter.tick()
