@@ -35,6 +35,7 @@ ORDER = [
     {"report"},
     {"scrutiny"},
     {"sampling"},
+    {"efficiency"},
     {"inference"},
     {"applications"},
     {"testing"},
