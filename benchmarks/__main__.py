@@ -7,13 +7,40 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import denoise, dogs, exact, forms, gate, growth, memory, peers, poisson, speed, startup
+from benchmarks import (
+    denoise,
+    densities,
+    dogs,
+    exact,
+    forms,
+    gate,
+    gaussian,
+    growth,
+    memory,
+    peers,
+    poisson,
+    speed,
+    startup,
+)
 from benchmarks.figures import Figures, FiguresError
 from benchmarks.page import TARGET_HEAD, page
 from benchmarks.reference import NoCompilerError, library
 from benchmarks.report import Section, environment, format_table
 
-PARTS = ("speed", "forms", "memory", "growth", "startup", "exact", "denoise", "dogs", "poisson", "peers")
+PARTS = (
+    "speed",
+    "forms",
+    "memory",
+    "growth",
+    "startup",
+    "exact",
+    "denoise",
+    "dogs",
+    "poisson",
+    "gaussian",
+    "densities",
+    "peers",
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -96,6 +123,10 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield dogs.measure(quick=quick)
     if not only or "poisson" in only:
         yield poisson.measure(quick=quick)
+    if not only or "gaussian" in only:
+        yield gaussian.measure(quick=quick)
+    if not only or "densities" in only:
+        yield densities.measure(quick=quick)
     if "peers" in only:
         yield peers.measure(quick=quick)
     if not only or "speed" in only or workloads:

@@ -33,11 +33,12 @@ def dense_potts(side: int) -> gs.FactorGraph:
     return gs.kernel_potts(grid(side), STATES, GAMMA, BETA)
 
 
-def mover(model: gs.FactorGraph, kernel: gs.Kernel, kind: str) -> Callable[[int], None]:
+def mover(model: gs.Model, kernel: gs.Kernel, kind: str) -> Callable[[int], None]:
     """Return a function that makes steps of the compiled loop, recording nothing."""
     graph, scan = gs.compile_graph(model, kind), gs.Systematic()
     layout = lay_out(model, graph, kernel, gs.Draws([]))
-    x0 = np.random.default_rng(1).integers(0, STATES, model.n_sites)
+    rng = np.random.default_rng(1)
+    x0 = rng.integers(0, STATES, model.n_sites) if graph.discrete else model.draw_start(rng)
     state = start_chain(graph, kernel, scan, x0, stream(1, 0), layout.conditional)
     tape, parameters = layout.empty_tape(graph), kernel.parameters(graph)
     schedule = scan.schedule(graph, model)
@@ -46,6 +47,16 @@ def mover(model: gs.FactorGraph, kernel: gs.Kernel, kind: str) -> Callable[[int]
         advance(parameters, graph.arrays, schedule, state, tape, 1, steps, False, alone())
 
     return move
+
+
+def mixture(size: int) -> gs.ContinuousModel:
+    """Return the truncated mixture of the paper, its likelihood worth a hundred numbers."""
+    rng = np.random.default_rng(1)
+    data = rng.normal(rng.integers(0, 2, size).astype(float), np.sqrt(2.0))
+    likelihood = gs.mixture_factors([0, 1], data, sd=np.sqrt(2.0), weight=100.0 / size)
+    prior = gs.normal_factors([0, 1], 0.0, np.sqrt([10.0, 1.0]), always=True)
+    box = gs.Interval(-6.0, 6.0)
+    return gs.ContinuousModel({"x1": box, "x2": box}, [likelihood, prior])
 
 
 def numpy_mover(model: gs.FactorGraph, size: float) -> Callable[[int], None]:
@@ -100,6 +111,10 @@ def measure(*, quick: bool = False) -> Section:
     pairs = gs.potts((*group.scopes.T, group.edge_weights()), STATES)
     jobs["3,969 sites: Gibbs, couplings stored"] = mover(pairs, gs.Gibbs(), "potts"), 4000
     jobs["3,969 sites: Poisson-Gibbs, couplings stored"] = mover(pairs, kernel, "potts"), 4000
+    posterior = mixture(100_000 if quick else 1_000_000)
+    double: dict[str, Any] = {"method": "double", "degree": 20, "fine": 25}
+    jobs["mixture: Gibbs-DA"] = mover(posterior, gs.ContinuousGibbs(**double), "functions"), 1
+    jobs["mixture: PGDA"] = mover(posterior, gs.ContinuousGibbs(minibatch=500.0, **double), "functions"), 20
     contestants = [
         Contestant(name, lambda k, move=move, steps=steps: move(k * steps), steps, least=1)  # type: ignore[misc]
         for name, (move, steps) in jobs.items()
@@ -140,6 +155,8 @@ def measure(*, quick: bool = False) -> Section:
         20.0,
     )
     ratio("400 sites, NumPy against Poisson-Gibbs", "400 sites: NumPy", "400 sites: Poisson-Gibbs", 100.0)
+    if not quick:
+        ratio("mixture of 10^6 numbers, Gibbs-DA against PGDA", "mixture: Gibbs-DA", "mixture: PGDA", 50.0)
     side = sides[-1]
     peak = float(run_fresh(f"from benchmarks.poisson import megabytes; print(megabytes({side}))"))
     rows.append([f"{last}: peak memory", f"{peak:,.0f} MB", ""])

@@ -150,3 +150,31 @@ void table_sweeps(int64_t sites, const int32_t *states, const int64_t *first, co
     }
     rest(&g, words);
 }
+
+/* Gibbs for a normal distribution: site i has mean center_i - sum_k weight_k x_k and standard deviation sd_i given
+ * the others. Normal numbers in pairs, by Box and Muller.
+ */
+void normal_sweeps(int64_t sites, const int64_t *start, const int32_t *neighbour, const double *weight,
+                   const double *center, const double *sd, double *x, int64_t sweeps, uint64_t *words)
+{
+    generator g = wake(words);
+    double spare = 0.0;
+    int has_spare = 0;
+    for (int64_t sweep = 0; sweep < sweeps; sweep++) {
+        for (int64_t i = 0; i < sites; i++) {
+            double mean = center[i], z;
+            for (int64_t k = start[i]; k < start[i + 1]; k++)
+                mean -= weight[k] * x[neighbour[k]];
+            if (has_spare) {
+                z = spare;
+            } else {
+                double radius = sqrt(-2.0 * log(1.0 - unit(&g))), angle = 6.283185307179586 * unit(&g);
+                z = radius * cos(angle);
+                spare = radius * sin(angle);
+            }
+            has_spare = !has_spare;
+            x[i] = mean + sd[i] * z;
+        }
+    }
+    rest(&g, words);
+}

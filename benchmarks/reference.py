@@ -200,3 +200,30 @@ class TableReference:
     def place(self, x: NDArray[Any]) -> None:
         """Stand at a state given as codes."""
         self.codes[:] = x
+
+
+class NormalReference:
+    """Gibbs for a normal distribution on compressed rows; ``x`` is the state."""
+
+    def __init__(self, arrays: Any, seed: int = 1) -> None:
+        self.start = arrays.start.astype(np.int64)
+        self.neighbour = arrays.neighbour.astype(np.int32)
+        self.weight, self.center, self.sd = (
+            np.ascontiguousarray(part, np.float64) for part in (arrays.weight, arrays.center, arrays.sd)
+        )
+        self.x = np.zeros(self.sd.size)
+        self.words = _words(seed)
+
+    def run(self, sweeps: int) -> None:
+        """Make sweeps."""
+        library().normal_sweeps(
+            ctypes.c_int64(self.sd.size),
+            _pointer(self.start),
+            _pointer(self.neighbour),
+            _pointer(self.weight),
+            _pointer(self.center),
+            _pointer(self.sd),
+            _pointer(self.x),
+            ctypes.c_int64(sweeps),
+            _pointer(self.words),
+        )

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from itertools import chain
 
-from benchmarks.peers import networks, programs, spins
+from benchmarks.peers import densities, networks, programs, spins
 from benchmarks.peers.contest import HEAD, compete
 from benchmarks.report import Section
 
 
 def measure(*, quick: bool = False) -> Section:
     """Hold all contests."""
-    contests = chain.from_iterable(room.contests(quick) for room in (spins, programs, networks))
+    contests = chain.from_iterable(room.contests(quick) for room in (spins, programs, networks, densities))
     held = [compete(contest, quick=quick) for contest in contests]
     return Section(
         "peers",

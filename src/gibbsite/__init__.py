@@ -15,6 +15,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gibbsite.advice import (
+        Advice,
+        recommend,
+    )
+    from gibbsite.compatibility import (
+        Compatibility,
+        check_conditionals,
+    )
     from gibbsite.errors import (
         CheckpointError,
         ConvergenceWarning,
@@ -66,6 +74,7 @@ if TYPE_CHECKING:
         ConditionalGibbs,
         ContinuousGibbs,
         DoubleMinGibbs,
+        ExactGaussian,
         GaussianGibbs,
         Gibbs,
         HerdedGibbs,
@@ -127,6 +136,14 @@ if TYPE_CHECKING:
     from gibbsite.variational import MeanFieldResult, mean_field
 
 _HOMES: dict[str, tuple[str, ...]] = {
+    "advice": (
+        "Advice",
+        "recommend",
+    ),
+    "compatibility": (
+        "Compatibility",
+        "check_conditionals",
+    ),
     "errors": (
         "CheckpointError",
         "ConvergenceWarning",
@@ -174,6 +191,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "ConditionalGibbs",
         "ContinuousGibbs",
         "DoubleMinGibbs",
+        "ExactGaussian",
         "GaussianGibbs",
         "Gibbs",
         "HerdedGibbs",
@@ -246,6 +264,7 @@ __all__ = [
     "MGPMH",
     "SGLD",
     "ULA",
+    "Advice",
     "AgreementFactors",
     "AnnealedGibbs",
     "BestState",
@@ -253,6 +272,7 @@ __all__ = [
     "Certificate",
     "CheckpointError",
     "Chromatic",
+    "Compatibility",
     "ConditionalGibbs",
     "Conditionals",
     "ContinuousGibbs",
@@ -264,6 +284,7 @@ __all__ = [
     "Draws",
     "Energy",
     "ExactCost",
+    "ExactGaussian",
     "ExactResult",
     "FactorGraph",
     "FactorGroup",
@@ -316,6 +337,7 @@ __all__ = [
     "TunaMH",
     "bound_influence",
     "certify",
+    "check_conditionals",
     "color_sites",
     "compare",
     "compile_graph",
@@ -347,6 +369,7 @@ __all__ = [
     "product_factors",
     "read_evidence",
     "read_model",
+    "recommend",
     "sample",
     "short_runs",
     "solve_exact",

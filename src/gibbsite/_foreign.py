@@ -112,7 +112,7 @@ def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool =
         return Foreign(name, thunk.address, digest, True, alive=thunk)
     except Exception as reason:  # whatever Numba raises: it says why the function is not for compiled code
         said = _first_reason(reason)
-    if must_compile:
+    if must_compile and not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         raise ModelError(f"the function {name} cannot be compiled: {said}")
     found = Foreign(name, 0, digest, False, said)
     found.alive = _C_SIGNATURE(_calling_back(function, key, found.raised))
@@ -228,7 +228,8 @@ def call_at(
     """Call the function at an address with parts of two arrays: from ``at`` on, ``count`` numbers."""
     function = _C_SIGNATURE(int(address))
     parts = [
-        array[int(at) :].ctypes.data_as(_DOUBLES) for array, at in ((first, first_at), (second, second_at))
+        array.ravel()[int(at) :].ctypes.data_as(_DOUBLES)
+        for array, at in ((first, first_at), (second, second_at))
     ]
     return float(
         function(parts[0], int(first_count), parts[1], int(second_count), words.ctypes.data_as(_WORDS))

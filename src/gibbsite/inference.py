@@ -31,6 +31,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "herded": ("MAR", "MAP"),
     "herded-shared": ("MAR",),
     "quasi": ("MAR",),
+    "poisson": ("MAR", "MAP"),
     "annealed": ("MAP",),
     "mean-field": ("MAR", "PR"),
 }
@@ -219,7 +220,8 @@ def infer(
         "auto" solves exactly if the predicted cost fits time and memory, otherwise samples, which are also
         the methods "exact" and "gibbs". "herded" and "herded-shared" (`HerdedGibbs` with a weight for each
         configuration of the neighbours, or each conditional) count instead of drawing; "quasi" (`QuasiGibbs`)
-        draws with even numbers, in whole periods of sweeps. "annealed" looks for a most probable state;
+        draws with even numbers, in whole periods of sweeps; "poisson" (`PoissonGibbs`) reads minibatches of
+        the factors of sites that have very many. "annealed" looks for a most probable state;
         "mean-field" gives approximate marginals, and a lower bound of the log-partition function. Any kernel
         samples with that: marginals, or the best state it sees.
     seconds, sweeps : number, optional
@@ -303,13 +305,14 @@ def _solve(
 
 def _kernel(method: str, sweeps: int | None) -> Kernel:
     """Return the kernel of a sampling method."""
-    from gibbsite.kernel import AnnealedGibbs, Gibbs, HerdedGibbs, QuasiGibbs
+    from gibbsite.kernel import AnnealedGibbs, Gibbs, HerdedGibbs, PoissonGibbs, QuasiGibbs
 
     made: dict[str, Callable[[], Kernel]] = {
         "gibbs": Gibbs,
         "herded": HerdedGibbs,
         "herded-shared": lambda: HerdedGibbs(keys="shared"),
         "quasi": QuasiGibbs,
+        "poisson": PoissonGibbs,
         "annealed": lambda: AnnealedGibbs(sweeps=sweeps),
     }
     return made[method]()

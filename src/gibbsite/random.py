@@ -3,8 +3,9 @@
 A function ``draw(x, rng)`` decorated with ``numba.njit`` gets the generator of its chain as an array of four
 words. These functions draw from it and move it on, so that runs can be repeated and resumed.
 
->>> import numba, gibbsite as gs
->>> @numba.njit
+>>> import gibbsite as gs
+>>> from numba import njit
+>>> @njit
 ... def draw(x, rng):
 ...     return 0.4 * x[1] + gs.random.normal(rng)
 """

@@ -110,13 +110,36 @@ def test_page_and_gate_from_saved_figures(
 
 
 def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    for part in ("startup", "memory", "growth", "forms", "exact", "denoise", "dogs", "poisson", "peers"):
+    for part in (
+        "startup",
+        "memory",
+        "growth",
+        "forms",
+        "exact",
+        "denoise",
+        "dogs",
+        "poisson",
+        "gaussian",
+        "densities",
+        "peers",
+    ):
         section = Section(part, [], ["a"], [], None)
         monkeypatch.setattr(getattr(command, part), "measure", lambda quick, section=section: section)
     monkeypatch.setattr(command.speed, "measure", lambda quick, only: [])
     monkeypatch.setattr(command, "library", lambda: None)
     names = [section.name for section in command.measure(True, [])]
-    assert names == ["startup", "memory", "growth", "forms", "exact", "denoise", "dogs", "poisson"]
+    assert names == [
+        "startup",
+        "memory",
+        "growth",
+        "forms",
+        "exact",
+        "denoise",
+        "dogs",
+        "poisson",
+        "gaussian",
+        "densities",
+    ]
     assert [section.name for section in command.measure(True, ["peers"])] == ["peers"]
 
 

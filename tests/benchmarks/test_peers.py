@@ -20,7 +20,7 @@ import pytest
 import gibbsite as gs
 from benchmarks import workloads
 from benchmarks.measure import Contestant, Times
-from benchmarks.peers import contest, networks, programs, spins
+from benchmarks.peers import contest, densities, networks, programs, spins
 from benchmarks.peers.networks import LEAVES, Network
 
 ALARM = workloads.ROOT / "examples" / "alarm.bif"
@@ -83,7 +83,7 @@ def test_a_contest_without_a_peer_is_a_line_and_no_promise(
 
 
 def test_the_extra_lists_all_peers() -> None:
-    rooms = (spins, programs, networks)
+    rooms = (spins, programs, networks, densities)
     racing = {name for room in rooms for held in room.contests(True) for name in held.peers}
     extras = tomllib.loads((workloads.ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"

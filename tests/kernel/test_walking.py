@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,23 @@ def test_a_resumed_run_is_the_uninterrupted_one(name: str, tmp_path: Path) -> No
     rest = quick(NORMAL, KERNELS[name], **options, checkpoint=tmp_path / "run", resume=True)
     assert whole.values.tobytes() == rest.values.tobytes()
     assert whole.report == rest.report
+
+
+def test_minibatches_are_resumed_with_falling_steps(tmp_path: Path) -> None:
+    data = np.random.default_rng(1).normal(size=50)
+    model = gs.DataDensity(
+        None,
+        lambda theta, row: -0.5 * (row[0] - theta[0]) ** 2,
+        data,
+        likelihood_grad=lambda theta, row: np.array([row[0] - theta[0]]),
+        dim=1,
+    )
+    kernel = gs.SGLD(1e-2, 7, replace=False, decay=(100.0, 0.6))
+    whole = quick(model, kernel, record="draws")
+    quick(model, kernel, record="draws", sweeps=100, warmup=40, checkpoint=tmp_path / "run")
+    rest = quick(model, kernel, record="draws", warmup=40, checkpoint=tmp_path / "run", resume=True)
+    assert whole.values.tobytes() == rest.values.tobytes()
+    assert rest.report["step"] == pytest.approx(1e-2 * (1.0 + 440 / 100.0) ** -0.6, rel=1e-12)
 
 
 def test_a_checkpoint_of_another_density_is_refused(tmp_path: Path) -> None:
@@ -184,17 +202,21 @@ def test_what_is_no_density_stops_a_run_that_keeps_what_it_has(name: str, value:
 
 
 def test_exceptions_of_functions_that_are_called_back_are_shown() -> None:
-    calls = []
+    begin: list[float] = []
 
     def careful(x: Floats) -> Any:
-        calls.append(1)
-        if len(calls) > 1000:
+        begin.append(time.monotonic())
+        if begin[-1] - begin[0] > 1.0:  # some blocks of a run later
             raise KeyError("out of luck")
         return -0.5 * float(x[0]) ** 2
 
+    model = gs.LogDensity(careful, dim=1)
     with pytest.raises(gs.SamplingError, match="out of luck") as wrong:
-        quick(gs.LogDensity(careful, dim=1), gs.Metropolis(), sweeps=10_000, warmup=10, chains=1)
+        quick(model, gs.Metropolis(), sweeps=10**7, warmup=10, chains=1, record=["draws", "energy"])
     assert isinstance(wrong.value.__cause__, KeyError)
+    kept = wrong.value.result  # of the blocks before
+    assert 1 <= kept.draws < len(begin)
+    np.testing.assert_allclose(kept.energy[0], -0.5 * kept.values[0, :, 0] ** 2, rtol=1e-12)
 
 
 def test_a_step_that_is_too_large_is_told_with_a_better_one() -> None:
@@ -245,6 +267,7 @@ def test_starts_outside_the_support_are_refused() -> None:
         lambda: gs.Metropolis(scale=-1.0).parameters(gs.compile_graph(NORMAL)),
         lambda: gs.Metropolis(covariance=[[1.0, 2.0], [2.0, 1.0]]).parameters(gs.compile_graph(NORMAL)),
         lambda: gs.MALA(step=0.0).parameters(gs.compile_graph(NORMAL)),
+        lambda: gs.MALA(step=0.1, preconditioner="adapt").parameters(gs.compile_graph(NORMAL)),
         lambda: gs.MALA(preconditioner="learn").parameters(gs.compile_graph(NORMAL)),
         lambda: gs.Slice(width=[1.0, 2.0, 3.0]).parameters(gs.compile_graph(NORMAL)),
     ],

@@ -2,14 +2,17 @@
 
 from gibbsite.applications.denoising import Denoised, denoise
 from gibbsite.applications.images import read_image, write_image
+from gibbsite.applications.logistic import LogisticRegression, logistic_regression
 from gibbsite.applications.noise import estimate_flip, estimate_sigma, estimate_two_levels
 
 __all__ = [
     "Denoised",
+    "LogisticRegression",
     "denoise",
     "estimate_flip",
     "estimate_sigma",
     "estimate_two_levels",
+    "logistic_regression",
     "read_image",
     "write_image",
 ]

@@ -9,7 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from gibbsite.kernel import Kernel
-    from gibbsite.model import FactorGraph
+    from gibbsite.model import FactorGraph, Model
 
 
 @click.command("warmup")
@@ -21,6 +21,7 @@ def command(quiet: bool) -> None:
 
     import gibbsite as gs
     from gibbsite._jit import cache_directory, compile_always
+    from gibbsite.kernel.batched import MinibatchKernel
     from gibbsite.run.form import LEAST_CHAINS
     from gibbsite.testing import KERNELS, scans, tiny_models
 
@@ -38,9 +39,14 @@ def command(quiet: bool) -> None:
             gs.mean_field(model, sweeps=2, progress=False)
             gs.dogs(model, steps=10).certify(model)
             for kernel in KERNELS:
-                for scan in scans(model.n_sites):
-                    with suppress(gs.IncompatibleError):  # not every kernel takes every scan
+                # minibatches are for sites with very many factors; in order will do
+                orders = scans(model.n_sites)[: 1 if isinstance(kernel, MinibatchKernel) else None]
+                for scan in orders:
+                    with suppress(gs.IncompatibleError):  # not every kernel takes every scan, or kind
                         gs.sample(model, kernel, scan=scan, seconds=0.001, progress=False, threads=1)
+        for target, kernels in _targets_of_numbers():
+            for kernel in kernels:
+                gs.sample(target, kernel, seconds=0.001, progress=False, threads=1)
         for model in _large_models():
             for kernel, chains in _at_once(LEAST_CHAINS):
                 gs.sample(model, kernel, scan=gs.Chromatic(), chains=chains, sweeps=8, rng=1, progress=False)
@@ -48,6 +54,23 @@ def command(quiet: bool) -> None:
         place = cache_directory()
         kept = f"kept in {place}" if place else "not kept: no cache directory can be written"
         click.echo(f"gibbsite: all kernels compiled in {time.monotonic() - begun:.0f} s, {kept}", err=True)
+
+
+def _targets_of_numbers() -> list[tuple[Model, list[Kernel]]]:
+    """Return a target of each kind that has numbers, with the kernels for it."""
+    import numpy as np
+
+    import gibbsite as gs
+
+    spins = gs.continuous_spins(np.ones((3, 3)) - np.eye(3))
+    density = gs.LogDensity(lambda x: -0.5 * (x[0] ** 2 + x[1] ** 2), lambda x: -x, dim=2)
+    conditionals = gs.Conditionals({"a": lambda x, rng: rng.normal()})
+    return [
+        (spins, [gs.ContinuousGibbs(), gs.PoissonMH(), gs.TunaMH()]),
+        (density, [gs.Metropolis(), gs.Metropolis(one_by_one=True), gs.MALA(), gs.ULA(0.1), gs.Slice()]),
+        (gs.Gaussian(covariance=np.eye(2)), [gs.GaussianGibbs(), gs.ExactGaussian()]),
+        (conditionals, [gs.ConditionalGibbs()]),
+    ]
 
 
 def _sampled_models() -> list[FactorGraph]:

@@ -72,5 +72,6 @@ def lower_conditionals(model: Conditionals) -> Graph:
         units=len(model.blocks),
     )
     model.structure["graph"] = graph
-    model.structure["functions"] = (*draws, density)  # their machine code lives as long as these
+    codes = [*draws, density]
+    model.structure["functions"] = [code for code in codes if code is not None]  # their code lives as long
     return graph

@@ -12,6 +12,7 @@ from gibbsite.kernel.base import Kernel
 from gibbsite.kernel.conditionals import ConditionalGibbs
 from gibbsite.kernel.continuous import ContinuousGibbs
 from gibbsite.kernel.double_min import DoubleMinGibbs
+from gibbsite.kernel.exact_gaussian import ExactGaussian
 from gibbsite.kernel.gaussian import GaussianGibbs
 from gibbsite.kernel.gibbs import Gibbs
 from gibbsite.kernel.herded import HerdedGibbs
@@ -38,6 +39,7 @@ __all__ = [
     "ConditionalGibbs",
     "ContinuousGibbs",
     "DoubleMinGibbs",
+    "ExactGaussian",
     "GaussianGibbs",
     "Gibbs",
     "HerdedGibbs",

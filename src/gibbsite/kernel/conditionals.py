@@ -16,27 +16,34 @@ from gibbsite.graph.conditionals import ConditionalsGraph
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel._local import log_potential
 from gibbsite.kernel.base import Kernel, step
+from gibbsite.kernel.slicing import Slice, SliceParameters
+from gibbsite.kernel.walking import Walk
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
 
+_OTHER = Slice()
 # what went wrong
 _FAILED, _OUTSIDE = 1, 2
 
 
 class ConditionalsMemory(NamedTuple):
-    """Room for the values of a block and the words of the generator; what went wrong, where, what value."""
+    """Room for the values of a block and the words of the generator; what went wrong, where, what value.
+
+    ``walk`` is what slice sampling of sites without a function needs.
+    """
 
     out: NDArray[np.float64]
     words: NDArray[np.uint64]
     trouble: NDArray[np.int64]
     value: NDArray[np.float64]
+    walk: Walk
 
 
 class ConditionalsParameters(NamedTuple):
-    """Nothing; its type names the step."""
+    """How sites without a function are moved."""
 
-    unused: int = 0
+    other: SliceParameters
 
 
 @dataclass(frozen=True)
@@ -60,27 +67,31 @@ class ConditionalGibbs(Kernel):
     fallible: ClassVar[bool] = True
 
     def parameters(self, graph: Graph) -> ConditionalsParameters:
-        """Return nothing: all there is to know is in the graph."""
-        return ConditionalsParameters()
+        """Return how sites without a function are moved; all else is in the graph."""
+        return ConditionalsParameters(_OTHER.parameters(graph))
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> ConditionalsMemory:
         """Allocate room for the largest block."""
         widest = int(np.diff(graph.arrays.start).max(initial=1))
-        return ConditionalsMemory(
-            np.zeros(widest), np.zeros(4, np.uint64), np.zeros(2, np.int64), np.zeros(1)
-        )
+        words, trouble = np.zeros(4, np.uint64), np.zeros(2, np.int64)
+        return ConditionalsMemory(np.zeros(widest), words, trouble, np.zeros(1), _OTHER.walk(graph))
+
+    def freeze(self, memory: Any) -> None:
+        """End learning how wide slices should be."""
+        _OTHER.freeze(memory.walk)
 
     def inspect(self, model: Model, graph: Graph, memory: Any) -> None:
         """Stop where a function failed, or left the domain of its sites."""
+        _OTHER.inspect(model, graph, memory.walk)
         what, where = memory.trouble.tolist()
         if not what:
             return
         arrays: ConditionalsGraph = graph.arrays
         if what == _FAILED:
             block = model.domains.scope_text(arrays.member[arrays.start[where] : arrays.start[where + 1]])
-            raised = [str(r) or repr(r) for f in graph.structure["functions"] if f for r in f.raised]
-            said = f": {raised[0]}" if raised else ", or returned a value that is no number"
-            raise SamplingError(f"the conditional of {block} failed{said}.")
+            raised = graph.take_raised()
+            said = f": {raised!r}" if raised else ", or returned a value that is no number"
+            raise SamplingError(f"the conditional of {block} failed{said}.") from raised
         name = model.domains.names[where]
         low, high = arrays.low[where], arrays.high[where]
         raise SamplingError(
@@ -109,6 +120,11 @@ def _step(
 ) -> Words:
     if memory.trouble[0] != 0:
         return rng
+    if graph.address[i] == 0:
+        memory.walk.now[1] = 0.0  # others have moved since
+        return step(
+            kernel.other, graph, memory.walk, x, np.uintp(graph.member[graph.start[i]]), rng, cond, keep
+        )
     first, count = graph.start[i], graph.start[i + 1] - graph.start[i]
     store(memory.words, rng)
     said = call_at(graph.address[i], x, 0, x.size, memory.out, 0, count, memory.words)

@@ -1,9 +1,8 @@
 """Gibbs sampling of models of functions: numbers in intervals, and states, one site at a time.
 
 Which factors an update is about (:mod:`.continuous_batch`), what the energy of a value is then
-(:mod:`.continuous_energy`) and how a value is drawn from it (:mod:`.continuous_inverse`,
-:mod:`.continuous_interpolated`, :mod:`.continuous_rejection`, :mod:`.continuous_slice`) are three things that
-do not know of each other; states are drawn exactly, by trying all of them.
+(:mod:`.continuous_energy`) and how a value is drawn from it (:mod:`.continuous_method`) are three things that
+do not know of each other.
 """
 
 from __future__ import annotations
@@ -16,15 +15,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, implement, inlined
-from gibbsite._random import Words, uniform
+from gibbsite._jit import Integer, implement
+from gibbsite._random import Words
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.graph.continuous import ContinuousGraph
 from gibbsite.graph.lower import Graph
-from gibbsite.kernel._local import from_logs
 from gibbsite.kernel.base import Kernel, Remark, step
 from gibbsite.kernel.continuous_batch import Batch, gather, make_desk
-from gibbsite.kernel.continuous_chebyshev import Floats, make_ladder, make_series
+from gibbsite.kernel.continuous_chebyshev import Floats, make_series
 from gibbsite.kernel.continuous_energy import (
     ACCEPTED,
     CALLS,
@@ -39,20 +37,33 @@ from gibbsite.kernel.continuous_energy import (
     energies,
 )
 from gibbsite.kernel.continuous_fault import raise_fault
-from gibbsite.kernel.continuous_interpolated import Double, Its, make_double
-from gibbsite.kernel.continuous_inverse import answer_ends, ask_ends
-from gibbsite.kernel.continuous_method import answer, ask
-from gibbsite.kernel.continuous_rejection import TOGETHER, Rejection
+from gibbsite.kernel.continuous_interpolated import Interpolation, interpolate
+from gibbsite.kernel.continuous_method import (
+    INTERPOLATED,
+    INVERSE,
+    REJECTED,
+    SLICED,
+    STATES,
+    Method,
+    answer,
+    ask,
+)
+from gibbsite.kernel.continuous_rejection import TOGETHER
 from gibbsite.kernel.continuous_rows import no_rows
-from gibbsite.kernel.continuous_slice import Slice
 from gibbsite.kernel.minibatch import batch_rate, drawn_rows, guarantee, local_energies, read_batch
-from gibbsite.kernel.rules import pick
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
     from gibbsite.scan.base import Scan
 
-METHODS = ("auto", "exact-inverse", "double", "its", "rejection", "slice")
+_KINDS = {
+    "auto": INTERPOLATED,
+    "exact-inverse": INVERSE,
+    "double": INTERPOLATED,
+    "its": INTERPOLATED,
+    "rejection": REJECTED,
+    "slice": SLICED,
+}
 # Degrees that are tried one after another, of energies and of densities.
 _ENERGY_DEGREES = [4, 8, 16, 32, 64]
 _DENSITY_DEGREES = [8, 16, 32, 64, 128]
@@ -61,11 +72,10 @@ _COST_OF_DRAW, _COST_OF_BATCH = 1.5, 10.0
 
 
 class ContinuousParameters(NamedTuple):
-    """How factors are chosen, which sites are drawn without approximation, and the method for the others."""
+    """How factors are chosen, and how values are drawn."""
 
     batch: Batch
-    inverse: NDArray[np.bool_]
-    method: Any
+    method: Method
 
 
 @dataclass(frozen=True)
@@ -100,7 +110,7 @@ class ContinuousGibbs(Kernel):
     >>> import gibbsite as gs
     >>> model = gs.ContinuousModel(
     ...     {"position": gs.Interval(-2, 2), "side": ["left", "right"]},
-    ...     [(lambda x: -8.0 * (x[0] - 2.0 * x[1] + 1.0) ** 2, ("position", "side"))],
+    ...     [(lambda x: -2.0 * (x[0] - x[1] + 0.5) ** 2, ("position", "side"))],
     ... )
     >>> result = gs.sample(model, gs.ContinuousGibbs(), sweeps=2000, rng=1, progress=False)
     >>> abs(result.marginals["position"]["mean"]) < 0.5
@@ -153,15 +163,17 @@ class ContinuousGibbs(Kernel):
     def parameters(self, graph: Graph) -> ContinuousParameters:
         """Return how factors are chosen and numbers drawn."""
         arrays: ContinuousGraph = graph.arrays
-        if self.method not in METHODS:
-            raise ModelError(f"method {self.method!r} is unknown; choose one of {', '.join(METHODS)}.")
+        if self.method not in _KINDS:
+            raise ModelError(f"method {self.method!r} is unknown; choose one of {', '.join(_KINDS)}.")
         if not isinstance(self.tolerance, int | float) or not 0 < self.tolerance < math.inf:
             raise ModelError(f"tolerance must be a positive number, got {self.tolerance!r}.")
         batch = self._batch(graph)
-        inverse = batch.plain & (arrays.degree > 0) & (arrays.card == 0)
-        if self.method not in ("auto", "exact-inverse"):
-            inverse[:] = False
-        return ContinuousParameters(batch, inverse, self._method(batch.tau))
+        kind = np.full(graph.n_sites, _KINDS[self.method], np.int8)
+        if self.method in ("auto", "exact-inverse"):
+            kind[batch.plain & (arrays.degree > 0)] = INVERSE
+        kind[arrays.card > 0] = STATES
+        method = Method(kind, self._interpolation(), math.log1p(1.0 / batch.tau))
+        return ContinuousParameters(batch, method)
 
     def _batch(self, graph: Graph) -> Batch:
         if self.minibatch is None:
@@ -173,17 +185,13 @@ class ContinuousGibbs(Kernel):
             plain |= ~_pays(tau, rows.local, rows.degree)
         return Batch(rows, tau, plain)
 
-    def _method(self, tau: float) -> NamedTuple:
+    def _interpolation(self) -> Interpolation:
         degree, fine = _read_degree("degree", self.degree), _read_degree("fine", self.fine)
+        if _KINDS[self.method] != INTERPOLATED:
+            return interpolate(None, [1], self.tolerance)
         if self.method == "its":
-            ladder = make_ladder(degree or _DENSITY_DEGREES, gridded=True)
-            return Its(ladder, ladder, self.tolerance)
-        if self.method == "rejection":
-            return Rejection(math.log1p(1.0 / tau))
-        if self.method == "slice":
-            return Slice()
-        energy = make_ladder(degree or _ENERGY_DEGREES, gridded=False)
-        return make_double(energy, make_ladder(fine or _DENSITY_DEGREES, gridded=True), self.tolerance)
+            return interpolate(None, degree or _DENSITY_DEGREES, self.tolerance)
+        return interpolate(degree or _ENERGY_DEGREES, fine or _DENSITY_DEGREES, self.tolerance)
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
         """Allocate scratch arrays, counts and the record of a fault."""
@@ -198,11 +206,10 @@ class ContinuousGibbs(Kernel):
 
     def _sizes(self, graph: Graph) -> tuple[int, int, int, int, int]:
         arrays: ContinuousGraph = graph.arrays
-        method: Any = self._method(1.0)
-        energy = int(method.nodes.degree[-1]) if isinstance(method, Double) else 0
-        density = int(method.density.degree[-1]) if isinstance(method, Double | Its) else 0
+        made = self._interpolation()
+        energy, density = int(made.nodes.degree[-1]), int(made.density.degree[-1])
         # all points of a degree and the present value, all states, proposals of a rejection
-        points = max(energy + 2, density + 2, int(arrays.card.max(initial=0)), TOGETHER)
+        points = max(energy + 2, int(arrays.card.max(initial=0)), TOGETHER)
         return self._batch(graph).room(), energy, density, points, int(arrays.groups.arity.max(initial=1))
 
     def memory_bytes(self, graph: Graph) -> int:
@@ -257,24 +264,6 @@ def _read_degree(name: str, given: Any) -> list[int]:
     return [int(given)]
 
 
-@inlined
-def _ask_states(graph: ContinuousGraph, memory: ContinuousMemory, i: Integer) -> Integer:
-    """Ask for the energies of all states of a site."""
-    size = np.int64(graph.card[i])
-    for a in range(size):
-        memory.desk.points[a] = a
-    return size
-
-
-@inlined
-def _answer_states(graph: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words) -> Words:
-    """Draw one of the states of a site by the energies of all of them."""
-    size, w = np.int64(graph.card[i]), memory.desk.energy
-    rng, u = uniform(rng)
-    memory.desk.stage[CHOSEN] = pick(w, size, u * from_logs(w, size))
-    return rng
-
-
 @implement(step, ContinuousParameters)
 def _step(
     kernel: ContinuousParameters,
@@ -291,22 +280,11 @@ def _step(
     site = np.int64(i)
     memory.counts[UPDATES] += 1
     rng = gather(kernel.batch, graph, memory, x, site, rng)
-    if graph.card[site] > 0:
-        many = _ask_states(graph, memory, site)
-    elif kernel.inverse[site]:
-        many = ask_ends(graph, memory, site)
-    else:
-        rng, many = ask(kernel.method, graph, memory, x, site, rng)
+    rng, many = ask(kernel.method, graph, memory, x, site, rng)
     while many > 0:
         if not energies(graph, memory, x, site, many):
             return rng
-        many = 0
-        if graph.card[site] > 0:
-            rng = _answer_states(graph, memory, site, rng)
-        elif kernel.inverse[site]:
-            rng = answer_ends(graph, memory, site, rng)
-        else:
-            rng, many = answer(kernel.method, graph, memory, x, site, rng)
+        rng, many = answer(kernel.method, graph, memory, x, site, rng)
     if memory.fault[0] == FINE:
         x[site] = memory.desk.stage[CHOSEN]
     return rng

@@ -32,14 +32,15 @@ def raise_fault(model: Any, graph: ContinuousGraph, fault: Floats) -> NoReturn:
         for site, value in zip(scope, fault[VALUES:], strict=False)
     )
     value = float(fault[VALUE]) / group.weight
-    low = float(graph.floor[number]) / group.weight
-    high = low + float(graph.bound[number]) / group.weight
+    low, width = float(graph.floor[number]) / group.weight, float(graph.bound[number]) / group.weight
+    # not the digits by which bounds were widened for rounding
+    low, high = (round(bound, 9 - math.floor(math.log10(width or 1.0))) for bound in (low, low + width))
     told = f"factor {rank} of {group.name!r} is {value:.10g} at {where}"
     if not math.isfinite(value):
         raise SamplingError(f"{told}; it must be finite wherever the sites can be.")
     raise SamplingError(
-        f"{told}: a bound that is violated, because it was said or found to be between {low:.10g} and "
-        f"{high:.10g}; give wider bounds=(low, high) for {group.name!r}."
+        f"{told}: a bound that is violated, because it was said or found to be between {low:g} and "
+        f"{high:g}; give wider bounds=(low, high) for {group.name!r}."
     )
 
 

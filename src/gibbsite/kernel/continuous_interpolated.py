@@ -15,11 +15,11 @@ References
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from gibbsite._jit import Integer, generic, implement, inlined
+from gibbsite._jit import Integer, inlined
 from gibbsite._random import Words, uniform
 from gibbsite.graph.continuous import ContinuousGraph
 from gibbsite.kernel.continuous_chebyshev import (
@@ -30,32 +30,24 @@ from gibbsite.kernel.continuous_chebyshev import (
     density_at,
     draw_from_series,
     fit_density,
+    make_ladder,
     new_points,
     prepare_draws,
     shape_of,
     transform,
 )
 from gibbsite.kernel.continuous_energy import ACCEPTED, CHOSEN, PROPOSED, ContinuousMemory
-from gibbsite.kernel.continuous_method import answer, ask
 
 
-class Its(NamedTuple):
-    """Degrees of the interpolant of the density, and how small its last coefficients should be.
+class Interpolation(NamedTuple):
+    """Degrees of the two interpolants, and how small their last coefficients should be.
 
-    Its points are those where energies are needed.
+    ``nodes`` has the points where energies are needed. ``double``: the interpolant of the density has a
+    ladder of its own, and ``cross[cross_at[l] + k * (d + 1) + j]`` is T_k at point j of its level l, of
+    degree d.
     """
 
-    nodes: Ladder
-    density: Ladder
-    tolerance: float
-
-
-class Double(NamedTuple):
-    """Degrees of the interpolants of energy and density; values of polynomials at the points of the second.
-
-    ``cross[cross_at[l] + k * (d + 1) + j]`` is T_k at point j of level l, of degree d, of the density.
-    """
-
+    double: bool
     nodes: Ladder
     density: Ladder
     cross: Floats
@@ -63,23 +55,19 @@ class Double(NamedTuple):
     tolerance: float
 
 
-def make_double(energy: Ladder, density: Ladder, tolerance: float) -> Double:
-    """Make the matrices between two ladders."""
-    order = np.arange(int(energy.degree[-1]) + 1)
-    parts = [np.cos(np.pi * np.outer(order, np.arange(d + 1)) / d).ravel() for d in density.degree.tolist()]
+def interpolate(energy: list[int] | None, density: list[int], tolerance: float) -> Interpolation:
+    """Make the matrices for degrees of energy and density; of the density alone if the former are None."""
+    fine = make_ladder(density, gridded=True)
+    nodes = fine if energy is None else make_ladder(energy, gridded=False)
+    order = np.arange(0 if energy is None else energy[-1] + 1)
+    parts = [np.cos(np.pi * np.outer(order, np.arange(d + 1)) / d).ravel() for d in density]
     starts = np.cumsum([0, *(part.size for part in parts[:-1])]).astype(np.int64)
-    return Double(energy, density, np.concatenate(parts), starts, tolerance)
+    return Interpolation(energy is not None, nodes, fine, np.concatenate(parts), starts, tolerance)
 
 
 # Of the stage of an update: the level, the present energy, the proposal on [-1, 1], the draw to accept it by.
 _LEVEL, _NOW, _PROPOSAL, _DRAW = range(1, 5)
 _PROPOSES = -1.0  # in place of a level
-
-
-@generic
-def fit(method: Any, level: Integer, poly: Series) -> bool:
-    """Make the density from energies at the points of a level; tell whether it is good enough."""
-    raise NotImplementedError
 
 
 @inlined
@@ -96,21 +84,26 @@ def _ask_level(
     return many
 
 
-@implement(ask, Its)
-@implement(ask, Double)
-def _ask(
-    method: Any, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
-) -> tuple[Words, Integer]:
+@inlined
+def ask_nodes(
+    method: Interpolation, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer
+) -> Integer:
+    """Ask for the energies at the points of the lowest degree, and at the present value."""
     many = _ask_level(method.nodes, 0, graph, memory, i)
     memory.desk.points[many] = x[i]
-    return rng, many + 1
+    return many + 1
 
 
-@implement(answer, Its)
-@implement(answer, Double)
-def _answer(
-    method: Any, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
+@inlined
+def answer_nodes(
+    method: Interpolation,
+    graph: ContinuousGraph,
+    memory: ContinuousMemory,
+    x: Floats,
+    i: Integer,
+    rng: Words,
 ) -> tuple[Words, Integer]:
+    """Raise the degree, propose a value, or accept it or not."""
     desk, poly, counts = memory.desk, memory.poly, memory.counts
     stage, energy = desk.stage, desk.energy
     low, high = graph.low[i], graph.high[i]
@@ -129,7 +122,8 @@ def _answer(
         poly.value[first + k * skip] = energy[k]
     if level == 0:
         stage[_NOW] = energy[many]
-    if not fit(method, level, poly) and level + 1 < method.nodes.degree.size:
+    good = _fit_energy(method, level, poly) if method.double else _fit_density(method, level, poly)
+    if not good and level + 1 < method.nodes.degree.size:
         return rng, _ask_level(method.nodes, level + 1, graph, memory, i)
     prepare_draws(method.density, poly)
     rng, stage[_PROPOSAL] = draw_from_series(poly, rng)
@@ -139,8 +133,9 @@ def _answer(
     return rng, 1
 
 
-@implement(fit, Its)
-def _fit_its(method: Its, level: Integer, poly: Series) -> bool:
+@inlined
+def _fit_density(method: Interpolation, level: Integer, poly: Series) -> bool:
+    """Interpolate the density from energies at the points of a level; tell whether that is good enough."""
     ladder = method.nodes
     degree, stride = shape_of(ladder, level)
     top = -np.inf
@@ -151,8 +146,9 @@ def _fit_its(method: Its, level: Integer, poly: Series) -> bool:
     return fit_density(ladder, level, poly, method.tolerance)
 
 
-@implement(fit, Double)
-def _fit_double(method: Double, level: Integer, poly: Series) -> bool:
+@inlined
+def _fit_energy(method: Interpolation, level: Integer, poly: Series) -> bool:
+    """Interpolate the energy, tell whether that is good enough, and if so interpolate the density."""
     ladder, density, value = method.nodes, method.density, poly.density_value
     degree, stride = shape_of(ladder, level)
     for j in range(degree + 1):

@@ -7,13 +7,11 @@ costly to find and cheap to call again; the first that is accepted is taken.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
-from gibbsite._jit import Integer, implement
+from gibbsite._jit import Integer, inlined
 from gibbsite._random import Words, uniform
 from gibbsite.graph.continuous import ContinuousGraph
-from gibbsite.kernel.continuous_energy import CHOSEN, FACTOR, HOPELESS, ContinuousMemory, Floats
-from gibbsite.kernel.continuous_method import answer, ask
+from gibbsite.kernel.continuous_energy import CHOSEN, FACTOR, HOPELESS, ContinuousMemory
 
 #: Proposals that are looked at together, and after how many a run gives up.
 TOGETHER, MOST_TRIES = 8, 1 << 20
@@ -21,34 +19,35 @@ TOGETHER, MOST_TRIES = 8, 1 << 20
 _BOUND, _TRIES = 1, 2
 
 
-class Rejection(NamedTuple):
-    """Parameters: what a factor in a minibatch is worth at most, log(1 + 1 / tau)."""
+@inlined
+def _try(graph: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words) -> tuple[Words, Integer]:
+    for k in range(TOGETHER):
+        rng, u = uniform(rng)
+        memory.desk.points[k] = graph.low[i] + u * (graph.high[i] - graph.low[i])
+    return rng, TOGETHER
 
-    gain: float
 
-
-@implement(ask, Rejection)
-def _ask_rejection(
-    method: Rejection, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
+@inlined
+def ask_trials(
+    gain: float, graph: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words
 ) -> tuple[Words, Integer]:
+    """Ask for the energies of some proposals; ``gain`` is log(1 + 1 / tau), the most of a factor drawn."""
     desk = memory.desk
     bound = 0.0
     begin = graph.start[graph.row[i]]
     for k in range(begin, begin + desk.reach[0]):
         bound += graph.bound[graph.factor[k]]
     for k in range(desk.reach[1]):
-        bound += desk.times[k] * method.gain
+        bound += desk.times[k] * gain
     desk.stage[_BOUND], desk.stage[_TRIES] = bound, 0.0
-    for k in range(TOGETHER):
-        rng, u = uniform(rng)
-        desk.points[k] = graph.low[i] + u * (graph.high[i] - graph.low[i])
-    return rng, TOGETHER
+    return _try(graph, memory, i, rng)
 
 
-@implement(answer, Rejection)
-def _answer_rejection(
-    method: Rejection, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
+@inlined
+def answer_trials(
+    graph: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words
 ) -> tuple[Words, Integer]:
+    """Take the first proposal that is accepted, or make further ones."""
     desk = memory.desk
     for k in range(TOGETHER):
         rng, u = uniform(rng)
@@ -59,7 +58,4 @@ def _answer_rejection(
     if desk.stage[_TRIES] >= MOST_TRIES:
         memory.fault[0], memory.fault[FACTOR] = HOPELESS, i
         return rng, 0
-    for k in range(TOGETHER):
-        rng, u = uniform(rng)
-        desk.points[k] = graph.low[i] + u * (graph.high[i] - graph.low[i])
-    return rng, TOGETHER
+    return _try(graph, memory, i, rng)

@@ -11,38 +11,30 @@ References
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
-from gibbsite._jit import Integer, implement
+from gibbsite._jit import Integer, inlined
 from gibbsite._random import Words, uniform
 from gibbsite.graph.continuous import ContinuousGraph
 from gibbsite.kernel.continuous_energy import CHOSEN, ContinuousMemory, Floats
-from gibbsite.kernel.continuous_method import answer, ask
 
 # Of the stage of an update: the level, and the interval.
 _LEVEL, _LOW, _HIGH = 1, 2, 3
 
 
-class Slice(NamedTuple):
-    """Slices have no parameters."""
-
-    unused: int = 0
-
-
-@implement(ask, Slice)
-def _ask_slice(
-    method: Slice, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
-) -> tuple[Words, Integer]:
+@inlined
+def ask_slice(graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer) -> Integer:
+    """Ask for the present energy."""
     stage = memory.desk.stage
     stage[_LEVEL], stage[_LOW], stage[_HIGH] = math.inf, graph.low[i], graph.high[i]
     memory.desk.points[0] = x[i]
-    return rng, 1
+    return 1
 
 
-@implement(answer, Slice)
-def _answer_slice(
-    method: Slice, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
+@inlined
+def answer_slice(
+    graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
 ) -> tuple[Words, Integer]:
+    """Choose the level; then take a value above it, or shrink the interval."""
     stage, v, energy = memory.desk.stage, memory.desk.points[0], memory.desk.energy[0]
     rng, u = uniform(rng)
     if stage[_LEVEL] == math.inf:  # this was the present value

@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._foreign import call_at, stack_room
-from gibbsite._jit import Integer, generic, implement, inlined
+from gibbsite._jit import Integer, compiled, generic, implement, inlined
 from gibbsite.graph.continuous import ContinuousGraph, factor_value
 from gibbsite.graph.density import DataGraph, DensityGraph
 from gibbsite.kernel._local import log_potential
 
 Floats = NDArray[np.float64]
+
+_LARGE = 100_000  # bytes of a graph whose density is worth compiling
 
 
 @implement(log_potential, DensityGraph)
@@ -81,6 +83,30 @@ def _gradient_of_data(graph: DataGraph, desk: Floats) -> float:
     for row in range(graph.rows):
         failed += call_at(graph.gradient, desk, 0, n, graph.data, row * width, width, graph.nothing)
     return failed
+
+
+@compiled
+def _value_of_rows(graph: DataGraph, x: Floats) -> float:
+    return log_potential(graph, x)
+
+
+@compiled
+def _gradient_of_rows(graph: DataGraph, desk: Floats) -> float:
+    return gradient_at(graph, desk)
+
+
+def value_once(graph: Any, x: Floats) -> float:
+    """Return the log-density, for callers in Python: compiled only where there is much to go through."""
+    return float(_value_of_rows(graph, x) if _is_large(graph) else log_potential(graph, x))
+
+
+def gradient_once(graph: Any, desk: Floats) -> float:
+    """Write the gradient behind the place of a desk, for callers in Python; return NaN if that fails."""
+    return float(_gradient_of_rows(graph, desk) if _is_large(graph) else gradient_at(graph, desk))
+
+
+def _is_large(graph: Any) -> bool:
+    return sum(part.nbytes for part in graph if isinstance(part, np.ndarray)) > _LARGE
 
 
 @generic

@@ -21,7 +21,7 @@ import numpy as np
 from gibbsite._jit import Integer, implement
 from gibbsite._random import Words, uniform
 from gibbsite.graph.lower import Graph
-from gibbsite.kernel.base import step
+from gibbsite.kernel.base import Remark, step
 from gibbsite.kernel.batched import ACCEPTED, UPDATES
 from gibbsite.kernel.energy_estimate import (
     EstimateParameters,
@@ -30,7 +30,7 @@ from gibbsite.kernel.energy_estimate import (
     know_energy,
 )
 from gibbsite.kernel.mgpmh import ProposalParameters, proposal_parameters, proposal_size, propose
-from gibbsite.kernel.min_gibbs import Estimated, EstimatingKernel, estimate_size
+from gibbsite.kernel.min_gibbs import Estimated, EstimatingKernel, estimate_remark, estimate_size
 from gibbsite.kernel.minibatch import Floats, State
 
 
@@ -71,6 +71,11 @@ class DoubleMinGibbs(EstimatingKernel):
         first = proposal_size("minibatch of DoubleMinGibbs", self.minibatch, graph)
         second = estimate_size("second of DoubleMinGibbs", self.second, graph)
         return DoubleMinParameters(proposal_parameters(graph, first), estimate_parameters(graph, second))
+
+    def remarks(self, model: Any, graph: Graph, scan: Any) -> tuple[Remark, ...]:
+        """Say what is guaranteed, and what is not."""
+        second = estimate_size("second of DoubleMinGibbs", self.second, graph)
+        return (estimate_remark(graph, second, 4, "MGPMH"),)
 
 
 @implement(step, DoubleMinParameters)

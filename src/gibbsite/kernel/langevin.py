@@ -45,7 +45,7 @@ from gibbsite.kernel.walking import (
     MOVES,
     Walk,
     WalkingKernel,
-    arrive,
+    arrive_sloped,
     checked,
     is_stuck,
     learn,
@@ -110,6 +110,8 @@ class MALA(WalkingKernel):
         """Return the factor of the preconditioner."""
         if isinstance(self.preconditioner, str) and self.preconditioner != "adapt":
             raise ModelError(f'the preconditioner must be numbers or "adapt", got {self.preconditioner!r}.')
+        if isinstance(self.preconditioner, str) and self.step is not None:
+            raise ModelError("a step belongs to its preconditioner; leave one that is to be learned out.")
         if self.preconditioner is None or isinstance(self.preconditioner, str):
             return np.ones(graph.n_sites)
         return read_shape(self.preconditioner, graph.n_sites, "the preconditioner")
@@ -196,7 +198,7 @@ def _move_mala(
     cond: Floats,
     keep: bool,
 ) -> Words:
-    if is_stuck(memory) or not arrive(graph, memory, x, True, True):
+    if is_stuck(memory) or not arrive_sloped(graph, memory, x):
         return rng
     n = x.size
     here, there, noise, factor = memory.here, memory.there, memory.noise, memory.factor
@@ -253,7 +255,7 @@ def _move_ula(
     cond: Floats,
     keep: bool,
 ) -> Words:
-    if is_stuck(memory) or not arrive(graph, memory, x, False, True):
+    if is_stuck(memory) or not arrive_sloped(graph, memory, x):
         return rng
     there, noise = memory.there, memory.noise
     g = memory.size[0]

@@ -239,7 +239,7 @@ def weigh(judge: Any, graph: Any, memory: Walk, x: Floats, rng: Words) -> tuple[
 
 @implement(begin, Exactly)
 def _know_density(judge: Exactly, graph: Any, memory: Walk, x: Floats) -> bool:
-    return arrive(graph, memory, x, True, False)
+    return arrive(graph, memory, x)
 
 
 @implement(weigh, Exactly)
@@ -286,7 +286,7 @@ def _move_alone(
     keep: bool,
 ) -> Words:
     whole = is_whole(graph)
-    if is_stuck(memory) or (whole and not arrive(graph, memory, x, True, False)):
+    if is_stuck(memory) or (whole and not arrive(graph, memory, x)):
         return rng
     now = memory.now[0] if whole else checked(memory, part_of(graph, x, i), x)
     before = x[i]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from gibbsite._jit import Integer, implement
 from gibbsite._random import Words
 from gibbsite.graph.lower import Graph
-from gibbsite.kernel.base import step
+from gibbsite.kernel.base import Remark, step
 from gibbsite.kernel.batched import UPDATES, MinibatchKernel, draw_from_logs, start_logs
 from gibbsite.kernel.energy_estimate import (
     EstimateParameters,
@@ -56,6 +56,16 @@ class EstimatingKernel(MinibatchKernel):
     def forget(self, memory: Any) -> None:
         """Drop the estimate, which is of another state."""
         memory.known[1] = 0.0
+
+
+def estimate_remark(graph: Graph, size: float, power: int, other: str) -> Remark:
+    """Say what is known of the spectral gap of a kernel that goes by estimates of the energy."""
+    spread = local_energies(graph).total / math.sqrt(size)
+    return Remark(
+        f"Estimates of the energy have a standard deviation of up to Psi / sqrt(lambda) = {spread:.3g}. "
+        f"Where all are within d of the energy, the spectral gap is at least exp(-{power} d) times that of "
+        f"{other}; Poisson minibatches keep to no such d, so nothing is guaranteed."
+    )
 
 
 def estimate_size(name: str, given: Any, graph: Graph) -> float:
@@ -94,6 +104,11 @@ class MinGibbs(EstimatingKernel):
         """Return how energies are estimated."""
         size = estimate_size("minibatch of MinGibbs", self.minibatch, graph)
         return MinGibbsParameters(estimate_parameters(graph, size))
+
+    def remarks(self, model: Any, graph: Graph, scan: Any) -> tuple[Remark, ...]:
+        """Say what is guaranteed, and what is not."""
+        size = estimate_size("minibatch of MinGibbs", self.minibatch, graph)
+        return (estimate_remark(graph, size, 6, "plain Gibbs"),)
 
 
 @implement(step, MinGibbsParameters)

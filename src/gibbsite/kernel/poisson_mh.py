@@ -34,7 +34,7 @@ from gibbsite.kernel.minibatch_mh import (
     height_at,
     sure_gain,
 )
-from gibbsite.kernel.walking import DRAWS, Walk, arrive
+from gibbsite.kernel.walking import DRAWS, Walk, stand
 
 
 class ByPoisson(NamedTuple):
@@ -94,7 +94,8 @@ class PoissonMH(MinibatchMetropolis):
 
 @implement(begin, ByPoisson)
 def _begin(judge: ByPoisson, graph: ContinuousGraph, memory: Walk, x: Floats) -> bool:
-    return arrive(graph, memory, x, False, False)
+    stand(memory, x)
+    return True
 
 
 @implement(weigh, ByPoisson)

@@ -44,7 +44,7 @@ class Proposal:
     log_density: Any = None
     log_ratio: Any = None
     symmetric: bool = False
-    _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _kept: dict[str, Any] = field(default_factory=dict, init=False, compare=False)
 
     def __post_init__(self) -> None:
         given = [self.log_density is not None, self.log_ratio is not None, bool(self.symmetric)]

@@ -111,7 +111,7 @@ def _slice(
     keep: bool,
 ) -> Words:
     whole = is_whole(graph)
-    if is_stuck(memory) or (whole and not arrive(graph, memory, x, True, False)):
+    if is_stuck(memory) or (whole and not arrive(graph, memory, x)):
         return rng
     now = memory.now[0] if whole else checked(memory, part_of(graph, x, i), x)
     before, width = x[i], memory.size[i]

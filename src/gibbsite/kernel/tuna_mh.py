@@ -40,7 +40,7 @@ from gibbsite.kernel.minibatch_mh import (
     height_at,
     sure_gain,
 )
-from gibbsite.kernel.walking import DRAWS, Walk, arrive, complain, positive
+from gibbsite.kernel.walking import DRAWS, Walk, complain, positive, stand
 
 _ROUNDING = 1.0 + 1e-9
 
@@ -116,7 +116,8 @@ class TunaMH(MinibatchMetropolis):
 
 @implement(begin, ByLength)
 def _begin(judge: ByLength, graph: ContinuousGraph, memory: Walk, x: Floats) -> bool:
-    return arrive(graph, memory, x, False, False)
+    stand(memory, x)
+    return True
 
 
 @implement(weigh, ByLength)

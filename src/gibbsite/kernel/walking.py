@@ -20,7 +20,7 @@ from gibbsite._jit import Integer, inlined
 from gibbsite.errors import IncompatibleError, ModelError, SamplingError
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.base import Kernel
-from gibbsite.kernel.densities import density_at, gradient_at
+from gibbsite.kernel.densities import density_at, gradient_at, gradient_once
 from gibbsite.kernel.tuning import MOST_DENSE, learn_shape, make_moments, tune_size
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ MOVES, ACCEPTED, TUNING, DRAWS, CALLS = range(5)
 # What can go wrong.
 NAN, INFINITE, SLOPE, RAN_AWAY, DRAWN, RATIO = range(1, 7)
 _FAR = 1e100  # nobody's place
+_MANY = 10**6  # rows that are too many to look for a better step
 
 
 class Walk(NamedTuple):
@@ -127,18 +128,30 @@ def ran_away(memory: Walk, desk: Floats) -> bool:
 
 
 @inlined
-def arrive(graph: Any, memory: Walk, x: Floats, valued: bool, sloped: bool) -> bool:
-    """Learn value and gradient of the present place unless they are known; tell whether all is well."""
-    if memory.now[1] == 0.0:
-        for k in range(x.size):
-            memory.here[k] = x[k]
-            memory.home[k] = x[k]
-        if valued:
-            memory.now[0] = checked(memory, density_at(graph, x), x)
-        if sloped and not is_stuck(memory):
-            slope_at(graph, memory, memory.here)
-        memory.now[1] = 1.0
+def stand(memory: Walk, x: Floats) -> bool:
+    """Take down the present place unless it is known; tell whether it was new."""
+    if memory.now[1] != 0.0:
+        return False
+    for k in range(x.size):
+        memory.here[k] = x[k]
+        memory.home[k] = x[k]
+    memory.now[1] = 1.0
+    return True
+
+
+@inlined
+def arrive(graph: Any, memory: Walk, x: Floats) -> bool:
+    """Learn the log-density of the present place unless it is known; tell whether all is well."""
+    if stand(memory, x):
+        memory.now[0] = checked(memory, density_at(graph, x), x)
     return not is_stuck(memory)
+
+
+@inlined
+def arrive_sloped(graph: Any, memory: Walk, x: Floats) -> bool:
+    """Learn log-density and gradient of the present place unless they are known; tell whether all is well."""
+    known = memory.now[1] != 0.0
+    return arrive(graph, memory, x) and (known or slope_at(graph, memory, memory.here))
 
 
 @inlined
@@ -277,6 +290,8 @@ class WalkingKernel(Kernel):
 
         A step g along an eigenvector of the (negative) Hessian multiplies the distance by 1 - g * curvature.
         """
+        if graph.kind == "data" and graph.arrays.rows > _MANY:
+            return " Try a smaller step."
         curvature = largest_curvature(graph, memory.home, memory.factor)
         if not 0.0 < curvature < math.inf:
             return ""
@@ -302,7 +317,7 @@ def largest_curvature(graph: Graph, place: Floats, factor: Floats) -> float:
         ends = []
         for side in (-1.0, 1.0):
             desk = np.concatenate([place + side * width * (matrix @ v), np.zeros(n)])
-            if gradient_at(graph.arrays, desk) != 0.0 or not np.isfinite(desk).all():
+            if gradient_once(graph.arrays, desk) != 0.0 or not np.isfinite(desk).all():
                 return math.nan
             ends.append(desk[n:])
         v = matrix.T @ (ends[1] - ends[0]) / (2.0 * width)

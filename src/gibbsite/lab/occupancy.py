@@ -83,6 +83,7 @@ def watch(
     measure: Callable[[Longs], float],
     *,
     cells: int,
+    low: float = 0.0,
     width: float = 1.0,
     scan: Scan | None = None,
     start: float = 0.0,
@@ -100,10 +101,8 @@ def watch(
         Numbers of updates, increasing.
     measure : function
         Makes a number of the counts (sites, cells).
-    cells : int
-        How many cells, from 0 on.
-    width : float
-        Of each; 1 for states.
+    cells, low, width
+        How many cells there are, where they begin, and the width of each; for states 0 and 1.
     start : float
         Value or state code of all sites at the start.
     rng, chains : int
@@ -133,7 +132,7 @@ def watch(
     def make(chain: int) -> Any:
         state = start_chain(graph, kernel, scan, x0, stream(rng, chain), False)
         since, counts = np.zeros(graph.n_sites, np.int64), np.zeros((graph.n_sites, cells), np.int64)
-        fixed = (parameters, graph.arrays, schedule, state, 0.0, 1.0 / width, since, counts)
+        fixed = (parameters, graph.arrays, schedule, state, low, 1.0 / width, since, counts)
         _dwell(*fixed, 0, 0)  # compiles
         done, spent = 0, 0.0
         for k, updates in enumerate(lengths.tolist()):

@@ -85,7 +85,7 @@ def list_methods(largest: float) -> dict[str, Method]:
         "DoubleMIN L^2, 1e4 L^2": Method(
             gs.DoubleMinGibbs(square, 1e4 * square), 100, 10_000, (COLORS[0], ":")
         ),
-        "MIN-Gibbs 1e4 L^2": Method(gs.MinGibbs(1e4 * square), 10, 1_000, (COLORS[3], "-")),
+        "MIN-Gibbs 1e4 L^2": Method(gs.MinGibbs(1e4 * square), 10, 300, (COLORS[3], "-")),
     }
 
 

@@ -156,7 +156,7 @@ class _Run:
             room = self.counts.draws + rounds
             self.tapes = [self.setup.layout.grow(tape, room) for tape in self.tapes]
 
-        before = copy.deepcopy((self.states, self.tapes)) if self.setup.kernel.fallible else None
+        before = self.copied() if self.setup.kernel.fallible else None
         members = min(self.form.most_members, max(1, self.threads // len(self.states)))
         gates = [np.zeros(1, np.int64) for _ in self.states]
 
@@ -181,13 +181,22 @@ class _Run:
                 self.setup.kernel.inspect(self.setup.model, self.setup.graph, state.memory)
         except SamplingError as wrong:
             if before is not None:
-                self.states, self.tapes = before
+                self.states, tapes = before
+                self.tapes = [
+                    old._replace(values=tape.values, energy=tape.energy)
+                    for old, tape in zip(tapes, self.tapes, strict=True)
+                ]
             wrong.recording = self.recording() if self.counts.draws else None
             self.save()
             raise
         steps = rounds * length
         if steps:
             self.pace = (time.monotonic() - began) / steps
+
+    def copied(self) -> tuple[list[Any], list[Tape]]:
+        """Return a copy of all chains without draws: what stands behind the recorded ones is not read."""
+        bare = [tape._replace(values=tape.values[:0], energy=tape.energy[:0]) for tape in self.tapes]
+        return copy.deepcopy((self.states, bare))
 
     def block(self, length: int, most: float) -> int:
         """Return how many rounds of ``length`` steps fit a block."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError, SupportError
-from gibbsite.kernel._local import log_potential
+from gibbsite.kernel.densities import value_once
 
 if TYPE_CHECKING:
     from gibbsite.graph.lower import Graph
@@ -61,7 +61,7 @@ def start_values(
 
 def density_at(model: Model, graph: Graph, x: State) -> float:
     """Return the log-density at a place; refuse NaN and plus infinity."""
-    value = float(log_potential(graph.arrays, x))
+    value = value_once(graph.arrays, x)
     if math.isnan(value) or value == math.inf:
         said = "NaN" if math.isnan(value) else "infinite"
         raised = graph.take_raised()

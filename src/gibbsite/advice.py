@@ -1,0 +1,204 @@
+"""Which method for a target? Asked of the target itself: every method that applies has a short turn.
+
+Methods are compared by effective draws a second, of the site or state that has fewest, after a warmup of
+their own; a rate that was measured on the target at hand says more than any table.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gibbsite.errors import ConvergenceWarning, GibbsiteError, ModelError
+from gibbsite.graph.lower import Graph, compile_graph
+from gibbsite.kernel import (
+    MALA,
+    ConditionalGibbs,
+    ContinuousGibbs,
+    ExactGaussian,
+    GaussianGibbs,
+    Gibbs,
+    Kernel,
+    Metropolis,
+    PoissonGibbs,
+    Slice,
+)
+from gibbsite.run.budget import is_real
+from gibbsite.sampling import sample
+from gibbsite.scan import Chromatic, Scan
+
+if TYPE_CHECKING:
+    from gibbsite.model import Model
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A method, and how it did.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    kernel, scan
+        To be given to :func:`gibbsite.sample`.
+    rate : float
+        Effective draws a second; NaN if it failed.
+    note : str
+        Why it failed, or what to know.
+    """
+
+    name: str
+    kernel: Kernel
+    scan: Scan | None = None
+    rate: float = math.nan
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Methods for a target, the best first.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> advice = gs.recommend(gs.Gaussian(covariance=[[1.0, 0.9], [0.9, 1.0]]), seconds=0.6)
+    >>> advice.best.name
+    'ExactGaussian'
+    """
+
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def best(self) -> Candidate:
+        """The method with most effective draws a second."""
+        return self.candidates[0]
+
+    @property
+    def kernel(self) -> Kernel:
+        """Its kernel."""
+        return self.best.kernel
+
+    def table(self) -> str:
+        """Return all methods as text."""
+        width = max(len(candidate.name) for candidate in self.candidates)
+        lines = [f"{'method':<{width}}  effective draws a second"]
+        for candidate in self.candidates:
+            rate = "failed" if math.isnan(candidate.rate) else f"{candidate.rate:,.0f}"
+            lines.append(f"{candidate.name:<{width}}  {rate:>12}  {candidate.note}".rstrip())
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.table()
+
+
+def recommend(model: Model, *, seconds: float = 5.0, chains: int = 2, rng: Any = 0) -> Advice:
+    """Try the methods that apply to a target, and return them by effective draws a second.
+
+    Biased methods (ULA, SGLD) are left out: no number of draws makes up for a bias.
+
+    Parameters
+    ----------
+    model : Model
+        The target.
+    seconds : float
+        Time for all methods together, without compiling.
+    chains : int
+        Chains of every method.
+    rng : int
+        Seed.
+
+    Returns
+    -------
+    Advice
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> target = gs.LogDensity(lambda x: -0.5 * (x[0] ** 2 + x[1] ** 2), lambda x: -x, dim=2)
+    >>> len(gs.recommend(target, seconds=0.5).candidates)
+    4
+    """
+    if not (is_real(seconds) and 0 < seconds < math.inf):
+        raise ModelError(f"seconds must be a positive number, got {seconds!r}.")
+    graph = compile_graph(model)
+    candidates = _LISTS.get(graph.kind, _of_states)(graph)
+    share = seconds / len(candidates)
+    tried = [_try(model, candidate, share, chains, rng) for candidate in candidates]
+    ranked = sorted(tried, key=lambda candidate: -math.inf if math.isnan(candidate.rate) else candidate.rate)
+    return Advice(tuple(reversed(ranked)))
+
+
+def _try(model: Model, candidate: Candidate, seconds: float, chains: int, rng: Any) -> Candidate:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            result = sample(
+                model,
+                candidate.kernel,
+                scan=candidate.scan,
+                seconds=seconds,
+                chains=chains,
+                rng=rng,
+                progress=False,
+            )
+    except GibbsiteError as reason:
+        return Candidate(candidate.name, candidate.kernel, candidate.scan, math.nan, str(reason))
+    verdict = result.diagnostics
+    note = "" if verdict.rhat_max is None or verdict.rhat_max <= 1.1 else f"R-hat {verdict.rhat_max:.2f}"
+    # a rate from chains that disagree is no rate: each of them is worth a draw
+    ess = float(chains) if note else float(verdict.ess_min or 0.0)
+    return Candidate(candidate.name, candidate.kernel, candidate.scan, ess / max(result.seconds, 1e-9), note)
+
+
+def _of_states(graph: Graph) -> list[Candidate]:
+    found = [
+        Candidate("Gibbs", Gibbs()),
+        Candidate("Gibbs, metropolised", Gibbs("metropolised")),
+        Candidate("Gibbs by color", Gibbs(), Chromatic()),
+    ]
+    if graph.kind in PoissonGibbs.kinds:
+        found.append(Candidate("PoissonGibbs", PoissonGibbs()))
+    return found
+
+
+def _of_functions(graph: Graph) -> list[Candidate]:
+    found = [
+        Candidate("ContinuousGibbs", ContinuousGibbs()),
+        Candidate("ContinuousGibbs, minibatches", ContinuousGibbs(minibatch="auto")),
+    ]
+    if not graph.arrays.card.any():
+        found += [Candidate("Metropolis", Metropolis()), Candidate("Slice", Slice())]
+    return found
+
+
+def _of_normals(graph: Graph) -> list[Candidate]:
+    return [
+        Candidate("ExactGaussian", ExactGaussian()),
+        Candidate("GaussianGibbs", GaussianGibbs()),
+        Candidate("GaussianGibbs, over-relaxed", GaussianGibbs(0.9)),
+    ]
+
+
+def _of_densities(graph: Graph) -> list[Candidate]:
+    found = [
+        Candidate("Metropolis", Metropolis()),
+        Candidate("Metropolis, one by one", Metropolis(one_by_one=True)),
+        Candidate("Slice", Slice()),
+    ]
+    return [*found, Candidate("MALA", MALA())] if graph.arrays.gradient else found
+
+
+def _of_conditionals(graph: Graph) -> list[Candidate]:
+    return [Candidate("ConditionalGibbs", ConditionalGibbs())]
+
+
+_LISTS: dict[str, Callable[[Graph], list[Candidate]]] = {
+    "functions": _of_functions,
+    "gaussian": _of_normals,
+    "density": _of_densities,
+    "data": _of_densities,
+    "conditionals": _of_conditionals,
+}
