@@ -14,7 +14,6 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite.lab import banana
-from gibbsite.lab.quiet import Floats
 from gibbsite.random import gamma, normal
 
 Truth = dict[str, tuple[float, float]]
@@ -36,7 +35,7 @@ class Target:
         Where full conditionals can be drawn from.
     relaxed : (model, kernel), optional
         Where they are normal, so that they can be over-relaxed.
-    transform : function (draws, generator) -> draws, optional
+    exact : (model, kernel), optional
         Where exact draws are known.
     """
 
@@ -45,7 +44,7 @@ class Target:
     step: float
     gibbs: tuple[gs.Model, gs.Kernel] | None = None
     relaxed: tuple[gs.Model, gs.Kernel] | None = None
-    transform: Callable[[int, np.random.Generator], Floats] | None = None
+    exact: tuple[gs.Model, gs.Kernel] | None = None
 
 
 def autoregressive(n: int, r: float) -> Target:
@@ -75,14 +74,13 @@ def autoregressive(n: int, r: float) -> Target:
 
     covariance = r ** np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(float)
     normal_target = gs.Gaussian(covariance=covariance)
-    root = np.linalg.cholesky(covariance)
     return Target(
         density=gs.LogDensity(value, slope, dim=n),
         truth={str(i): (0.0, 1.0) for i in range(n)},
         step=0.1 * float(np.linalg.eigvalsh(covariance)[0]),
         gibbs=(normal_target, gs.GaussianGibbs()),
         relaxed=(normal_target, gs.GaussianGibbs(0.8)),
-        transform=lambda draws, rng: rng.standard_normal((draws, n)) @ root.T,
+        exact=(normal_target, gs.ExactGaussian()),
     )
 
 

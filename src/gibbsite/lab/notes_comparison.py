@@ -7,7 +7,6 @@ what has to be tuned stands beside what it achieves.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,7 +37,7 @@ class Method(NamedTuple):
 
 
 METHODS = {
-    "exact draws": Method("a transformation of simple draws", "none", lambda target: None),
+    "exact draws": Method("a transformation of simple draws", "none", lambda target: target.exact),
     "Gibbs": Method("draws from full conditionals", "none", lambda target: target.gibbs),
     "over-relaxed Gibbs": Method("normal conditionals", "relax (0.8)", lambda target: target.relaxed),
     "slice": Method("the log-density", "width, learned", lambda t: (t.density, gs.Slice())),
@@ -63,26 +62,8 @@ METHODS = {
 }
 
 
-def time_exact(target: Target, draws: int, rng: int) -> Efficiency | None:
-    """Measure exact draws, where there are any: each is an effective one."""
-    if target.transform is None:
-        return None
-    chance = np.random.default_rng(rng)
-    target.transform(10, chance)
-    begun = time.perf_counter()
-    found = target.transform(draws, chance)
-    seconds = time.perf_counter() - begun
-    means, sds = np.array(list(target.truth.values())).T
-    gap = np.abs(found.mean(axis=0) - means) / sds
-    return Efficiency(
-        draws, float(draws), seconds, 1.0, True, float(gap.max() * np.sqrt(draws)), float(gap.max())
-    )
-
-
 def draw_starts(target: Target, chains: int, rng: np.random.Generator) -> Floats:
-    """Return where chains start: exact draws, or places near the mean."""
-    if target.transform is not None:
-        return target.transform(chains, rng)
+    """Return where chains start: near the mean."""
     means, sds = np.array(list(target.truth.values())).T
     found: Floats = means + 0.5 * sds * rng.standard_normal((chains, means.size))
     return found
@@ -96,14 +77,11 @@ def compare(
     for where, target in targets.items():
         for name, method in METHODS.items():
             run = method.find(target)
-            measured = time_exact(target, 4 * sweeps, rng) if name == "exact draws" else None
             if run is not None:
                 starts = draw_starts(target, 4, np.random.default_rng([rng, 4]))
-                measured = measure_efficiency(
+                found[where, name] = measure_efficiency(
                     *run, sweeps=sweeps, chains=4, rng=rng, start=starts, truth=target.truth
                 )
-            if measured is not None:
-                found[where, name] = measured
             tick()
     return found
 
