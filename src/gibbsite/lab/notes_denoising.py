@@ -79,7 +79,7 @@ def conditional_gap(rng: np.random.Generator) -> float:
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Restore noisy images with all couplings and both starts."""
     noisy = 3 if quick else 10
-    real = find_silhouette(4 if quick else 1)
+    real = find_silhouette(4 if quick else 2)
     images = {} if real is None else {real[0]: real[1]}
     images["strokes"] = draw_strokes(100 if quick else 300)
     meter.expect(len(images) * noisy)
