@@ -36,6 +36,7 @@ ORDER = [
     {"report"},
     {"scrutiny"},
     {"sampling"},
+    {"efficiency"},
     {"inference", "advice"},
     {"applications"},
     {"testing"},

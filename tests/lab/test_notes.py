@@ -5,6 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import gibbsite as gs
+from gibbsite.efficiency import measure_efficiency
+from gibbsite.lab.banana import (
+    LOOKED_AT,
+    evaluate,
+    gradient,
+    grid,
+    log_density,
+    printed_gradient,
+    truth,
+)
+from gibbsite.lab.comparison_targets import autoregressive
+from gibbsite.lab.notes_banana import METHODS, is_exact
+from gibbsite.lab.notes_denoising import COUPLINGS, conditional_gap
 from gibbsite.lab.notes_ula_bias import KNOWN, STEPS, doubt
 from tests.lab.quick_runs import findings
 
@@ -61,3 +75,70 @@ def test_scans_that_look_at_old_values_are_seen_to_be_wrong() -> None:
         *("no", "yes", "no", "yes"),
         *("yes", "no", "yes", "yes"),
     ]
+
+
+def test_banana_agrees_with_the_grid_and_the_printed_gradient_is_refused() -> None:
+    found = findings("notes-banana")
+    for name in METHODS:
+        off = np.abs(found.arrays[f"{name}: means"] - found.arrays["truth"]) / found.arrays[f"{name}: errors"]
+        if is_exact(name):
+            assert off.max() < 7, name  # estimated errors are known to 10 %, so that this is six or more
+    assert off.max() > 5  # the last is ULA with its largest step
+    refused = found.settings["refused"]
+    assert "the gradient of the log-density 'log_density' is wrong: at x=" in refused
+    assert "but finite differences of the function give" in refused
+    assert "too large" in found.settings["exploded"]
+
+
+def test_the_grid_has_known_moments_and_the_corrected_gradient() -> None:
+    coarse, fine = (grid(cells=cells) for cells in (400, 800))
+    for middle, p in (coarse, fine):
+        x = evaluate(*np.meshgrid(middle, middle, indexing="ij"))
+        np.testing.assert_allclose(
+            np.einsum("ij,ijk->k", p, x)[:4], [truth()[n][0] for n in LOOKED_AT[:4]], atol=1e-9
+        )
+    z, h = np.array([0.7, -0.4]), 1e-6
+    slopes = [(log_density(z + step) - log_density(z - step)) / (2 * h) for step in h * np.eye(2)]
+    np.testing.assert_allclose(gradient(z), slopes, rtol=1e-8)
+    assert abs(printed_gradient(z)[0] - slopes[0]) > 0.5
+
+
+def test_sgld_has_the_variance_of_its_equation() -> None:
+    arrays, runs = findings("notes-sgld").arrays, findings("notes-sgld").settings["runs"]
+    for k, (kind, batch, _, _) in enumerate(runs):
+        assert abs(arrays["measured"][k] - arrays["predicted"][k]) < 7 * arrays["error"][k], (kind, batch)
+        assert arrays["bias"][k] < 7 * arrays["error of bias"][k], (kind, batch)
+    # S is the covariance of gradients: g V / 2 = 50, 5 and 0.5 with the same step
+    same = arrays["predicted"][[kind == "same step" for kind, *_ in runs]]
+    np.testing.assert_allclose(same, [51.0, 6.0, 1.5], rtol=0.03)
+
+
+def test_ten_sweeps_denoise_and_depend_on_their_start() -> None:
+    found = findings("notes-denoising")
+    four = COUPLINGS.index(4.0)
+    before = found.arrays["strokes: before"].mean()
+    assert before == pytest.approx(0.1587, abs=0.012)  # P(z > 1), 30 000 pixels: six standard errors
+    assert found.arrays["strokes: last, start noisy"][:, four].mean() < before / 3
+    noisy, random = (found.arrays[f"strokes: last, start {s}"][:, four] for s in ("noisy", "random"))
+    assert (random > 2 * noisy).all()
+    assert conditional_gap(np.random.default_rng(5)) < 1e-12
+
+
+def test_comparison_says_what_it_measured() -> None:
+    found = findings("notes-comparison")
+    numbers = found.arrays
+    assert (np.array([array[:3] for array in numbers.values()]) >= 0).all()
+    # known for Gibbs sampling of a normal pair: (1 - r^2) / (1 + r^2) = 0.105, of 4000 draws
+    assert 0.05 < numbers["pair, r = 0.9: Gibbs"][1] < 0.25
+    assert numbers["pair, r = 0.9: exact draws"][1] > 0.5
+    assert "banana: Gibbs" not in numbers
+    assert claims("notes-comparison")["all exact methods have the target as their law"] == "yes"
+
+
+def test_chains_that_do_not_move_are_worth_nothing() -> None:
+    target = autoregressive(2, 0.5)
+    still = gs.Metropolis(scale=1e9, adapt=False)
+    found = measure_efficiency(
+        target.density, still, sweeps=50, warmup=10, start=[0.0, 0.0], truth=target.truth
+    )
+    assert (found.effective, found.converged, found.off) == (0.0, False, np.inf)

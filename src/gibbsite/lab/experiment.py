@@ -42,6 +42,10 @@ NAMES = (
     "notes-ula-bias",
     "notes-gaussian-gibbs",
     "notes-scan",
+    "notes-banana",
+    "notes-sgld",
+    "notes-denoising",
+    "notes-comparison",
 )
 
 

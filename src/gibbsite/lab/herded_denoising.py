@@ -263,9 +263,9 @@ def draw(findings: Findings, figure: Figure) -> None:
     figure.set_size_inches(13.0, 0.5 + 3.3 * len(names))
     rows = figure.subplots(len(names), 5, squeeze=False, width_ratios=(1, 1, 1, 1.6, 1.6))
     for name, axes in zip(names, rows, strict=True):
-        _show_picture(axes[0], pictures[f"{name}: original"], f"{name}: original", (0.0, 1.0))
-        _show_picture(axes[1], pictures[f"{name}: noisy"], f"noise, σ = {_SHOWN:g}", (-8.0, 8.0))
-        _show_picture(axes[2], pictures[f"{name}: shared"], "shared", (0.0, 1.0))
+        show_picture(axes[0], pictures[f"{name}: original"], f"{name}: original", (0.0, 1.0))
+        show_picture(axes[1], pictures[f"{name}: noisy"], f"noise, σ = {_SHOWN:g}", (-8.0, 8.0))
+        show_picture(axes[2], pictures[f"{name}: shared"], "shared", (0.0, 1.0))
         for method, (color, line) in _LOOKS.items():
             look = {"color": color, "ls": line, "lw": 1.3, "capsize": 1.5, "elinewidth": 0.7}
             curve = 1e3 * arrays[f"{name}: errors of {method} by sweep, sigma = {_SHOWN:g}"]
@@ -285,7 +285,8 @@ def draw(findings: Findings, figure: Figure) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=7, fontsize=8.5, frameon=False)
 
 
-def _show_picture(axes: Axes, picture: NDArray[Any], title: str, span: tuple[float, float]) -> None:
+def show_picture(axes: Axes, picture: NDArray[Any], title: str, span: tuple[float, float]) -> None:
+    """Show a picture in grey, without ticks."""
     axes.imshow(picture, cmap="gray", vmin=span[0], vmax=span[1], interpolation="nearest")
     tidy(axes, title)
     axes.set_xticks([])
