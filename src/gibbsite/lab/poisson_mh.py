@@ -97,5 +97,5 @@ EXPERIMENT = Experiment(
     source=f"{POISSON}; Figure 4",
     run=run,
     draw=draw,
-    size=(10.0, 4.0),
+    size=(10.0, 4.6),
 )
