@@ -78,7 +78,8 @@ def _claims(truth: Floats, trials: Mapping[str, Trial], each: float) -> Table:
         [
             (
                 "the estimated density is very close to the true one",
-                f"variation {far['Poisson-MH']:.3f} from {len(first.draws):,} draws (TunaMH {far['TunaMH']:.3f})",
+                f"variation {far['Poisson-MH']:.3f} from {len(first.draws):,} draws, TunaMH "
+                f"{far['TunaMH']:.3f}",
                 far["Poisson-MH"] < 0.1 or (None if far["Poisson-MH"] < 0.3 else False),
             ),
             (
@@ -96,5 +97,5 @@ EXPERIMENT = Experiment(
     source=f"{POISSON}; Figure 4",
     run=run,
     draw=draw,
-    size=(10.0, 4.0),
+    size=(10.0, 4.6),
 )
