@@ -25,7 +25,7 @@ def step_map(covariance: Floats, i: int, relax: float = 0.0) -> Floats:
     precision = np.linalg.inv(covariance)
     found = np.eye(len(covariance))
     found[i] = -(1.0 + relax) * precision[i] / precision[i, i]
-    found[i, i] = -relax
+    found[i, i] = 0.0 - relax  # not -0
     return found
 
 

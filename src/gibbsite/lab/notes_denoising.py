@@ -251,7 +251,7 @@ def draw(findings: Findings, figure: Figure) -> None:
         axes[4].set_xticks(arrays["J"], [f"{j:g}" for j in COUPLINGS])
         axes[4].minorticks_off()
         tidy(axes[4], f"wrong pixels after {SWEEPS} sweeps", xlabel="J")
-        axes[4].legend(fontsize=7, frameon=False)
+        axes[4].legend(fontsize=7, frameon=False, loc="center right")
 
 
 EXPERIMENT = Experiment(
