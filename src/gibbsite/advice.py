@@ -7,12 +7,12 @@ their own; a rate that was measured on the target at hand says more than any tab
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from gibbsite.errors import ConvergenceWarning, GibbsiteError, ModelError
+from gibbsite.efficiency import measure_efficiency
+from gibbsite.errors import GibbsiteError, ModelError
 from gibbsite.graph.lower import Graph, compile_graph
 from gibbsite.kernel import (
     MALA,
@@ -27,11 +27,13 @@ from gibbsite.kernel import (
     Slice,
 )
 from gibbsite.run.budget import is_real
-from gibbsite.sampling import sample
 from gibbsite.scan import Chromatic, Scan
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
+
+
+_AGREE = 1.1  # R-hat above which chains are taken to disagree
 
 
 @dataclass(frozen=True)
@@ -133,24 +135,15 @@ def recommend(model: Model, *, seconds: float = 5.0, chains: int = 2, rng: Any =
 
 def _try(model: Model, candidate: Candidate, seconds: float, chains: int, rng: Any) -> Candidate:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            result = sample(
-                model,
-                candidate.kernel,
-                scan=candidate.scan,
-                seconds=seconds,
-                chains=chains,
-                rng=rng,
-                progress=False,
-            )
+        found = measure_efficiency(
+            model, candidate.kernel, scan=candidate.scan, sweeps=None, seconds=seconds, chains=chains, rng=rng
+        )
     except GibbsiteError as reason:
-        return Candidate(candidate.name, candidate.kernel, candidate.scan, math.nan, str(reason))
-    verdict = result.diagnostics
-    note = "" if verdict.rhat_max is None or verdict.rhat_max <= 1.1 else f"R-hat {verdict.rhat_max:.2f}"
+        return replace(candidate, note=str(reason))
+    if found.rhat <= _AGREE:
+        return replace(candidate, rate=found.per_second)
     # a rate from chains that disagree is no rate: each of them is worth a draw
-    ess = float(chains) if note else float(verdict.ess_min or 0.0)
-    return Candidate(candidate.name, candidate.kernel, candidate.scan, ess / max(result.seconds, 1e-9), note)
+    return replace(candidate, rate=chains / found.seconds, note=f"R-hat {found.rhat:.2f}")
 
 
 def _of_states(graph: Graph) -> list[Candidate]:

@@ -77,10 +77,10 @@ def measure_efficiency(
     model: Model,
     kernel: Kernel,
     *,
-    sweeps: int = 2000,
+    sweeps: int | None = 2000,
     warmup: int | None = None,
     chains: int = 4,
-    rng: int = 1,
+    rng: Any = 1,
     truth: Mapping[str, tuple[float, float]] | None = None,
     **how: Any,
 ) -> Efficiency:
@@ -92,6 +92,7 @@ def measure_efficiency(
         What to measure.
     sweeps, warmup, chains, rng
         As in :func:`gibbsite.sample`; a warmup of a fifth of the sweeps by default, in which kernels learn.
+        With ``sweeps=None`` the run takes the ``seconds`` given, a tenth of them for the warmup.
     truth : mapping, optional
         Site, a number -> its mean and standard deviation.
     **how
@@ -109,11 +110,12 @@ def measure_efficiency(
     >>> 0.2 < found.per_draw < 0.9, found.off < 5.0  # 0.51 for the mean of the first site
     (True, True)
     """
-    warmup = max(200, sweeps // 5) if warmup is None else warmup
+    if warmup is None and sweeps is not None:
+        warmup = max(200, sweeps // 5)
     how = {"chains": chains, "rng": rng, "threads": 1, "progress": False, **how}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # that is what is measured
-        sample(model, kernel, sweeps=_SHORT, warmup=_SHORT, **how)
+        sample(model, kernel, **{**how, "sweeps": _SHORT, "warmup": _SHORT})
         result = sample(model, kernel, sweeps=sweeps, warmup=warmup, **how)
     verdict, numbers = result.diagnostics, np.flatnonzero(model.domains.numbers)
     # chains that never moved agree with each other, and know nothing
