@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._foreign import call_at
+from gibbsite._jit import compiled
 from gibbsite._random import stream
 from gibbsite.errors import ModelError
 from gibbsite.graph.conditionals import ConditionalsGraph
@@ -26,6 +27,7 @@ Floats = NDArray[np.float64]
 
 _NODES = 400  # of the integral along an axis
 _FAR = 60.0  # log-density below its maximum that is as good as nothing
+_STEPS = 80  # of growing length, to where that is so
 
 
 @dataclass(frozen=True)
@@ -131,11 +133,24 @@ def _draw(graph: ConditionalsGraph, block: int, x: Floats, words: NDArray[np.uin
     return out
 
 
-def _log_density(graph: ConditionalsGraph, x: Floats) -> float:
-    value = float(call_at(graph.density, x, 0, x.size, x, 0, 0, graph.nothing))
-    if math.isnan(value) or value == math.inf:
-        raise ModelError(f"the joint log-density is {value} at {np.array2string(x, precision=4)}.")
-    return value
+@compiled
+def _fill_logs(
+    density: int, x: Floats, site: int, values: Floats, logs: Floats, words: NDArray[np.uint64]
+) -> None:
+    for k in range(values.size):
+        x[site] = values[k]
+        logs[k] = call_at(density, x, 0, x.size, x, 0, 0, words)
+
+
+def _log_densities(graph: ConditionalsGraph, x: Floats, site: int, values: Floats) -> Floats:
+    """Return the joint log-density along an axis."""
+    logs = np.empty(values.size)
+    _fill_logs(graph.density, x, site, values, logs, graph.nothing)
+    wrong = np.isnan(logs) | (logs == math.inf)
+    if wrong.any():
+        x[site] = values[int(np.argmax(wrong))]
+        raise ModelError(f"the joint log-density is {logs[wrong][0]} at {np.array2string(x, precision=4)}.")
+    return logs
 
 
 def _place_in_law(
@@ -149,44 +164,36 @@ def _place_in_law(
     there[sites] = values
     site = int(sites[k])
 
-    def log_at(v: float) -> float:
-        there[site] = v
-        return _log_density(graph, there)
+    def logs_at(values: Floats) -> Floats:
+        return _log_densities(graph, there, site, np.asarray(values, float))
 
     if graph.card[site]:
-        logs = np.array([log_at(float(code)) for code in range(graph.card[site])])
-        weights = np.exp(logs - logs.max())
-        return weights / weights.sum()
-    low, high = _support(log_at, float(values[k]), float(graph.low[site]), float(graph.high[site]))
+        logs = logs_at(np.arange(float(graph.card[site])))
+        chances = np.exp(logs - logs.max())
+        return chances / chances.sum()
+    at = float(values[k])
+    low, high = _support(logs_at, at, float(graph.low[site]), float(graph.high[site]))
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-
-    def mass(a: float, b: float, top: float) -> float:
-        at = 0.5 * (b - a) * nodes + 0.5 * (a + b)
-        return float(0.5 * (b - a) * (weights @ np.exp([log_at(v) - top for v in at])))
-
-    grid = [log_at(v) for v in np.linspace(low, high, 65)[1:-1]]
-    top = max(max(grid), log_at(float(values[k])))
-    below, above = mass(low, float(values[k]), top), mass(float(values[k]), high, top)
+    places = [0.5 * (b - a) * nodes + 0.5 * (a + b) for a, b in ((low, at), (at, high))]
+    logs = logs_at(np.concatenate(places)).reshape(2, -1)
+    below, above = np.exp(logs - logs.max()) @ weights * np.array([at - low, high - at])
     return below / (below + above) if below + above > 0 else 0.5
 
 
-def _support(log_at: Any, at: float, low: float, high: float) -> tuple[float, float]:
+def _support(logs_at: Any, at: float, low: float, high: float) -> tuple[float, float]:
     """Return between which values nearly all of the density along an axis lies."""
-    here = log_at(at)
+    steps = 1e-3 * (1.0 + abs(at)) * 1.5 ** np.arange(_STEPS)
     ends = []
     for side, bound in ((-1.0, low), (1.0, high)):
-        step, value = 1e-3 * (1.0 + abs(at)), here
-        best = here
-        place = at
-        while value > best - _FAR and side * (bound - place) > 0:
-            place = at + side * step
-            if side * (bound - place) <= 0:
-                place = bound
-                break
-            value = log_at(place)
-            best = max(best, value)
-            step *= 1.5
-        ends.append(place)
+        places = at + side * steps
+        places = places[side * (bound - places) > 0]
+        if not places.size:
+            ends.append(bound)
+            continue
+        logs = logs_at(places)
+        over = np.flatnonzero(logs < np.maximum.accumulate(logs) - _FAR)
+        reached = float(places[over[0]]) if over.size else float(places[-1])
+        ends.append(bound if not over.size and math.isfinite(bound) else reached)
     return ends[0], ends[1]
 
 

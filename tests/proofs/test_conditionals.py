@@ -93,7 +93,7 @@ def test_states_beside_numbers() -> None:
         {"z": ["left", "right"]},
         log_density=lambda x: np.log(1 + x[0]) - 0.5 * (x[1] - 2 * x[0] + 1) ** 2,
     )
-    result = gs.sample(model, sweeps=4000, rng=1, progress=False)
+    result = gs.sample(model, sweeps=1000, rng=1, progress=False)
     right, mean = result.marginals["z"]["right"], result.marginals["x"]["mean"]
     assert abs(right - 2 / 3) < 5.5 * result.mcse["z"]["right"]
     assert abs(mean - 1 / 3) < 5.5 * result.mcse["x"]["mean"]

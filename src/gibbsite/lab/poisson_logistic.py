@@ -18,7 +18,7 @@ import gibbsite as gs
 from gibbsite.applications.logistic import LogisticRegression, logistic_regression
 from gibbsite.kernel.minibatch import local_energies
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table
+from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.sources import POISSON
 from gibbsite.report._canvas import COLORS, INK, tidy
 
@@ -30,6 +30,7 @@ Floats = NDArray[np.float64]
 COEFFICIENTS = 6
 CHAINS = 4
 REFERENCE = "Metropolis, all rows"
+APART = "largest difference, standard errors"
 
 
 class Job(NamedTuple):
@@ -133,6 +134,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         sd = np.sqrt(np.diag(regression.covariance))
         arrays[f"{name}: means"] = np.stack([(s.means - regression.mode) / sd for s in seen.values()])
         arrays[f"{name}: errors"] = np.stack([s.errors / sd for s in seen.values()])
+    tables.append(_claims(tables))
     notes = [
         "Seconds depend on the machine. Evaluations are of the likelihood of a row, or of what is left of it "
         "without its parabola at the mode; the one pass over all rows that finds the mode is not counted.",
@@ -165,13 +167,34 @@ def _table(name: str, rows: int, seen: dict[str, Seen], largest: float) -> Table
         )
     columns = (
         "kernel",
-        "largest difference, standard errors",
+        APART,
         "effective draws",
         "seconds",
         "evaluations each",
         "draws a second",
     )
     return Table(f"Posterior of {name} data, {rows:,} rows, L = {largest:.3g}", columns, lines)
+
+
+def _claims(tables: list[Table]) -> Table:
+    apart = [value for table in tables for value in table.column(APART) if isinstance(value, float)]
+    cost = {str(row[0]): float(str(row[4])) for row in tables[0].rows}
+    best = min(cost, key=lambda name: cost[name])
+    return compare_claims(
+        [
+            (
+                "minibatches keep the target",
+                f"posterior means at most {max(apart):.1f} standard errors from those of all rows",
+                max(apart) < 4.0,
+            ),
+            (
+                "an update looks at few of very many factors",
+                f"an effective draw takes {cost[REFERENCE]:.3g} evaluations with all rows, {cost[best]:.3g} "
+                f"with {best}",
+                cost[best] < cost[REFERENCE],
+            ),
+        ]
+    )
 
 
 def draw(findings: Findings, figure: Figure) -> None:
