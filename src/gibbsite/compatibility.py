@@ -8,6 +8,7 @@ spread over the step of its code.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -173,11 +174,17 @@ def _place_in_law(
         return chances / chances.sum()
     at = float(values[k])
     low, high = _support(logs_at, at, float(graph.low[site]), float(graph.high[site]))
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = _quadrature()
     places = [0.5 * (b - a) * nodes + 0.5 * (a + b) for a, b in ((low, at), (at, high))]
     logs = logs_at(np.concatenate(places)).reshape(2, -1)
     below, above = np.exp(logs - logs.max()) @ weights * np.array([at - low, high - at])
     return below / (below + above) if below + above > 0 else 0.5
+
+
+@functools.cache
+def _quadrature() -> tuple[Floats, Floats]:
+    """Return nodes and weights of Gauss and Legendre."""
+    return np.polynomial.legendre.leggauss(_NODES)
 
 
 def _support(logs_at: Any, at: float, low: float, high: float) -> tuple[float, float]:
