@@ -21,7 +21,8 @@ OTHERS = [kernel for kernel in KERNELS if not isinstance(kernel, MinibatchKernel
 def test_every_kernel_on_every_kind(kernel: gs.Kernel, kind: str) -> None:
     """In order, and with scans that `test_the_scans_cover_all_pairs` is about."""
     report = check_kernel(kernel, kinds=[kind], scans_of=cover(kernel, kind))
-    assert len(report.checks) > (20 if isinstance(kernel, gs.Gibbs) else 0)
+    # of kind "kernel" there is one model only
+    assert len(report.checks) > (10 if isinstance(kernel, gs.Gibbs) else 0)
     assert report.passed, str(report)
 
 
