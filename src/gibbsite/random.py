@@ -37,7 +37,7 @@ def uniform(rng: Generator, low: float = 0.0, high: float = 1.0) -> float:
     Examples
     --------
     >>> rng = np.array([1, 2, 3, 4], np.uint64)
-    >>> 2.0 <= uniform(rng, 2.0, 3.0) < 3.0
+    >>> bool(2.0 <= uniform(rng, 2.0, 3.0) < 3.0)
     True
     """
     words, u = _uniform(load(rng))
@@ -65,7 +65,7 @@ def normal(rng: Generator, mean: float = 0.0, sd: float = 1.0) -> float:
 
     Examples
     --------
-    >>> abs(normal(np.array([1, 2, 3, 4], np.uint64))) < 10.0
+    >>> bool(abs(normal(np.array([1, 2, 3, 4], np.uint64))) < 10.0)
     True
     """
     words, z = _normal(load(rng))
@@ -79,7 +79,7 @@ def exponential(rng: Generator, scale: float = 1.0) -> float:
 
     Examples
     --------
-    >>> exponential(np.array([1, 2, 3, 4], np.uint64)) > 0.0
+    >>> bool(exponential(np.array([1, 2, 3, 4], np.uint64)) > 0.0)
     True
     """
     words, e = _exponential(load(rng))
@@ -122,7 +122,7 @@ def gamma(rng: Generator, shape: float, scale: float = 1.0) -> float:
 
     Examples
     --------
-    >>> gamma(np.array([1, 2, 3, 4], np.uint64), 2.0) > 0.0
+    >>> bool(gamma(np.array([1, 2, 3, 4], np.uint64), 2.0) > 0.0)
     True
     """
     words = load(rng)
@@ -142,7 +142,7 @@ def beta(rng: Generator, a: float, b: float) -> float:
 
     Examples
     --------
-    >>> 0.0 < beta(np.array([1, 2, 3, 4], np.uint64), 2.0, 3.0) < 1.0
+    >>> bool(0.0 < beta(np.array([1, 2, 3, 4], np.uint64), 2.0, 3.0) < 1.0)
     True
     """
     first, second = gamma(rng, a), gamma(rng, b)

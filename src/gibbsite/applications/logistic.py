@@ -87,7 +87,7 @@ def logistic_regression(
     >>> regression = logistic_regression(rows, labels)
     >>> kernel = gs.ContinuousGibbs(minibatch="auto")
     >>> result = gs.sample(regression.model, kernel, sweeps=500, rng=1, progress=False)
-    >>> abs(result.marginals["0"]["mean"] - regression.mode[0]) < 0.1
+    >>> bool(abs(result.marginals["0"]["mean"] - regression.mode[0]) < 0.1)
     True
     """
     data, signed = _read(rows, labels)

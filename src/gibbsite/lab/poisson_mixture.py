@@ -147,7 +147,7 @@ def histogram(draws: Floats) -> Floats:
 
     Examples
     --------
-    >>> histogram(np.array([[0.1, 0.1], [0.1, -0.1]])).max()
+    >>> float(histogram(np.array([[0.1, 0.1], [0.1, -0.1]])).max())
     0.5
     """
     found = np.histogramdd(draws, bins=CELLS, range=[(-EDGE, EDGE)] * 2)[0]

@@ -52,7 +52,7 @@ def couplings(side: int = SIDE) -> Floats:
 
     Examples
     --------
-    >>> round(2 * couplings().sum(axis=1).max(), 3)
+    >>> round(float(2 * couplings().sum(axis=1).max()), 3)
     13.708
     """
     at = np.argwhere(np.ones((side, side)))
@@ -148,7 +148,7 @@ def symmetric_divergence(counts: Longs, truth: Floats) -> float:
     Examples
     --------
     >>> round(symmetric_divergence(np.array([[30, 10]]), np.array([[0.75, 0.25]])), 5)
-    0.00021
+    0.0002
     """
     p = counts + 0.5
     p /= p.sum(axis=1, keepdims=True)
