@@ -38,7 +38,6 @@ from gibbsite.errors import ModelError
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.base import Remark, step
 from gibbsite.kernel.densities import density_at, inside
-from gibbsite.kernel.metropolis import accepts
 from gibbsite.kernel.tuning import pull_back, read_shape, stretch
 from gibbsite.kernel.walking import (
     ACCEPTED,
@@ -47,8 +46,8 @@ from gibbsite.kernel.walking import (
     WalkingKernel,
     arrive_sloped,
     checked,
+    decide,
     is_stuck,
-    learn,
     move_there,
     positive,
     ran_away,
@@ -235,13 +234,7 @@ def _move_mala(
                     total += g * factor[m * n + k] * there[n + m]
                 back += total * total
         gain = value - memory.now[0] + 0.5 * forth - back / (4.0 * g)
-    rng, accepted = accepts(rng, gain)
-    memory.counts[MOVES] += 1
-    if accepted:
-        memory.counts[ACCEPTED] += 1
-        move_there(memory, x, value)
-    learn(memory, x, math.exp(min(gain, 0.0)), kernel.wanted)
-    return rng
+    return decide(memory, x, value, gain, kernel.wanted, rng)
 
 
 @implement(step, UlaParameters)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from gibbsite._foreign import call_at
 from gibbsite._jit import Integer, generic, implement, inlined
-from gibbsite._normal import exponential, normal
+from gibbsite._normal import normal
 from gibbsite._random import Words, load, store, uniform
 from gibbsite.errors import ModelError, SamplingError
 from gibbsite.graph.lower import Graph
@@ -40,12 +40,13 @@ from gibbsite.kernel.walking import (
     TUNING,
     Walk,
     WalkingKernel,
+    accepts,
     arrive,
     checked,
     complain,
+    decide,
     is_stuck,
-    learn,
-    move_there,
+    stand,
 )
 
 if TYPE_CHECKING:
@@ -216,15 +217,6 @@ def draw_unit(even: bool, rng: Words) -> tuple[Words, float]:
     return normal(rng)
 
 
-@inlined
-def accepts(rng: Words, gain: float) -> tuple[Words, bool]:
-    """Toss a coin of probability min(1, exp(gain)); a certain outcome takes no random number."""
-    if gain >= 0.0 or gain == -math.inf:
-        return rng, gain >= 0.0
-    rng, e = exponential(rng)
-    return rng, e > -gain
-
-
 @generic
 def begin(judge: Any, graph: Any, memory: Walk, x: Floats) -> bool:
     """Learn what a judge must know of the present place; tell whether all is well."""
@@ -235,6 +227,12 @@ def begin(judge: Any, graph: Any, memory: Walk, x: Floats) -> bool:
 def weigh(judge: Any, graph: Any, memory: Walk, x: Floats, rng: Words) -> tuple[Words, Any, Any]:
     """Return the log-density of the proposed place, if it is known, and the gain that decides about it."""
     raise NotImplementedError
+
+
+@implement(begin)
+def _know_place(judge: Any, graph: Any, memory: Walk, x: Floats) -> bool:
+    stand(memory, x)
+    return True
 
 
 @implement(begin, Exactly)
@@ -265,13 +263,7 @@ def _move_together(
         rng, memory.noise[k] = draw_unit(kernel.even, rng)
     stretch(memory.factor, memory.noise, memory.size[0], x, memory.there)
     rng, value, gain = weigh(kernel.judge, graph, memory, x, rng)
-    rng, accepted = accepts(rng, gain)
-    memory.counts[MOVES] += 1
-    if accepted:
-        memory.counts[ACCEPTED] += 1
-        move_there(memory, x, value)
-    learn(memory, x, math.exp(min(gain, 0.0)), kernel.wanted)
-    return rng
+    return decide(memory, x, value, gain, kernel.wanted, rng)
 
 
 @implement(step, AloneParameters)
@@ -341,9 +333,4 @@ def _move_as_proposed(
             complain(memory, RATIO, ratio, x)
             return rng
         gain += ratio
-    rng, accepted = accepts(rng, gain)
-    memory.counts[MOVES] += 1
-    if accepted:
-        memory.counts[ACCEPTED] += 1
-        move_there(memory, x, value)
-    return rng
+    return decide(memory, x, value, gain, 0.0, rng)

@@ -23,7 +23,7 @@ from gibbsite.graph.continuous import ContinuousGraph
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.base import Remark
 from gibbsite.kernel.densities import inside
-from gibbsite.kernel.metropolis import begin, weigh
+from gibbsite.kernel.metropolis import weigh
 from gibbsite.kernel.minibatch import read_batch
 from gibbsite.kernel.minibatch_mh import (
     Drawn,
@@ -34,7 +34,7 @@ from gibbsite.kernel.minibatch_mh import (
     height_at,
     sure_gain,
 )
-from gibbsite.kernel.walking import DRAWS, Walk, stand
+from gibbsite.kernel.walking import DRAWS, Walk
 
 
 class ByPoisson(NamedTuple):
@@ -90,12 +90,6 @@ class PoissonMH(MinibatchMetropolis):
                 "same proposal."
             ),
         )
-
-
-@implement(begin, ByPoisson)
-def _begin(judge: ByPoisson, graph: ContinuousGraph, memory: Walk, x: Floats) -> bool:
-    stand(memory, x)
-    return True
 
 
 @implement(weigh, ByPoisson)

@@ -29,7 +29,7 @@ from gibbsite.errors import IncompatibleError, SamplingError
 from gibbsite.graph.continuous import ContinuousGraph
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.densities import inside
-from gibbsite.kernel.metropolis import begin, weigh
+from gibbsite.kernel.metropolis import weigh
 from gibbsite.kernel.minibatch_mh import (
     STEEP,
     Drawn,
@@ -40,7 +40,7 @@ from gibbsite.kernel.minibatch_mh import (
     height_at,
     sure_gain,
 )
-from gibbsite.kernel.walking import DRAWS, Walk, complain, positive, stand
+from gibbsite.kernel.walking import DRAWS, Walk, complain, positive
 
 _ROUNDING = 1.0 + 1e-9
 
@@ -112,12 +112,6 @@ class TunaMH(MinibatchMetropolis):
                 f"{model.place_text(memory.trouble[2:])}; give larger slopes=."
             )
         super().inspect(model, graph, memory)
-
-
-@implement(begin, ByLength)
-def _begin(judge: ByLength, graph: ContinuousGraph, memory: Walk, x: Floats) -> bool:
-    stand(memory, x)
-    return True
 
 
 @implement(weigh, ByLength)

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._jit import Integer, inlined
+from gibbsite._normal import exponential
+from gibbsite._random import Words
 from gibbsite.errors import IncompatibleError, ModelError, SamplingError
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.base import Kernel
@@ -172,6 +174,27 @@ def learn(memory: Walk, x: Floats, chance: float, wanted: float) -> None:
         tune_size(memory.size, memory.visits, 0, chance, wanted)
         if memory.moments.size > 0 and learn_shape(memory.moments, x, memory.factor):
             memory.visits[0] = 0
+
+
+@inlined
+def accepts(rng: Words, gain: float) -> tuple[Words, bool]:
+    """Toss a coin of probability min(1, exp(gain)); a certain outcome takes no random number."""
+    if gain >= 0.0 or gain == -math.inf:
+        return rng, gain >= 0.0
+    rng, e = exponential(rng)
+    return rng, e > -gain
+
+
+@inlined
+def decide(memory: Walk, x: Floats, value: Any, gain: Any, wanted: float, rng: Words) -> Words:
+    """Accept or reject the proposed place, whose log-density is ``value``; count, and learn from it."""
+    rng, accepted = accepts(rng, gain)
+    memory.counts[MOVES] += 1
+    if accepted:
+        memory.counts[ACCEPTED] += 1
+        move_there(memory, x, value)
+    learn(memory, x, math.exp(min(gain, 0.0)), wanted)
+    return rng
 
 
 @dataclass(frozen=True)
