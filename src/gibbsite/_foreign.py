@@ -24,7 +24,7 @@ import ctypes
 import functools
 import hashlib
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,6 +119,16 @@ def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool =
     found.alive = _C_SIGNATURE(_calling_back(function, key, found.raised))
     found.address = ctypes.cast(found.alive, ctypes.c_void_p).value or 0
     return found
+
+
+def take_raised(functions: Iterable[Foreign]) -> BaseException | None:
+    """Return the first exception of functions that were called back, and forget it."""
+    for function in functions:
+        if function.raised:
+            first = function.raised[0]
+            function.raised.clear()
+            return first
+    return None
 
 
 def _compile(function: Any, key: str) -> Any:

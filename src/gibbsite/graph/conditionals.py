@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._foreign import adopt
-from gibbsite.graph.lower import Graph, lowers
+from gibbsite.graph.lower import Lowered, lowers
 from gibbsite.model.conditionals import Conditionals
 
 
@@ -41,18 +41,15 @@ class ConditionalsGraph(NamedTuple):
 
 
 @lowers(Conditionals)
-def lower_conditionals(model: Conditionals) -> Graph:
+def lower_conditionals(model: Conditionals) -> Lowered:
     """Turn conditionals into arrays; compile their functions where Numba can."""
-    kept: Graph | None = model.structure.get("graph")
-    if kept is not None:
-        return kept
     draws = [None if draw is None else adopt(draw, "draw") for draw in model.draws]
     density = None if model.log_density is None else adopt(model.log_density, "value")
     domains = model.domains
     cards = np.asarray(domains.cards, np.int64)
     low, high = domains.bounds
     arrays = ConditionalsGraph(
-        offset=np.concatenate([[0], np.cumsum(cards)]).astype(np.int64),
+        offset=domains.offset,
         low=low,
         high=high,
         card=np.where(domains.numbers, 0, cards).astype(np.int32),
@@ -62,16 +59,5 @@ def lower_conditionals(model: Conditionals) -> Graph:
         density=0 if density is None else density.address,
         nothing=np.zeros(4, np.uint64),
     )
-    graph = Graph(
-        "conditionals",
-        arrays,
-        domains.cards,
-        0.0,
-        f"conditionals-{model.digest}",
-        model.structure,
-        units=len(model.blocks),
-    )
-    model.structure["graph"] = graph
-    codes = [*draws, density]
-    model.structure["functions"] = [code for code in codes if code is not None]  # their code lives as long
-    return graph
+    functions = [code for code in (*draws, density) if code is not None]
+    return Lowered("conditionals", arrays, functions, units=len(model.blocks))

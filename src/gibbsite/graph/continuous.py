@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gibbsite._foreign import ROOM, Foreign, adopt, call_at
 from gibbsite._jit import Integer, compiled, inlined
 from gibbsite.errors import ModelError
-from gibbsite.graph.lower import Graph, lowers
+from gibbsite.graph.lower import Lowered, lowers
 from gibbsite.model.continuous import ContinuousModel
 from gibbsite.model.functions import FunctionFactors
 
@@ -126,12 +126,8 @@ def evaluate_factors(graph: ContinuousGraph, x: Floats, out: Floats) -> None:
 
 
 @lowers(ContinuousModel)
-def lower_continuous(model: ContinuousModel) -> Graph:
+def lower_continuous(model: ContinuousModel) -> Lowered:
     """Turn a model of functions into arrays; compile its functions and find the bounds that are not given."""
-    kept = model.structure.get("graph")
-    if kept is not None:
-        found: Graph = kept
-        return found
     groups = model.groups
     for group in groups:
         if group.arity > ROOM:
@@ -166,7 +162,7 @@ def lower_continuous(model: ContinuousModel) -> Graph:
     floor = np.concatenate([np.zeros(0), *(pair[0] for pair in pairs)])
     top = np.concatenate([np.zeros(0), *(pair[1] for pair in pairs)])
     arrays = ContinuousGraph(
-        offset=np.concatenate([[0], np.cumsum(cards)]).astype(np.int64),
+        offset=domains.offset,
         low=low,
         high=high,
         card=np.where(domains.numbers, 0, cards).astype(np.int32),
@@ -182,18 +178,8 @@ def lower_continuous(model: ContinuousModel) -> Graph:
         member=np.concatenate([np.zeros(0, np.int32), *members]).astype(np.int32),
         parameter=np.concatenate([np.zeros(0), *parameters]),
     )
-    graph = Graph(
-        kind="functions",
-        arrays=arrays,
-        cards=domains.cards,
-        log_offset=0.0,
-        digest=f"functions-{model.digest}",
-        structure=model.structure,
-    )
-    model.structure["graph"] = graph
-    model.structure["domains"], model.structure["groups"] = domains, groups  # for messages
-    model.structure["functions"] = codes  # their machine code lives as long as these
-    return graph
+    model.structure.update(domains=domains, groups=groups)  # for messages
+    return Lowered("functions", arrays, codes)
 
 
 def _adopted(model: ContinuousModel, group: FunctionFactors) -> Foreign:

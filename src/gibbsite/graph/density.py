@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._foreign import Foreign, adopt, call_at
+from gibbsite._foreign import Foreign, adopt, call_at, take_raised
 from gibbsite.errors import ModelError
 from gibbsite.graph.gradient_check import check_gradient, random_places
-from gibbsite.graph.lower import Graph, lowers
+from gibbsite.graph.lower import Lowered, lowers
 from gibbsite.model.density import DataDensity, Density, LogDensity
 
 Floats = NDArray[np.float64]
@@ -74,62 +74,38 @@ class DataGraph(NamedTuple):
     nothing: NDArray[np.uint64]
 
 
-def _graph(model: Density, kind: str, arrays: Any, codes: list[Foreign]) -> Graph:
-    for part in arrays:
-        if isinstance(part, np.ndarray):
-            part.setflags(write=False)
-    graph = Graph(
-        kind=kind,
-        arrays=arrays,
-        cards=model.domains.cards,
-        log_offset=0.0,
-        digest=f"{kind}-{model.digest}",
-        structure=model.structure,
-    )
-    model.structure["functions"] = codes  # their machine code lives as long as these
-    return graph
-
-
-def _passed(model: Density, graph: Graph) -> Graph:
-    """Keep a graph whose functions have been tried."""
-    graph.take_raised()
-    model.structure["graph"] = graph
-    return graph
-
-
 def _box(model: Density) -> tuple[NDArray[np.int64], Floats, Floats]:
     low, high = model.domains.bounds
-    return np.arange(model.n_sites + 1, dtype=np.int64) * 2, low.copy(), high.copy()
+    return model.domains.offset, low.copy(), high.copy()
 
 
 @lowers(LogDensity)
-def lower_density(model: LogDensity) -> Graph:
+def lower_density(model: LogDensity) -> Lowered:
     """Compile the functions of a density, try them, and compare the gradient with finite differences."""
-    if "graph" in model.structure:
-        known: Graph = model.structure["graph"]
-        return known
     value = adopt(model.function, "value")
     slope = None if model.gradient is None else adopt(model.gradient, "array")
     arrays = DensityGraph(
         *_box(model), value.address, 0 if slope is None else slope.address, np.zeros(4, np.uint64)
     )
-    graph = _graph(model, "density", arrays, [code for code in (value, slope) if code is not None])
-    at = _valued(graph, value)
+    functions = [value] if slope is None else [value, slope]
+    at = _valued(value)
     places = random_places(model, at)
-    _try_value(model, graph, at, places, "the log-density")
+    _try_value(model, functions, at, places, "the log-density")
     if slope is not None:
         check_gradient(
-            model, at, _sloped(model, graph, slope, model.gradient), places, f"the log-density {value.name!r}"
+            model,
+            at,
+            _sloped(model, functions, slope, model.gradient),
+            places,
+            f"the log-density {value.name!r}",
         )
-    return _passed(model, graph)
+    take_raised(functions)
+    return Lowered("density", arrays, functions)
 
 
 @lowers(DataDensity)
-def lower_data(model: DataDensity) -> Graph:
+def lower_data(model: DataDensity) -> Lowered:
     """Compile prior and likelihood, try them, and compare the gradients with finite differences."""
-    if "graph" in model.structure:
-        known: Graph = model.structure["graph"]
-        return known
     prior = None if model.prior is None else adopt(model.prior, "value")
     prior_slope = None if model.prior_gradient is None else adopt(model.prior_gradient, "array")
     value = adopt(model.likelihood, "value", arguments=2)
@@ -150,38 +126,41 @@ def lower_data(model: DataDensity) -> Graph:
         width=int(model.data.shape[1]),
         nothing=np.zeros(4, np.uint64),
     )
-    graph = _graph(model, "data", arrays, [code for code in codes if code is not None])
+    functions = [code for code in codes if code is not None]
     if prior is not None:
-        at = _valued(graph, prior)
+        at = _valued(prior)
         places = random_places(model, at)
-        _try_value(model, graph, at, places, "the log-prior")
+        _try_value(model, functions, at, places, "the log-prior")
         if prior_slope is not None:
-            gradient = _sloped(model, graph, prior_slope, model.prior_gradient)
+            gradient = _sloped(model, functions, prior_slope, model.prior_gradient)
             check_gradient(model, at, gradient, places, f"the log-prior {prior.name!r}")
     rng = np.random.default_rng(2)
     for row in rng.integers(0, model.n_rows, _ROWS).tolist():
-        at = _valued(graph, value, model.data[row])
+        at = _valued(value, model.data[row])
         places = random_places(model, at)
-        _try_value(model, graph, at, places, "the log-likelihood")
+        _try_value(model, functions, at, places, "the log-likelihood")
         if slope is not None:
-            gradient = _sloped(model, graph, slope, model.likelihood_gradient, model.data[row])
+            gradient = _sloped(model, functions, slope, model.likelihood_gradient, model.data[row])
             what = f"the log-likelihood {value.name!r} of row {row}"
             check_gradient(model, at, gradient, places, what)
-    return _passed(model, graph)
+    take_raised(functions)
+    return Lowered("data", arrays, functions)
 
 
 _NONE = np.zeros(0)
 _WORDS = np.zeros(4, np.uint64)
 
 
-def _valued(graph: Graph, code: Foreign, row: Floats = _NONE) -> Any:
+def _valued(code: Foreign, row: Floats = _NONE) -> Any:
     def at(place: Floats) -> float:
         return call_at(code.address, place, 0, place.size, row, 0, row.size, _WORDS)
 
     return at
 
 
-def _sloped(model: Density, graph: Graph, code: Foreign, function: Any, row: Floats = _NONE) -> Any:
+def _sloped(
+    model: Density, functions: list[Foreign], code: Foreign, function: Any, row: Floats = _NONE
+) -> Any:
     """Return the gradient as a function that refuses what is no gradient at all."""
 
     def at(place: Floats) -> Floats:
@@ -192,7 +171,7 @@ def _sloped(model: Density, graph: Graph, code: Foreign, function: Any, row: Flo
         else:
             said = call_at(code.address, desk, 0, n, desk[n:], 0, n, _WORDS)
         if not (said == 0.0 and np.isfinite(desk[n:]).all()):
-            raised = graph.take_raised()
+            raised = take_raised(functions)
             shape = np.shape(function(place.copy(), row) if row.size else function(place.copy()))
             where = model.place_text(place)
             if shape != (n,):
@@ -207,13 +186,13 @@ def _sloped(model: Density, graph: Graph, code: Foreign, function: Any, row: Flo
     return at
 
 
-def _try_value(model: Density, graph: Graph, at: Any, places: list[Floats], what: str) -> None:
+def _try_value(model: Density, functions: list[Foreign], at: Any, places: list[Floats], what: str) -> None:
     """Refuse a function that changes its argument, or is no number wherever it is tried."""
     if not places:
         place = model.draw_start(np.random.default_rng(0))
         value = at(place)
         if math.isnan(value) or value == math.inf:
-            raised = graph.take_raised()
+            raised = take_raised(functions)
             why = "" if raised is None else f" The function raised {raised!r}."
             raise ModelError(
                 f"{what} is {value} at {model.place_text(place)}; it must be a number or -inf.{why}"

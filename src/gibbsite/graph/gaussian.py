@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.graph.lower import Graph, lowers
+from gibbsite.graph.lower import Lowered, lowers
 from gibbsite.model.gaussian import Gaussian
 
 
@@ -28,11 +28,8 @@ class GaussianGraph(NamedTuple):
 
 
 @lowers(Gaussian)
-def lower_gaussian(model: Gaussian) -> Graph:
+def lower_gaussian(model: Gaussian) -> Lowered:
     """Turn a normal distribution into arrays."""
-    kept: Graph | None = model.structure.get("graph")
-    if kept is not None:
-        return kept
     precision, n = model.precision, model.n_sites
     if model.sparse:
         matrix = precision.tocsr()
@@ -47,7 +44,7 @@ def lower_gaussian(model: Gaussian) -> Graph:
     weight = value / diagonal[row]
     center = model.mean + np.bincount(row, weight * model.mean[column], minlength=n)
     arrays = GaussianGraph(
-        offset=np.arange(0, 2 * n + 1, 2, dtype=np.int64),
+        offset=model.domains.offset,
         start=np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n))]).astype(np.uint32),
         neighbour=column.astype(np.uint32),
         weight=weight,
@@ -55,6 +52,4 @@ def lower_gaussian(model: Gaussian) -> Graph:
         sd=1.0 / np.sqrt(diagonal),
         mean=np.array(model.mean),
     )
-    graph = Graph("gaussian", arrays, model.cards, 0.0, f"gaussian-{model.digest}", model.structure)
-    model.structure["graph"] = graph
-    return graph
+    return Lowered("gaussian", arrays)

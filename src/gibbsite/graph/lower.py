@@ -9,13 +9,14 @@ weights (row pointers, neighbours) is kept in ``model.structure``, which reweigh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._foreign import Foreign, take_raised
 from gibbsite.errors import IncompatibleError, ModelError, SupportError
 from gibbsite.graph.decay import make_decay
 from gibbsite.graph.kinds import (
@@ -119,12 +120,7 @@ class Graph:
 
     def take_raised(self) -> BaseException | None:
         """Return the first exception of functions of the user that were called back, and forget it."""
-        for function in self.structure.get("functions", ()):
-            if function.raised:
-                first: BaseException = function.raised[0]
-                function.raised.clear()
-                return first
-        return None
+        return take_raised(self.structure.get("functions", ()))
 
     def check_state(self, x: NDArray[Any]) -> None:
         """Refuse a state of the wrong length or with codes outside the domains."""
@@ -136,12 +132,21 @@ class Graph:
             raise ModelError(f"State code {x[i]} at site {i} is not in 0..{self.cards[i] - 1}.")
 
 
-Lowering = Callable[[Any], Graph]
+class Lowered(NamedTuple):
+    """What a model other than a FactorGraph becomes; units: of a sweep, when not the sites."""
+
+    kind: str
+    arrays: Any
+    functions: Sequence[Foreign] = ()
+    units: int | None = None
+
+
+Lowering = Callable[[Any], Lowered]
 _OTHERS: dict[type[Model], Lowering] = {}
 
 
 def lowers(model: type[Model]) -> Callable[[Lowering], Lowering]:
-    """Register the function that turns models of a type other than FactorGraph into graphs."""
+    """Register the function that turns models of a type other than FactorGraph into arrays."""
 
     def register(function: Lowering) -> Lowering:
         _OTHERS[model] = function
@@ -151,16 +156,33 @@ def lowers(model: type[Model]) -> Callable[[Lowering], Lowering]:
 
 
 def _lower_other(model: Any, kind: str | None) -> Graph:
+    """Return the graph of a model other than a FactorGraph, made once."""
     function = _OTHERS.get(type(model))
     if function is None:
         raise ModelError(
             f"There is no model here, but {type(model).__name__}; make one with gs.FactorGraph, gs.ising and "
             "so on."
         )
-    graph = function(model)
+    graph: Graph | None = model.structure.get("graph")
+    if graph is None:
+        found = function(model)
+        _seal(found.arrays)
+        model.structure["functions"] = list(found.functions)  # their machine code lives as long as these
+        digest = f"{found.kind}-{model.digest}"
+        graph = Graph(found.kind, found.arrays, model.cards, 0.0, digest, model.structure, found.units)
+        model.structure["graph"] = graph
     if kind not in (None, graph.kind):
         raise IncompatibleError(f"A {type(model).__name__} cannot be represented as a {kind} graph.")
     return graph
+
+
+def _seal(arrays: Any) -> None:
+    """Make all arrays read-only: they are shared by chains, and compiled code is for one type of them."""
+    for part in arrays:
+        if isinstance(part, np.ndarray):
+            part.setflags(write=False)
+        elif isinstance(part, tuple):
+            _seal(part)
 
 
 def compile_graph(model: Model, kind: str | None = None) -> Graph:
@@ -199,9 +221,7 @@ def compile_graph(model: Model, kind: str | None = None) -> Graph:
         built = _BUILDERS[name](model)
         if built is not None:
             arrays, constant = built
-            for part in arrays:
-                if isinstance(part, np.ndarray):
-                    part.setflags(write=False)
+            _seal(arrays)
             return Graph(
                 kind=name,
                 arrays=arrays,

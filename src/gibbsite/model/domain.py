@@ -210,6 +210,11 @@ class Domains:
         return kind.moments if isinstance(kind, Interval) else kind
 
     @property
+    def offset(self) -> npt.NDArray[np.int64]:
+        """Where the cells of each site start, and where the last one ends."""
+        return np.concatenate([[0], np.cumsum(self.cards, dtype=np.int64)])
+
+    @property
     def numbers(self) -> npt.NDArray[np.bool_]:
         """Which sites are real numbers."""
         real = np.array([isinstance(kind, Interval) for kind in self.kinds], bool)

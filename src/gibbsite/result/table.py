@@ -52,7 +52,7 @@ class SiteTable(Mapping[str, dict[Any, float]]):
     def _offsets(self) -> NDArray[np.int64]:
         cached = self.__dict__.get("_offset")
         if cached is None:
-            cached = np.concatenate([[0], np.cumsum(self.domains.cards, dtype=np.int64)])
+            cached = self.domains.offset
             object.__setattr__(self, "_offset", cached)
         found: NDArray[np.int64] = cached
         return found
