@@ -50,6 +50,7 @@ from gibbsite.kernel.continuous_method import (
 )
 from gibbsite.kernel.continuous_rejection import TOGETHER
 from gibbsite.kernel.continuous_rows import no_rows
+from gibbsite.kernel.continuous_theorem import interpolant_remark
 from gibbsite.kernel.minibatch import batch_rate, drawn_rows, guarantee, local_energies, read_batch
 
 if TYPE_CHECKING:
@@ -225,10 +226,26 @@ class ContinuousGibbs(Kernel):
         if plain == n:
             return (Remark("Every site has so few factors that all are evaluated, which is cheaper."),)
         text = guarantee(self.size(graph), local_energies(graph).largest)
-        if self.method in ("auto", "double", "its"):
-            text += " That is for exact draws given the minibatch; interpolants cost what they reject."
+        if _KINDS[self.method] == INTERPOLATED:
+            text += " " + self._interpolant_remark(graph)
         some = f" {plain:,} of {n:,} sites are updated in full, which is cheaper." if plain else ""
         return (Remark(text + some),)
+
+    def _interpolant_remark(self, graph: Graph) -> str:
+        arrays: ContinuousGraph = graph.arrays
+        rows, made, double = drawn_rows(graph), self._interpolation(), self.method != "its"
+        about = (rows.degree > 0) & (arrays.card == 0)
+        # factors that are always evaluated are none of the theorem's
+        known = (arrays.degree[about] > 0).all() and (arrays.sure == arrays.start[:-1]).all()
+        ladders = [made.nodes.degree, made.density.degree] if double else [made.density.degree]
+        fixed = all(ladder.size == 1 for ladder in ladders)
+        return interpolant_remark(
+            self.size(graph),
+            local_energies(graph).largest,
+            int(arrays.degree[about].max(initial=0)) if known else 0,
+            tuple(int(ladder[0]) for ladder in ladders) if fixed else None,
+            double,
+        )
 
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
         """Return means per update, the warmup included.
