@@ -185,7 +185,7 @@ def record_chains(
     ``length`` tells the budget of a kernel (see :func:`read_budget`); ``how`` is passed to
     :func:`run_chains`.
     """
-    graph = compile_graph(model)
+    graph = compile_graph(model, among=kernel.kinds if kernel is not None else ())
     kernel = default_kernel(graph) if kernel is None else kernel
     kernel.check(graph)
     units = kernel.units(graph)

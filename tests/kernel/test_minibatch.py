@@ -35,15 +35,26 @@ def test_subsets_have_whole_sizes(size: Any) -> None:
 
 
 @pytest.mark.parametrize("kernel", [*EXACT, gs.LocalMinibatchGibbs])
-def test_zeros_and_other_kinds_are_refused(kernel: Any) -> None:
+def test_zeros_and_other_models_are_refused(kernel: Any) -> None:
     zeros = gs.FactorGraph({"a": 2, "b": 3}, [(("a", "b"), [[1, 2, 0], [3, 1, 1]])])
     with pytest.raises(gs.IncompatibleError, match="has a zero, an infinite energy; use") as caught:
         gs.sample(zeros, kernel(), progress=False)
     assert "\n" not in str(caught.value)
-    triple = gs.FactorGraph(3, [((0, 1, 2), np.ones((2, 2, 2)))], states=2)
-    for model, kind in ((triple, "table"), (gs.ising_grid((3, 3), coupling=0.1), "lattice")):
-        with pytest.raises(gs.IncompatibleError, match=f"cannot run on a {kind} graph; it accepts"):
-            gs.sample(model, kernel(), progress=False)
+    triple = gs.FactorGraph(3, [((0, 1, 2), np.eye(8)[0].reshape(2, 2, 2))], states=2)
+    with pytest.raises(gs.IncompatibleError, match="has a zero"):
+        gs.sample(triple, kernel(), progress=False)
+    with pytest.raises(gs.IncompatibleError, match="cannot run on a functions graph; it accepts"):
+        gs.sample(gs.continuous_spins([[0.0, 1.0], [1.0, 0.0]]), kernel(), progress=False)
+
+
+def test_lattices_are_taken_as_lists_of_pairs() -> None:
+    model = gs.ising_grid((3, 3), coupling=0.3, field=0.1)
+    assert gs.compile_graph(model).kind == "lattice"
+    assert gs.compile_graph(model, among=gs.PoissonGibbs.kinds).kind == "ising"
+    result = gs.sample(model, gs.PoissonGibbs(3.0), sweeps=2000, rng=1, progress=False)
+    exact = gs.solve_exact(model).marginals
+    for site, found in result.marginals.items():  # a false alarm in 10^6 at six standard errors
+        assert abs(found[1] - exact[site][1]) < 6.0 * result.mcse[site][1]
 
 
 def test_single_sites_may_have_zeros() -> None:

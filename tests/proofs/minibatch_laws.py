@@ -1,6 +1,6 @@
 """Exact transition matrices of minibatch kernels, the minibatch summed out; in plain NumPy, from the papers.
 
-Everything is about models of a few sites: factors of two sites as (i, j, table of log-potentials).
+Everything is about models of a few sites: factors as (sites, table of log-potentials).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from scipy.stats import poisson
 Matrix = NDArray[np.float64]
 
 
-class Pairs:
-    """A model of sites with equally many states, factors of pairs and of single sites."""
+class Model:
+    """A model of sites with equally many states, factors of several sites and of single ones."""
 
-    def __init__(self, n: int, states: int, factors: list[tuple[int, int, Any]], fields: Any) -> None:
+    def __init__(self, n: int, states: int, factors: list[tuple[tuple[int, ...], Any]], fields: Any) -> None:
         self.n, self.states = n, states
-        self.factors = [(i, j, np.asarray(table) - np.min(table)) for i, j, table in factors]
+        self.factors = [(tuple(scope), np.asarray(table) - np.min(table)) for scope, table in factors]
         self.fields = np.asarray(fields, float)
         self.codes = np.array(list(product(range(states), repeat=n)))
         logs = np.array([self.pair_energy(x) + self.fields[np.arange(n), x].sum() for x in self.codes])
@@ -28,16 +28,20 @@ class Pairs:
         self.law = weights / weights.sum()
 
     def pair_energy(self, x: Any) -> float:
-        return float(sum(table[x[i], x[j]] for i, j, table in self.factors))
+        return float(sum(table[tuple(x[j] for j in scope)] for scope, table in self.factors))
 
-    def of_site(self, site: int) -> list[tuple[int, Any]]:
-        """Factors of a site as (other site, table with the site's state first)."""
-        found = [(j, table) for i, j, table in self.factors if i == site]
-        return found + [(i, table.T) for i, j, table in self.factors if j == site]
+    def of_site(self, site: int, x: Any) -> list[tuple[float, Matrix]]:
+        """Factors of a site: the bound, and the values for all states of the site given the others."""
+        found = []
+        for scope, table in self.factors:
+            if site in scope:
+                at: list[Any] = [slice(None) if j == site else x[j] for j in scope]
+                found.append((float(table.max()), table[tuple(at)]))
+        return found
 
     @property
     def local(self) -> Matrix:
-        return np.array([sum(t.max() for _, t in self.of_site(i)) for i in range(self.n)])
+        return np.array([sum(m for m, _ in self.of_site(i, self.codes[0])) for i in range(self.n)])
 
     @property
     def largest(self) -> float:
@@ -45,7 +49,7 @@ class Pairs:
 
     @property
     def total(self) -> float:
-        return float(self.local.sum()) / 2.0
+        return float(sum(table.max() for _, table in self.factors))
 
     def number(self, x: Any) -> int:
         return int(np.ravel_multi_index(tuple(x), (self.states,) * self.n))
@@ -77,54 +81,54 @@ def softmax(logs: Matrix) -> Matrix:
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-def gibbs_row(model: Pairs, x: Any, site: int) -> Matrix:
-    logs = model.fields[site] + sum(table[:, x[j]] for j, table in model.of_site(site))
+def gibbs_row(model: Model, x: Any, site: int) -> Matrix:
+    logs = model.fields[site] + sum(values for _, values in model.of_site(site, x))
     return softmax(logs[None])[0]
 
 
-def poisson_row(model: Pairs, x: Any, site: int, size: float) -> Matrix:
+def poisson_row(model: Model, x: Any, site: int, size: float) -> Matrix:
     """Poisson-Gibbs: s ~ Poisson(lambda M / L + phi), weights prod (1 + L phi / (lambda M))^s."""
     tau = size / model.largest
-    factors = [(j, t) for j, t in model.of_site(site) if t.max() > 0]
-    counts, chance = counts_of([tau * t.max() + t[x[site], x[j]] for j, t in factors])
-    gains = np.array([np.log1p(t[:, x[j]] / (tau * t.max())) for j, t in factors])
+    factors = [(m, values) for m, values in model.of_site(site, x) if m > 0]
+    counts, chance = counts_of([tau * m + values[x[site]] for m, values in factors])
+    gains = np.array([np.log1p(values / (tau * m)) for m, values in factors])
     logs = model.fields[site] + counts @ gains.reshape(len(factors), model.states)
     return chance @ softmax(logs)
 
 
-def mgpmh_row(model: Pairs, x: Any, site: int, size: float) -> Matrix:
+def mgpmh_row(model: Model, x: Any, site: int, size: float) -> Matrix:
     """Minibatch proposals, corrected by the exact local energies."""
     energies, chance = _proposals(model, x, site, size)
-    exact = sum(t[:, x[j]] - t[x[site], x[j]] for j, t in model.of_site(site))
+    exact = sum(values - values[x[site]] for _, values in model.of_site(site, x))
     accepted = np.exp(np.minimum(exact + energies[:, [x[site]]] - energies, 0.0))
     row: Matrix = chance @ (softmax(energies + model.fields[site]) * accepted)
     row[x[site]] += 1.0 - row.sum()
     return row
 
 
-def _proposals(model: Pairs, x: Any, site: int, size: float) -> tuple[Matrix, Matrix]:
+def _proposals(model: Model, x: Any, site: int, size: float) -> tuple[Matrix, Matrix]:
     """Energies of all values by minibatch, and the probabilities of the minibatches."""
     tau = size / model.largest
-    factors = [(j, t) for j, t in model.of_site(site) if t.max() > 0]
-    counts, chance = counts_of([tau * t.max() for _, t in factors])
-    gains = np.array([t[:, x[j]] / (tau * t.max()) for j, t in factors]).reshape(len(factors), model.states)
+    factors = [(m, values) for m, values in model.of_site(site, x) if m > 0]
+    counts, chance = counts_of([tau * m for m, _ in factors])
+    gains = np.array([values / (tau * m) for m, values in factors]).reshape(len(factors), model.states)
     return counts @ gains, chance
 
 
-def local_row(model: Pairs, x: Any, site: int, size: int) -> Matrix:
+def local_row(model: Model, x: Any, site: int, size: int) -> Matrix:
     """Local minibatches: a uniform subset, scaled up."""
     from itertools import combinations
 
-    factors = model.of_site(site)
+    factors = model.of_site(site, x)
     subsets = list(combinations(factors, min(size, len(factors))))
     logs = [
-        model.fields[site] + len(factors) / len(subset) * sum(t[:, x[j]] for j, t in subset)
+        model.fields[site] + len(factors) / len(subset) * sum(values for _, values in subset)
         for subset in subsets
     ]
     return softmax(np.array(logs)).mean(axis=0)
 
 
-def site_matrix(model: Pairs, row: Any, site: int, *size: float) -> Matrix:
+def site_matrix(model: Model, row: Any, site: int, *size: float) -> Matrix:
     matrix = np.zeros((len(model.codes), len(model.codes)))
     for k, x in enumerate(model.codes):
         for v, p in enumerate(row(model, x, site, *size)):
@@ -132,11 +136,11 @@ def site_matrix(model: Pairs, row: Any, site: int, *size: float) -> Matrix:
     return matrix
 
 
-def random_scan(model: Pairs, row: Any, *size: float) -> Matrix:
+def random_scan(model: Model, row: Any, *size: float) -> Matrix:
     return sum(site_matrix(model, row, i, *size) for i in range(model.n)) / model.n  # type: ignore[return-value]
 
 
-def gap(model: Pairs, matrix: Matrix) -> float:
+def gap(model: Model, matrix: Matrix) -> float:
     """Spectral gap of a reversible matrix."""
     root = np.sqrt(model.law)
     values = np.linalg.eigvalsh(matrix * root[:, None] / root)
@@ -147,15 +151,17 @@ class Estimates:
     """MIN-Gibbs and DoubleMIN-Gibbs on two states and equal rewards w for agreement, with their estimates.
 
     An estimate is log(1 + 1 / tau) times a number N; given x, N is Poisson with mean tau w S(x), where S
-    counts agreeing pairs, and in the stationary law with mean (tau + 1) w S(x).
+    counts factors whose sites agree, and in the stationary law with mean (tau + 1) w S(x).
     """
 
-    def __init__(self, model: Pairs, weight: float, size: float) -> None:
+    def __init__(self, model: Model, weight: float, size: float) -> None:
         assert model.states == 2
         self.model, self.weight = model, weight
         self.tau = size / model.total
         self.step = float(np.log1p(1.0 / self.tau))
-        self.agreeing = np.array([sum(x[i] == x[j] for i, j, _ in model.factors) for x in model.codes])
+        self.agreeing = np.array(
+            [sum(len({x[j] for j in scope}) == 1 for scope, _ in model.factors) for x in model.codes]
+        )
         most = (self.tau + 1.0) * weight * self.agreeing.max()
         self.numbers = np.arange(enough(most))
         self.fresh = poisson.pmf(self.numbers, (self.tau * weight * self.agreeing)[:, None])

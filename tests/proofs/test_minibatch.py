@@ -23,21 +23,35 @@ from tests.proofs import minibatch_laws as laws
 FALSE_ALARM = 1e-7  # per row of a table of frequencies; there are fewer than ten of them in a test
 
 
-def triangle(states: int, weights: tuple[float, float, float], seed: int) -> laws.Pairs:
+def triangle(states: int, weights: tuple[float, float, float], seed: int) -> laws.Model:
     """Return three sites that reward or punish agreement, and their fields."""
     factors = [
-        (i, j, w * np.eye(states)) for (i, j), w in zip(((0, 1), (1, 2), (0, 2)), weights, strict=True)
+        (scope, w * np.eye(states)) for scope, w in zip(((0, 1), (1, 2), (0, 2)), weights, strict=True)
     ]
-    return laws.Pairs(3, states, factors, np.random.default_rng(seed).normal(0, 0.5, (3, states)))
+    return laws.Model(3, states, factors, np.random.default_rng(seed).normal(0, 0.5, (3, states)))
 
 
-def tables(seed: int) -> laws.Pairs:
+def tables(seed: int) -> laws.Model:
     rng = np.random.default_rng(seed)
-    factors = [(i, j, rng.normal(0, 0.7, (3, 3))) for i, j in ((0, 1), (1, 2), (0, 2))]
-    return laws.Pairs(3, 3, factors, rng.normal(0, 0.5, (3, 3)))
+    factors: list[Any] = [(scope, rng.normal(0, 0.7, (3, 3))) for scope in ((0, 1), (1, 2), (0, 2))]
+    return laws.Model(3, 3, factors, rng.normal(0, 0.5, (3, 3)))
 
 
-def cloud(at: Any, gamma: float, beta: float, states: int, seed: int) -> laws.Pairs:
+def larger(seed: int) -> laws.Model:
+    """Return three sites with a table of all of them and one of two."""
+    rng = np.random.default_rng(seed)
+    factors = [((2, 0, 1), rng.normal(0, 0.7, (3, 3, 3))), ((1, 0), rng.normal(0, 0.7, (3, 3)))]
+    return laws.Model(3, 3, factors, rng.normal(0, 0.5, (3, 3)))
+
+
+def equal_larger() -> laws.Model:
+    """Return three sites, two factors of equal weight, one of them of all sites."""
+    both = np.zeros((2, 2, 2))
+    both[0, 0, 0] = both[1, 1, 1] = 0.4
+    return laws.Model(3, 2, [((0, 1), 0.4 * np.eye(2)), ((1, 2, 0), both)], [[0.1, 0.0]] * 3)
+
+
+def cloud(at: Any, gamma: float, beta: float, states: int, seed: int) -> laws.Model:
     """Return three sites whose couplings fall with the distance of their positions."""
     weight = beta * np.exp(-gamma * ((at[:, None] - at) ** 2).sum(axis=-1))
     return triangle(states, (weight[0, 1], weight[1, 2], weight[0, 2]), seed)
@@ -50,22 +64,23 @@ MODELS = {
     "rewards": triangle(3, (0.9, 0.4, 1.3), 2),
     "both signs": triangle(3, (0.9, -0.7, 0.5), 3),
     "tables": tables(4),
+    "larger": larger(7),
     "positions": cloud(*POSITIONS, 3, 6),
 }
-EQUAL = triangle(2, (0.4, 0.4, 0.4), 5)
+EQUAL, EQUAL_LARGER = triangle(2, (0.4, 0.4, 0.4), 5), equal_larger()
 
 
-def compiled_model(model: laws.Pairs, kind: str) -> gs.Graph:
+def compiled_model(model: laws.Model, kind: str) -> gs.Graph:
     if kind == "kernel":
         at, gamma, beta = SIDES_OF_ONE if model is EQUAL else POSITIONS
         return gs.compile_graph(gs.kernel_potts(at, model.states, gamma, beta, model.fields), kind)
     groups: list[Any] = [gs.FieldFactors(model.n, model.fields, spin=False)]
-    for i, j, table in model.factors:
-        off = table[0, 1] if model.states > 1 else 0.0
-        if np.allclose(table, off + (table[0, 0] - off) * np.eye(model.states)):
-            groups.append(gs.AgreementFactors([[i, j]], [table[0, 0] - off]))
+    for scope, table in model.factors:
+        off = table[0, 1]
+        if len(scope) == 2 and np.allclose(table, off + (table[0, 0] - off) * np.eye(model.states)):
+            groups.append(gs.AgreementFactors([scope], [table[0, 0] - off]))
         else:
-            groups.append(gs.TableFactors([[i, j]], table[None]))
+            groups.append(gs.TableFactors([scope], table[None]))
     return gs.compile_graph(gs.FactorGraph(model.n, groups=groups, states=model.states), kind)
 
 
@@ -86,8 +101,8 @@ def test_matrices_are_reversible_and_gaps_respect_the_bound(name: str, row: Any)
             assert ratio >= math.exp(-power * largest**2 / size)
 
 
-def test_estimating_chains_have_the_target_as_marginal() -> None:
-    model = EQUAL
+@pytest.mark.parametrize("model", [EQUAL, EQUAL_LARGER])
+def test_estimating_chains_have_the_target_as_marginal(model: laws.Model) -> None:
     for size in (1.0, 4.0):
         chain = laws.Estimates(model, 0.4, size)
         for site in range(3):
@@ -147,7 +162,7 @@ def _repeat(
     store(words, rng)
 
 
-def check_rows(graph: gs.Graph, model: laws.Pairs, kernel: gs.Kernel, row: Any) -> None:
+def check_rows(graph: gs.Graph, model: laws.Model, kernel: gs.Kernel, row: Any) -> None:
     parameters, times, unused = kernel.parameters(graph), 200_000, np.zeros(1)
     for number, x in enumerate(([0, 0, 0], [1, 0, 1], [model.states - 1, 1, 0])):
         seen = np.zeros(model.states, np.int64)
@@ -162,7 +177,8 @@ KINDS = {
     "two states": ("ising", "potts", "pairwise"),
     "rewards": ("potts", "pairwise"),
     "both signs": ("potts", "pairwise"),
-    "tables": ("pairwise",),
+    "tables": ("pairwise", "table"),
+    "larger": ("table",),
     "positions": ("kernel",),
 }
 CASES = [(name, kind) for name, kinds in KINDS.items() for kind in kinds]
@@ -186,7 +202,8 @@ def test_steps_have_the_law_of_their_matrix(name: str, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted(DRAWN_KINDS))
 def test_steps_of_estimating_chains_have_the_law_of_their_matrix(kind: str) -> None:
-    model, graph = EQUAL, compiled_model(EQUAL, kind)
+    model = EQUAL_LARGER if kind == "table" else EQUAL
+    graph = compiled_model(model, kind)
     energies = local_energies(graph)
     chain = laws.Estimates(model, 0.4, 4.0 * model.total / energies.total)
     first = 1.5 * model.largest / energies.largest

@@ -11,6 +11,7 @@ from gibbsite.cli import inputs
 
 if TYPE_CHECKING:
     from gibbsite.graph.lower import Graph
+    from gibbsite.kernel.base import Kernel
     from gibbsite.model import FactorGraph
 
 
@@ -80,20 +81,27 @@ def describe(model: FactorGraph) -> dict[str, Any]:
         "kernel_bytes_per_chain": {
             type(kernel).__name__: kernel.memory_bytes(graph) + graph.n_cells * 8 + model.n_sites
             for kernel in KERNELS
-            if graph.kind in kernel.kinds
+            if _runs(kernel, graph)
         },
     }
 
 
+def _runs(kernel: Kernel, graph: Graph) -> bool:
+    from gibbsite.errors import IncompatibleError
+
+    try:
+        kernel.check(graph)
+    except IncompatibleError:
+        return False
+    return True
+
+
 def _energies(graph: Graph) -> dict[str, Any]:
     """Return what sizes of minibatches depend on, where factors can be drawn."""
-    from gibbsite.errors import IncompatibleError
     from gibbsite.kernel import PoissonGibbs
     from gibbsite.kernel.minibatch import local_energies
 
-    try:
-        PoissonGibbs().check(graph)
-    except IncompatibleError:
+    if not _runs(PoissonGibbs(), graph):
         return {}
     seen = local_energies(graph)
     return {"energies": {"L": round(seen.largest, 6), "Psi": round(seen.total, 4), "Delta": seen.degree}}

@@ -9,7 +9,7 @@ weights (row pointers, neighbours) is kept in ``model.structure``, which reweigh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -185,7 +185,7 @@ def _seal(arrays: Any) -> None:
             _seal(part)
 
 
-def compile_graph(model: Model, kind: str | None = None) -> Graph:
+def compile_graph(model: Model, kind: str | None = None, among: Collection[str] = ()) -> Graph:
     """Turn a model into a graph.
 
     Parameters
@@ -194,6 +194,8 @@ def compile_graph(model: Model, kind: str | None = None) -> Graph:
         The model.
     kind : str, optional
         Demand this kind instead of the most special one that fits.
+    among : collection of str
+        Prefer these kinds, as those that a kernel accepts; if none of them fits, others are taken.
 
     Returns
     -------
@@ -217,7 +219,8 @@ def compile_graph(model: Model, kind: str | None = None) -> Graph:
         raise ModelError(f"Graph kind {kind!r} is unknown; choose one of {', '.join(KINDS)}.")
     if model.n_sites >= 2**31:
         raise ModelError(f"A graph can have at most 2^31 - 1 sites, this model has {model.n_sites}.")
-    for name in KINDS if kind is None else (kind,):
+    wanted = sorted(KINDS, key=lambda name: name not in among)  # stable: special ones first
+    for name in wanted if kind is None else (kind,):
         built = _BUILDERS[name](model)
         if built is not None:
             arrays, constant = built

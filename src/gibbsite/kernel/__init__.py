@@ -5,7 +5,10 @@ import gibbsite.kernel.checkered_potts
 import gibbsite.kernel.densities
 import gibbsite.kernel.functions
 import gibbsite.kernel.herded_board
-import gibbsite.kernel.herded_colored  # noqa: F401 (all register what they have)
+import gibbsite.kernel.herded_colored
+import gibbsite.kernel.minibatch_agreements
+import gibbsite.kernel.minibatch_positions
+import gibbsite.kernel.minibatch_tables  # noqa: F401 (all register what they have)
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.annealed import AnnealedGibbs
 from gibbsite.kernel.base import Kernel

@@ -232,7 +232,7 @@ def _weights_pairwise(graph: PairwiseGraph, x: State, i: Integer, w: Work) -> tu
 
 
 @inlined
-def _entry(graph: TableGraph, x: State, f: Integer) -> Integer:
+def entry_of(graph: TableGraph, x: State, f: Integer) -> Integer:
     """Position in the value array of the entry of factor f at state x."""
     entry = graph.table[f]
     for m in range(np.uintp(graph.member_start[f]), np.uintp(graph.member_start[f + _ONE])):
@@ -249,7 +249,7 @@ def _log_weights_table(graph: TableGraph, x: State, i: Integer, w: Work) -> Inte
         w[a] = graph.log_unary[cell + a]
     for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + _ONE])):
         own = np.uintp(graph.own_stride[k])
-        entry = _entry(graph, x, np.uintp(graph.factor[k])) - own * now
+        entry = entry_of(graph, x, np.uintp(graph.factor[k])) - own * now
         for a in range(size):
             w[a] += graph.log_value[entry + own * a]
     return np.int64(size)
@@ -265,7 +265,7 @@ def _weights_table(graph: TableGraph, x: State, i: Integer, w: Work) -> tuple[In
         w[a] = graph.unary[cell + a]
     for k in range(first, last):
         own = np.uintp(graph.own_stride[k])
-        entry = _entry(graph, x, np.uintp(graph.factor[k])) - own * now
+        entry = entry_of(graph, x, np.uintp(graph.factor[k])) - own * now
         for a in range(size):
             w[a] *= graph.value[entry + own * a]
     total = 0.0
@@ -350,5 +350,5 @@ def _log_potential_table(graph: TableGraph, x: State) -> float:
         i = np.uintp(site)
         total += graph.log_unary[np.uintp(graph.offset[i]) + np.uintp(x[i])]
     for f in range(graph.table.size):
-        total += graph.log_value[_entry(graph, x, np.uintp(f))]
+        total += graph.log_value[entry_of(graph, x, np.uintp(f))]
     return total

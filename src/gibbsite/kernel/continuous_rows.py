@@ -15,7 +15,7 @@ from gibbsite._jit import Integer, inlined
 from gibbsite._random import Words, below
 from gibbsite.graph.continuous import ContinuousGraph
 from gibbsite.graph.lower import Graph
-from gibbsite.kernel.minibatch import BUILDERS, row_sums, sealed
+from gibbsite.kernel.minibatch import builds_rows, row_sums, sealed
 from gibbsite.scan.alias import build_alias_rows, draw_column
 
 Floats = NDArray[np.float64]
@@ -49,6 +49,7 @@ class FunctionRows(NamedTuple):
     total: float
 
 
+@builds_rows("functions")
 def function_rows(graph: Graph) -> FunctionRows:
     """Build the alias tables of a graph of functions."""
     arrays: ContinuousGraph = graph.arrays
@@ -59,7 +60,7 @@ def function_rows(graph: Graph) -> FunctionRows:
     drawn = place >= arrays.sure[row_of]
     bound = arrays.bound[arrays.factor[drawn]]
     begin = np.concatenate([[0], np.cumsum(many)]).astype(np.int64)
-    sums = row_sums(begin, bound, 1)
+    sums = row_sums(begin, bound)
     widest = np.zeros(many.size)
     np.maximum.at(widest, row_of[drawn], bound)
     narrowest = np.full(many.size, np.inf)
@@ -95,9 +96,6 @@ def no_rows(graph: Graph) -> FunctionRows:
         total=0.0,
     )
     return sealed(nothing)  # type: ignore[no-any-return]
-
-
-BUILDERS["functions"] = function_rows
 
 
 @inlined

@@ -28,8 +28,8 @@ from gibbsite.kernel.minibatch import (
     State,
     batch_rate,
     draw_factor,
-    draw_rates,
     drawn_rows,
+    is_counted,
     local_energies,
     share_of,
 )
@@ -48,9 +48,10 @@ class EstimateParameters(NamedTuple):
 def estimate_parameters(graph: Graph, size: float) -> EstimateParameters:
     """Return how energies are estimated from ``size`` factors on average."""
     rows = drawn_rows(graph)
-    rate = draw_rates(rows)
-    sites = build_alias_rows(np.array([0, graph.n_sites]), rate)
-    return EstimateParameters(rows, sites, batch_rate(size, local_energies(graph).total), rate.sum() / 2.0)
+    sites = build_alias_rows(np.array([0, graph.n_sites]), rows.rate)
+    return EstimateParameters(
+        rows, sites, batch_rate(size, local_energies(graph).total), rows.rate.sum() / 2.0
+    )
 
 
 @called
@@ -64,15 +65,17 @@ def estimate_energy(
     rng, more = poisson(rng, energy.total if tilted else 0.0)
     found = 0.0
     for draw in range(always + more):
-        # by site and then by factor: a factor comes up from both ends, M / Psi in all
+        # by site and then by factor: a factor counts from two of its sites, M / Psi in all
         rng, site = draw_column(energy.sites, 0, rows.local.size, rng)
-        rng, k, j = draw_factor(rows, site, rng)
-        share = share_of(rows, k, site, x[site], x[j]) if j != site else 0.0
+        rng, k, view = draw_factor(rows, site, x, rng)
+        if view < 0 or not is_counted(rows, k):
+            continue
+        share = share_of(rows, k, site, x[site], view)
         stays = draw < always
         if not stays:
             rng, stays = stays_in(rng, share)
         if stays:
-            counts[KEPT] += j != site
+            counts[KEPT] += 1
             if share > 0.0:
                 found += full if share >= 1.0 else math.log1p(share / tau)
     counts[DRAWN] += always + more

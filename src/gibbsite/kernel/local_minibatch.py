@@ -20,7 +20,7 @@ from gibbsite.graph.lower import Graph
 from gibbsite.kernel._local import log_weights
 from gibbsite.kernel.base import Remark, step
 from gibbsite.kernel.batched import DRAWN, KEPT, UPDATES, MinibatchKernel, draw_from_logs, start_logs
-from gibbsite.kernel.minibatch import Floats, State, add_factor, degrees, drawn_rows, factor_at
+from gibbsite.kernel.minibatch import Floats, State, add_factor, drawn_rows, factor_at
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 
 
 class LocalParameters(NamedTuple):
-    """Rows of factors, their numbers by site, and the size of the subset."""
+    """Rows of factors, and the size of the subset."""
 
     rows: Any
-    degree: NDArray[np.int64]
     size: int
 
 
@@ -74,21 +73,20 @@ class LocalMinibatchGibbs(MinibatchKernel):
             raise ModelError(
                 f"minibatch of LocalMinibatchGibbs must be a whole number of at least 1, got {size!r}."
             )
-        rows = drawn_rows(graph)
-        return LocalParameters(rows, degrees(rows), int(size))
+        return LocalParameters(drawn_rows(graph), int(size))
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> Subset:
         """Allocate scratch, counts, and a mark for each factor of a site."""
-        widest = int(degrees(drawn_rows(graph)).max(initial=0))
+        widest = int(drawn_rows(graph).degree.max(initial=0))
         return Subset(*self.desk(graph), np.zeros(widest, np.int64))
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""
-        return super().memory_bytes(graph) + 8 * int(degrees(drawn_rows(graph)).max(initial=0))
+        return super().memory_bytes(graph) + 8 * int(drawn_rows(graph).degree.max(initial=0))
 
     def remarks(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
         """Say that it is biased."""
-        if (self.parameters(graph).degree <= self.minibatch).all():
+        if (drawn_rows(graph).degree <= self.minibatch).all():
             return ()
         return (
             Remark(
@@ -112,7 +110,7 @@ def _step(
 ) -> Words:
     memory.counts[UPDATES] += 1
     w, rows = memory.work, kernel.rows
-    many, size = np.int64(kernel.degree[i]), np.int64(kernel.size)
+    many, size = np.int64(rows.degree[i]), np.int64(kernel.size)
     if many <= size:
         states = np.int64(log_weights(graph, x, i, w))
         size = many
@@ -124,8 +122,8 @@ def _step(
             if memory.taken[number] == now:
                 number = np.int64(last)
             memory.taken[number] = now
-            k, j = factor_at(rows, i, number)
-            add_factor(rows, k, i, x[j], many / size, w)
+            k, view = factor_at(rows, i, x, number)
+            add_factor(rows, k, i, view, many / size, w)
     memory.counts[DRAWN] += size
     memory.counts[KEPT] += size
     return draw_from_logs(graph, x, i, w, states, rng, cond, keep)

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._jit import Integer, implement, inlined
 from gibbsite._poisson import poisson
@@ -40,9 +39,7 @@ from gibbsite.kernel.minibatch import (
     State,
     add_gain,
     batch_rate,
-    degrees,
     draw_factor,
-    draw_rates,
     drawn_rows,
     gains,
     local_energies,
@@ -55,19 +52,17 @@ if TYPE_CHECKING:
 
 
 class ProposalParameters(NamedTuple):
-    """Rows of factors, draws per unit of tau, tau, and gains of a drawn factor."""
+    """Rows of factors, tau, and gains of a drawn factor."""
 
     rows: Any
-    rate: Floats
     tau: float
     gain: Floats
 
 
 class MgpmhParameters(NamedTuple):
-    """How values are proposed, and the number of factors of each site."""
+    """How values are proposed."""
 
     proposal: ProposalParameters
-    degree: NDArray[np.int64]
 
 
 def proposal_size(name: str, given: Any, graph: Graph) -> float:
@@ -79,7 +74,7 @@ def proposal_parameters(graph: Graph, size: float) -> ProposalParameters:
     """Return how values are proposed from minibatches of mean size ``size``, at most."""
     rows = drawn_rows(graph)
     tau = batch_rate(size, local_energies(graph).largest)
-    return ProposalParameters(rows, draw_rates(rows), tau, gains(rows, tau, log=False))
+    return ProposalParameters(rows, tau, gains(rows, tau, log=False))
 
 
 @dataclass(frozen=True)
@@ -106,8 +101,7 @@ class MGPMH(MinibatchKernel):
 
     def parameters(self, graph: Graph) -> MgpmhParameters:
         """Return how values are proposed."""
-        proposal = proposal_parameters(graph, self.size(graph))
-        return MgpmhParameters(proposal, degrees(proposal.rows))
+        return MgpmhParameters(proposal_parameters(graph, self.size(graph)))
 
     def size(self, graph: Graph) -> float:
         """Return lambda for a graph."""
@@ -131,11 +125,11 @@ def propose(proposal: ProposalParameters, graph: Any, memory: Any, x: State, i: 
     size = start_logs(rows, i, w)
     for a in range(size):
         memory.spare[a] = 0.0
-    rng, many = poisson(rng, proposal.tau * proposal.rate[i])
+    rng, many = poisson(rng, proposal.tau * rows.rate[i])
     for _ in range(many):
-        rng, k, j = draw_factor(rows, i, rng)
-        if j != i:
-            add_gain(rows, proposal.gain, k, i, x[j], memory.spare)
+        rng, k, view = draw_factor(rows, i, x, rng)
+        if view >= 0:
+            add_gain(rows, proposal.gain, k, i, view, memory.spare)
             memory.counts[KEPT] += 1
     memory.counts[DRAWN] += many
     for a in range(size):
@@ -163,7 +157,7 @@ def _step(
         rows = kernel.proposal.rows
         cell, full = np.uintp(rows.offset[i]), memory.work
         log_weights(graph, x, i, full)
-        memory.counts[DRAWN] += kernel.degree[i]
+        memory.counts[DRAWN] += rows.degree[i]
         gain = full[new] - full[old] + memory.spare[old] - memory.spare[new]
         gain -= rows.log_unary[cell + new] - rows.log_unary[cell + old]
         rng, u = uniform(rng)

@@ -49,9 +49,7 @@ from gibbsite.kernel.minibatch import (
     State,
     add_gain,
     batch_rate,
-    degrees,
     draw_factor,
-    draw_rates,
     drawn_rows,
     gains,
     guarantee,
@@ -70,24 +68,19 @@ _COST_OF_DRAW, _COST_OF_BATCH = 6.0, 60.0
 
 
 class PoissonParameters(NamedTuple):
-    """Rows of factors, draws per unit of tau, tau, gains of a factor in the minibatch.
-
-    ``plain`` tells which sites are updated in full; ``degree`` counts factors of a site, for the report.
-    """
+    """Rows of factors, tau, gains of a factor in the minibatch, and which sites are updated in full."""
 
     rows: Any
-    rate: Floats
     tau: float
     gain: Floats
     plain: NDArray[np.bool_]
-    degree: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class PoissonGibbs(MinibatchKernel):
     """Gibbs sampling from minibatches of factors, exact, at a cost that does not grow with their number.
 
-    For sites with hundreds of neighbours and more. Factors of two sites need bounds, so they must not have
+    For sites with hundreds of factors and more. Factors of several sites need bounds, so they must not have
     zeros.
 
     Parameters
@@ -118,11 +111,10 @@ class PoissonGibbs(MinibatchKernel):
         """Return the factors, and how they are drawn."""
         rows = drawn_rows(graph)
         tau = batch_rate(self.size(graph), local_energies(graph).largest)
-        degree, rate = degrees(rows), draw_rates(rows)
         plain = np.zeros(graph.n_sites, np.bool_)
         if self.minibatch == "auto":
-            plain = _COST_OF_BATCH + _COST_OF_DRAW * (1.0 + tau) * rate >= degree
-        return PoissonParameters(rows, rate, tau, gains(rows, tau, log=True), plain, degree)
+            plain = _COST_OF_BATCH + _COST_OF_DRAW * (1.0 + tau) * rows.rate >= rows.degree
+        return PoissonParameters(rows, tau, gains(rows, tau, log=True), plain)
 
     def remarks(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
         """Say what the theorem guarantees, and how many sites are updated in full."""
@@ -146,21 +138,21 @@ def gather(
     """Draw the minibatch of site i, and the log-weights given it; return the number of states."""
     rows, w, gain = kernel.rows, memory.work, kernel.gain
     size = start_logs(rows, i, w)
-    energy = kernel.rate[i]
+    energy = rows.rate[i]
     kept = 0
     rng, always = poisson(rng, kernel.tau * energy)  # means tau M
     for _ in range(always):
-        rng, k, j = draw_factor(rows, i, rng)
-        if j != i:
-            add_gain(rows, gain, k, i, x[j], w)
+        rng, k, view = draw_factor(rows, i, x, rng)
+        if view >= 0:
+            add_gain(rows, gain, k, i, view, w)
             kept += 1
     rng, more = poisson(rng, energy)  # means phi(x), thinned from M
     for _ in range(more):
-        rng, k, j = draw_factor(rows, i, rng)
-        share = share_of(rows, k, i, x[i], x[j]) if j != i else 0.0
+        rng, k, view = draw_factor(rows, i, x, rng)
+        share = share_of(rows, k, i, x[i], view) if view >= 0 else 0.0
         rng, stays = stays_in(rng, share)
         if stays:
-            add_gain(rows, gain, k, i, x[j], w)
+            add_gain(rows, gain, k, i, view, w)
             kept += 1
     memory.counts[DRAWN] += always + more
     memory.counts[KEPT] += kept
@@ -181,8 +173,8 @@ def _step(
     memory.counts[UPDATES] += 1
     if kernel.plain[i]:
         size = np.int64(log_weights(graph, x, i, memory.work))
-        memory.counts[DRAWN] += kernel.degree[i]
-        memory.counts[KEPT] += kernel.degree[i]
+        memory.counts[DRAWN] += kernel.rows.degree[i]
+        memory.counts[KEPT] += kernel.rows.degree[i]
     else:
         rng, size = gather(kernel, memory, x, i, rng)
     return draw_from_logs(graph, x, i, memory.work, size, rng, cond, keep)

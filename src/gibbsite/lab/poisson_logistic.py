@@ -209,10 +209,8 @@ def draw(findings: Findings, figure: Figure) -> None:
             color = INK if k == 0 else COLORS[k - 1]
             ax.errorbar(at, means[k], 2 * errors[k], fmt="o", ms=3, lw=1, color=color, label=str(method))
         ax.axhline(0.0, lw=0.5, color=INK)
-        ax.set_xlabel("coefficient")
-        ax.set_title(f"{name}, {findings.settings[name]['rows']:,} rows")
-        tidy(ax)
-    axes[0].set_ylabel("posterior mean - mode, standard deviations")
+        what = "posterior mean - mode, standard deviations" if ax is axes[0] else ""
+        tidy(ax, f"{name}, {findings.settings[name]['rows']:,} rows", "coefficient", what)
     axes[-1].legend(fontsize=8, frameon=False)
 
 
