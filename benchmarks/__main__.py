@@ -48,7 +48,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         committed = Figures.read(options.gate) if options.gate else None  # before minutes of measuring
-        figures = Figures.read(options.saved) if options.saved else _run(options.quick, options.only)
+        saved = [Figures.read(path) for path in options.saved]
+        figures = Figures.merge(saved) if saved else _run(options.quick, options.only)
     except (NoCompilerError, FiguresError) as reason:
         print(reason, file=sys.stderr)
         return 2
@@ -80,7 +81,13 @@ def _parser() -> argparse.ArgumentParser:
         "may be repeated",
     )
     parser.add_argument(
-        "--from", dest="saved", type=Path, metavar="FILE", help="saved figures, nothing measured"
+        "--from",
+        dest="saved",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="saved figures, nothing measured; of several files, later ones count",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write a page in Markdown there")

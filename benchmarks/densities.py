@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import gibbsite as gs
+from benchmarks.loop import mover
 from benchmarks.measure import Contestant, Spread, race
 from benchmarks.report import Section, Target
-from gibbsite._random import stream
-from gibbsite.kernel.base import alone
-from gibbsite.run.chain import advance, start_chain
-from gibbsite.run.record import lay_out
 
 Floats = NDArray[np.float64]
 
@@ -79,24 +74,6 @@ def _slope_row(theta: Floats, row: Floats) -> Any:
     return off * row[: theta.size]
 
 
-def mover(model: Any, kernel: gs.Kernel, start: Floats) -> Callable[[int], None]:
-    """Return a function that makes steps of the compiled loop, recording nothing."""
-    graph, scan = gs.compile_graph(model), gs.Systematic()
-    kernel.check(graph)
-    graph = replace(graph, units=1) if kernel.joint else graph
-    layout = lay_out(model, graph, kernel, gs.Draws([]))
-    state = start_chain(graph, kernel, scan, start, stream(1, 0), layout.conditional)
-    kernel.freeze(state.memory)
-    tape, parameters = layout.empty_tape(graph), kernel.parameters(graph)
-    schedule: Any = scan.schedule(graph, model)
-
-    def move(steps: int) -> None:
-        advance(parameters, graph.arrays, schedule, state, tape, 1, steps, False, alone())
-        kernel.inspect(model, graph, state.memory)
-
-    return move
-
-
 def measure(*, quick: bool = False) -> Section:
     """Measure all."""
     target = chain_density()
@@ -108,14 +85,15 @@ def measure(*, quick: bool = False) -> Section:
         "slice": gs.Slice(1.0),
     }
     jobs = {
-        f"10 dimensions: {name}": mover(target, kernel, np.zeros(DIM)) for name, kernel in kernels.items()
+        f"10 dimensions: {name}": mover(target, kernel, start=np.zeros(DIM))
+        for name, kernel in kernels.items()
     }
     sizes = (10**4, 10**5) if quick else (10**4, 10**5, 10**6)
     mode = np.linspace(-1.0, 1.0, COLUMNS)
     for rows in sizes:
-        jobs[f"{rows:,} rows: SGLD"] = mover(regression(rows), gs.SGLD(0.1 / rows, BATCH), mode)
+        jobs[f"{rows:,} rows: SGLD"] = mover(regression(rows), gs.SGLD(0.1 / rows, BATCH), start=mode)
         jobs[f"{rows:,} rows: SGLD, without replacement"] = mover(
-            regression(rows), gs.SGLD(0.1 / rows, BATCH, replace=False), mode
+            regression(rows), gs.SGLD(0.1 / rows, BATCH, replace=False), start=mode
         )
     contestants = [
         Contestant(name, lambda k, move=move: move(100 * k), 100, least=1) for name, move in jobs.items()
@@ -124,8 +102,7 @@ def measure(*, quick: bool = False) -> Section:
     times = {name: Spread.of([1e9 * t for t in seen[name].cpu]) for name in jobs}
     rows_ = [[name, f"{t.median:,.0f} ns", f"{t.low:,.0f} .. {t.high:,.0f}"] for name, t in times.items()]
     first, last = f"{sizes[0]:,} rows: SGLD", f"{sizes[-1]:,} rows: SGLD"
-    each = Spread.of([a / b for a, b in zip(seen[last].cpu, seen[first].cpu, strict=True)])
     name = f"a step of SGLD, {sizes[-1]:,} rows against {sizes[0]:,}"
-    promise = Target(name, each.median, 1.3, False, "times", f"{each.low:.3g} .. {each.high:.3g}")
+    promise = Target.of(name, seen[first].against(seen[last]), 1.3, least=False)
     data = {name: t.to_dict() for name, t in times.items()}
     return Section("densities", [promise], ["log-densities", "a step", "range"], rows_, data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,15 @@ class Figures:
             [Table(section.name, section.head, section.rows) for section in found],
             {section.name: section.data for section in found},
         )
+
+    @classmethod
+    def merge(cls, parts: Sequence[Figures]) -> Figures:
+        """Put figures of several runs together; of what is in two of them the later one counts."""
+        targets = {(target.name, target.unit): target for part in parts for target in part.targets}
+        tables = {table.name: table for part in parts for table in part.tables}
+        data = {name: value for part in parts for name, value in part.data.items()}
+        quick = any(part.quick for part in parts)
+        return cls(parts[-1].environment, quick, list(targets.values()), list(tables.values()), data)
 
     def write(self, path: Path) -> None:
         """Save as JSON."""

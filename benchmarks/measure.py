@@ -77,9 +77,10 @@ class Times:
         """Updates per second of the clock."""
         return Spread.of([1.0 / t for t in self.wall])
 
-    def against(self, other: Times) -> Spread:
-        """How many times faster than another, by processor time, inside each repetition."""
-        return Spread.of([theirs / mine for mine, theirs in zip(self.cpu, other.cpu, strict=True)])
+    def against(self, other: Times, clock: str = "cpu") -> Spread:
+        """How many times faster than another, inside each repetition; by processor time, or ``"wall"``."""
+        mine, theirs = getattr(self, clock), getattr(other, clock)
+        return Spread.of([b / a for a, b in zip(mine, theirs, strict=True)])
 
 
 def _turn(contestant: Contestant, rounds: int) -> tuple[float, float]:

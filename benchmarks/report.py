@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from benchmarks.measure import Spread
+
 
 @dataclass(frozen=True)
 class Target:
@@ -35,6 +37,11 @@ class Target:
     least: bool
     unit: str = ""
     spread: str = ""
+
+    @classmethod
+    def of(cls, name: str, seen: Spread, bound: float, unit: str = "times", *, least: bool = True) -> Target:
+        """Promise something about the median of a figure."""
+        return cls(name, seen.median, bound, least, unit, f"{seen.low:.3g} .. {seen.high:.3g}")
 
     @property
     def met(self) -> bool:

@@ -9,6 +9,7 @@ import pytest
 
 import gibbsite as gs
 from benchmarks import densities
+from benchmarks.loop import mover
 from benchmarks.peers import densities as peers
 
 
@@ -25,9 +26,9 @@ def test_all_have_the_same_target() -> None:
 
 
 def test_movers_move() -> None:
-    densities.mover(densities.chain_density(), gs.MALA(densities.STEP), np.zeros(densities.DIM))(50)
+    mover(densities.chain_density(), gs.MALA(densities.STEP), start=np.zeros(densities.DIM))(50)
     model = densities.regression(200)
-    densities.mover(model, gs.SGLD(1e-4, 10), np.zeros(densities.COLUMNS))(50)
+    mover(model, gs.SGLD(1e-4, 10), start=np.zeros(densities.COLUMNS))(50)
 
 
 @pytest.mark.filterwarnings("ignore")

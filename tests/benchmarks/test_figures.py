@@ -35,6 +35,18 @@ def test_figures_survive_a_file(tmp_path: Path) -> None:
     assert Figures.read(tmp_path / "f.json") == made
 
 
+def test_parts_measured_one_by_one_make_one_page(tmp_path: Path) -> None:
+    old = figures(RATIO, SECONDS, tables=TABLES)
+    new = replace(figures(replace(RATIO, seen=12.0), AGRUM), data={"exact": [2]})
+    old.write(tmp_path / "old.json")
+    new.write(tmp_path / "new.json")
+    saved = ["--from", str(tmp_path / "old.json"), "--from", str(tmp_path / "new.json")]
+    assert command.main([*saved, "--json", str(tmp_path / "all.json")]) == 0
+    made = Figures.read(tmp_path / "all.json")
+    assert [target.seen for target in made.targets] == [12.0, 0.2, 2.0]
+    assert (made.tables, made.data) == (list(TABLES), {"forms": [1], "exact": [2]})
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"targets": [{"name": "x"}], "tables": []}', None])
 def test_a_file_without_figures_is_one_clear_line(
     text: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]

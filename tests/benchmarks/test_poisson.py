@@ -6,6 +6,7 @@ import numpy as np
 
 import gibbsite as gs
 from benchmarks import poisson
+from benchmarks.loop import mover
 from gibbsite.kernel.minibatch import local_energies
 
 
@@ -18,8 +19,8 @@ def test_the_model_is_that_of_the_paper() -> None:
 def test_movers_move() -> None:
     model = poisson.dense_potts(6)
     for move in (
-        poisson.mover(model, gs.PoissonGibbs(2.0), "kernel"),
-        poisson.mover(model, gs.Gibbs(), "kernel"),
+        mover(model, gs.PoissonGibbs(2.0), kind="kernel"),
+        mover(model, gs.Gibbs(), kind="kernel"),
         poisson.numpy_mover(model, 2.0),
     ):
         move(50)
