@@ -36,7 +36,7 @@ def crowd(n: int = 90, states: int = 4, scale: float = 0.3) -> gs.FactorGraph:
 def kept_always(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep log-weights on small graphs, too; with a matrix of couplings and without."""
     monkeypatch.setattr("gibbsite.kernel.gibbs.running_pays", lambda graph: graph.kind == "potts")
-    monkeypatch.setattr("gibbsite.graph.lower._DENSE", request.param)
+    monkeypatch.setattr("gibbsite.graph.build._DENSE", request.param)
 
 
 class Chain:

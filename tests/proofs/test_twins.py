@@ -69,7 +69,7 @@ def test_sweeps_equal_their_twin(kind: str, rule: str) -> None:
 @pytest.mark.parametrize("rule", RULES)
 def test_running_log_weights_equal_their_twin(rule: str, share: float, monkeypatch) -> None:
     monkeypatch.setattr("gibbsite.kernel.gibbs.running_pays", lambda graph: True)
-    monkeypatch.setattr("gibbsite.graph.lower._DENSE", share)
+    monkeypatch.setattr("gibbsite.graph.build._DENSE", share)
     sweeps = 300  # the sums are taken anew a few times
     for name in ("potts", "agreements"):
         model = tiny_models()[name]

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.graph.arrangement import Parity
+from gibbsite.graph.build import Triple
 from gibbsite.graph.colored import MOST_ODDS
 from gibbsite.graph.kinds import LatticeGraph
-from gibbsite.graph.lower import Graph, Triple
+from gibbsite.graph.lower import Graph
 
 Floats = NDArray[np.float32]
 

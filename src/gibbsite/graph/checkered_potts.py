@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.graph.arrangement import Parity
+from gibbsite.graph.build import three_axes
 from gibbsite.graph.checkered import Board, Floats, n_directions, takes_two_colors, toward_neighbours
 from gibbsite.graph.colored import MOST_ODDS
 from gibbsite.graph.kinds import PottsGraph
-from gibbsite.graph.lower import Graph, three_axes
+from gibbsite.graph.lower import Graph
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph, LatticeFactors

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from gibbsite._jit import compiled
 from gibbsite.graph.arrangement import Arranged, Parity
+from gibbsite.graph.build import Triple
 from gibbsite.graph.checkered import Board, n_directions, takes_two_colors
 from gibbsite.graph.kinds import LatticeGraph
-from gibbsite.graph.lower import Graph, Triple
+from gibbsite.graph.lower import Graph
 
 Shares = NDArray[np.uint32]
 
