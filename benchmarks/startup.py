@@ -95,10 +95,12 @@ model = gs.ising((np.concatenate([i, i]), j, np.random.default_rng(1).random(j.s
 
 def run_fresh(code: str, **environment: str) -> dict[str, Any]:
     """Run code in a fresh process; return the dictionary it prints."""
+    # as at a user's, modules are compiled to bytecode once
+    around = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,
-        env={**os.environ, **environment},
+        env={**around, **environment},
         capture_output=True,
         text=True,
     )
