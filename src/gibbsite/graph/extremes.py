@@ -77,7 +77,7 @@ def _values(code: Foreign, places: Floats, parameters: Floats, name: str, f: int
         where = ", ".join(f"{v:.6g}" for v in places[int(np.argmax(bad))])
         said = "NaN" if np.isnan(out[bad][0]) else "infinite"
         raise ModelError(
-            f"factor {f} of {name!r} is {said} at ({where}); it must be finite on its whole box."
+            f"factor {f} of {name!r} is {said} at x = ({where}); it must be finite on its whole box."
         )
     return out
 

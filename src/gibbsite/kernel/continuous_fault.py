@@ -34,7 +34,7 @@ def raise_fault(model: Any, graph: ContinuousGraph, fault: Floats) -> NoReturn:
     value = float(fault[VALUE]) / group.weight
     low, width = float(graph.floor[number]) / group.weight, float(graph.bound[number]) / group.weight
     # not the digits by which bounds were widened for rounding
-    low, high = (round(bound, 9 - math.floor(math.log10(width or 1.0))) for bound in (low, low + width))
+    low, high = (round(bound, 9 - math.floor(math.log10(width or 1.0))) + 0.0 for bound in (low, low + width))
     told = f"factor {rank} of {group.name!r} is {value:.10g} at {where}"
     if not math.isfinite(value):
         raise SamplingError(f"{told}; it must be finite wherever the sites can be.")
