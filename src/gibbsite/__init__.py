@@ -75,6 +75,7 @@ if TYPE_CHECKING:
         ConditionalGibbs,
         ContinuousGibbs,
         DoubleMinGibbs,
+        Energies,
         ExactGaussian,
         GaussianGibbs,
         Gibbs,
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
         Slice,
         TunaMH,
         herding_bound,
+        local_energies,
     )
     from gibbsite.model import (
         AgreementFactors,
@@ -193,6 +195,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "ConditionalGibbs",
         "ContinuousGibbs",
         "DoubleMinGibbs",
+        "Energies",
         "ExactGaussian",
         "GaussianGibbs",
         "Gibbs",
@@ -213,6 +216,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "TunaMH",
         "ULA",
         "herding_bound",
+        "local_energies",
     ),
     "model": (
         "AgreementFactors",
@@ -285,6 +289,7 @@ __all__ = [
     "DogsScan",
     "DoubleMinGibbs",
     "Draws",
+    "Energies",
     "Energy",
     "ExactCost",
     "ExactGaussian",
@@ -358,6 +363,7 @@ __all__ = [
     "kernel_potts",
     "load_result",
     "load_scan",
+    "local_energies",
     "logistic_factors",
     "mean_field",
     "mixture_factors",

@@ -26,6 +26,7 @@ from gibbsite.kernel.local_minibatch import LocalMinibatchGibbs
 from gibbsite.kernel.metropolis import Metropolis
 from gibbsite.kernel.mgpmh import MGPMH
 from gibbsite.kernel.min_gibbs import MinGibbs
+from gibbsite.kernel.minibatch import Energies, local_energies
 from gibbsite.kernel.poisson import PoissonGibbs
 from gibbsite.kernel.poisson_mh import PoissonMH
 from gibbsite.kernel.proposal import Proposal
@@ -44,6 +45,7 @@ __all__ = [
     "ConditionalGibbs",
     "ContinuousGibbs",
     "DoubleMinGibbs",
+    "Energies",
     "ExactGaussian",
     "GaussianGibbs",
     "Gibbs",
@@ -61,6 +63,7 @@ __all__ = [
     "TunaMH",
     "default_kernel",
     "herding_bound",
+    "local_energies",
 ]
 
 # Kernels for kinds of graphs other than discrete ones.

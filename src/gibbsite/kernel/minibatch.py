@@ -36,7 +36,8 @@ from numpy.typing import NDArray
 from gibbsite._jit import Integer, generic, implement
 from gibbsite._random import Words
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.graph.lower import Graph
+from gibbsite.graph.lower import Graph, compile_graph
+from gibbsite.model import Model
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.uint32]
@@ -71,24 +72,29 @@ class Energies:
     degree: int
 
 
-def local_energies(graph: Graph) -> Energies:
-    """Compute L_i, L, Psi and Delta of a graph.
+def local_energies(model: Model | Graph) -> Energies:
+    """Compute L_i, L, Psi and Delta of a model, which sizes of minibatches are made of.
 
     Examples
     --------
     >>> import gibbsite as gs
     >>> weights = 0.5 * (np.ones((4, 4)) - np.eye(4))
-    >>> seen = local_energies(gs.compile_graph(gs.potts(weights, 3)))
+    >>> seen = gs.local_energies(gs.potts(weights, 3))
     >>> seen.largest, seen.total, seen.degree
     (1.5, 3.0, 3)
     """
-    rows = drawn_rows(graph)
+    if not isinstance(model, Graph):
+        model = compile_graph(model, among=DRAWN_KINDS)
+        check_drawn(model, "a minibatch")
+    rows = drawn_rows(model)
     largest = float(rows.local.max(initial=0.0))
     return Energies(rows.local, largest, float(rows.total), int(rows.degree.max(initial=0)))
 
 
 def check_drawn(graph: Graph, name: str) -> None:
     """Refuse a graph whose factors have no bounds."""
+    if graph.kind not in _BUILDERS:
+        raise IncompatibleError(f"factors of a {graph.kind} graph cannot be drawn.")
     values = getattr(graph.arrays, "log_value", np.zeros(0))
     if not np.isfinite(values).all():
         raise IncompatibleError(
