@@ -66,6 +66,8 @@ import numba  # noqa: E402
 import numba.extending  # noqa: E402
 import numpy as np  # noqa: E402
 
+from gibbsite._lean import helper_options  # noqa: E402
+
 _config: Any = numba.config
 
 with _postponed_blas_check():
@@ -78,6 +80,7 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 # sweep that hands tuples of arrays to its step pays several atomic operations per update otherwise (a
 # factor of three, and twice the compile time).
 _LEAN: dict[str, Any] = {**_OPTIONS, "_nrt": False}
+_HELPER: dict[str, Any] = {} if DISABLED else helper_options()
 
 
 @functools.cache
@@ -343,8 +346,7 @@ class Helper(Generic[P, R]):
 def _helper(function: Callable[P, R], **options: Any) -> Callable[P, R]:
     if DISABLED:
         return function
-    unwrapped: dict[str, Any] = {**_LEAN, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
-    return Helper(function, numba.njit(**unwrapped)(function))
+    return Helper(function, numba.njit(**_LEAN, **_HELPER, **options)(function))
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
@@ -426,7 +428,7 @@ def generic(stub: Callable[P, R]) -> Callable[P, R]:
         def choose(*args: Any) -> Any:
             return registry.find(tuple(getattr(arg, "instance_class", None) for arg in args[:3]))
 
-        options: Any = {"forceinline": True, **_LEAN}
+        options: Any = {"forceinline": True, **_LEAN, **_HELPER}
         numba.extending.overload(call, strict=False, jit_options=options)(choose)
     return cast(Callable[P, R], call)
 
@@ -447,7 +449,7 @@ def implement(function: Callable[..., Any], *types: type) -> Callable[[Callable[
 
 def intrinsic_for(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give compiled code its own version of a Python function, chosen by the argument types."""
-    options: Any = {"forceinline": True, **_LEAN}
+    options: Any = {"forceinline": True, **_LEAN, **_HELPER}
     register: Any = numba.extending.overload(function, jit_options=options)
     return cast("Callable[[Callable[..., Any]], Callable[..., Any]]", register)
 

@@ -1,0 +1,89 @@
+"""Helpers of compiled code without machine code of their own: they are merged into their callers anyway.
+
+Numba makes every function it compiles ready to run, though a helper never runs by itself: it is linked into
+an entry point as LLVM code, and machine code is made of the whole. Leaving that out saves a fifth of the time
+that a first call takes. What is used of Numba is not public; versions that have not been tried take Numba's
+own pipeline.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_TRIED = {(0, 68)}
+
+
+def helper_options() -> dict[str, Any]:
+    """Return options of ``numba.jit`` for helpers.
+
+    Examples
+    --------
+    >>> helper_options()["no_cfunc_wrapper"]
+    True
+    """
+    import numba
+
+    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    if numba.version_info.short in _TRIED:
+        options["pipeline_class"] = _make_pipeline()
+    return options
+
+
+def _make_pipeline() -> type:
+    from numba import _dynfunc  # type: ignore[attr-defined]
+    from numba.core import codegen, compiler, typed_passes
+    from numba.core.compiler_machinery import register_pass
+
+    library: Any = codegen.JITCodeLibrary
+    lowering: Any = typed_passes.NativeLowering
+    builder: Any = compiler.DefaultPassBuilder
+    base: Any = compiler.CompilerBase
+    register: Any = register_pass
+
+    class HelperLibrary(library):  # type: ignore[misc]
+        """LLVM code that is optimised and linked into others, and not compiled further."""
+
+        def _finalize_final_module(self) -> None:
+            self._finalize_dynamic_globals()
+            self._finalized = True
+
+        def get_pointer_to_function(self, name: str) -> int:
+            return 0
+
+    @register(mutates_CFG=True, analysis_only=False)
+    class HelperLowering(lowering):  # type: ignore[misc]
+        """Lowering that stops at LLVM code."""
+
+        _name = "gibbsite_helper_lowering"
+
+        def run_pass(self, state: Any) -> bool:
+            if state.library is None:
+                state.library = HelperLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+            given, state.flags.no_compile = state.flags.no_compile, True
+            try:
+                super().run_pass(state)
+            finally:
+                state.flags.no_compile = given
+            found = state.cr
+            # callers know the function by this object, which nobody calls
+            name = found.fndesc.qualname.split(".")[-1]
+            key = _dynfunc.make_function(
+                found.fndesc.lookup_module(), name, "", 0, found.env, (state.library,)
+            )
+            state.targetctx.insert_user_function(key, found.fndesc, [state.library])
+            state.reload_init.extend(state.library._reload_init)
+            state.cr = found._replace(cfunc=key)
+            return True
+
+    class HelperCompiler(base):  # type: ignore[misc]
+        """Numba's pipeline with that lowering."""
+
+        def define_pipelines(self) -> list[Any]:
+            manager = builder.define_nopython_pipeline(self.state)
+            for place, (each, said) in enumerate(manager.passes):
+                if each is lowering:
+                    manager.passes[place] = HelperLowering, said
+            manager.finalize()
+            return [manager]
+
+    return HelperCompiler
