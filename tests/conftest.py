@@ -11,20 +11,24 @@ settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
 
 _ROOT = Path(__file__).parent.parent
-# What takes longest, so that no worker is left alone with it at the end.
-_FIRST = ("tests/lab", "tests/proofs", "tests/applications", "tests/kernel", "tests/benchmarks", "tests/cli")
+# What takes longest, so that no worker is left alone with it at the end; a worker has all tests of a file.
+_FIRST = (
+    "tests/lab",
+    "tests/proofs/test_conformance",
+    "tests/proofs/test_herded",
+    "tests/proofs",
+    "tests/applications",
+    "tests/kernel",
+    "tests/benchmarks",
+    "tests/cli",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give all tests of a file to one worker: they share compiled loops, and those of the lab experiments."""
-
-    def group(item: pytest.Item) -> str:
-        path = item.path.relative_to(_ROOT).as_posix()
-        return "tests/lab" if path.startswith("tests/lab/") else path
+    """Put long files first."""
 
     def rank(item: pytest.Item) -> int:
-        return next((k for k, name in enumerate(_FIRST) if group(item).startswith(name)), len(_FIRST))
+        path = item.path.relative_to(_ROOT).as_posix()
+        return next((k for k, name in enumerate(_FIRST) if path.startswith(name)), len(_FIRST))
 
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(group(item)))
     items.sort(key=rank)

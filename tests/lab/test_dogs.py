@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +25,12 @@ from gibbsite.lab.dogs_mle import (
 )
 from gibbsite.lab.dogs_wallclock import KINDS, bracket_corner
 from gibbsite.lab.short_runs import run_short
-from tests.lab.quick_runs import findings
+from tests.lab.quick_runs import check_what_it_says_and_saves, family, findings
+
+
+@pytest.mark.parametrize("name", family("dogs"))
+def test_experiments_say_what_they_are_and_save_what_they_found(name: str, tmp_path: Path) -> None:
+    check_what_it_says_and_saves(name, tmp_path)
 
 
 def claims(name: str, subject: str = "") -> dict[str, str]:

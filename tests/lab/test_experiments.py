@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,31 +14,20 @@ from gibbsite.lab.herded_denoising import METHODS, is_less
 from gibbsite.lab.herded_discrepancy import VALUES, bound
 from gibbsite.lab.herded_two_variables import EPSILONS
 from gibbsite.lab.silhouettes import draw_strokes, find_silhouette
-from tests.lab.quick_runs import findings
+from tests.lab.quick_runs import FAMILIES, check_what_it_says_and_saves, family, findings
 
 # error times length as measured by others, from other start weights
 CONSTANTS = {0.1: 4.5, 0.01: 16.4}
 
 
-@pytest.fixture(autouse=True)
-def _no_data(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    monkeypatch.setenv("GIBBSITE_DATA", str(tmp_path_factory.mktemp("nothing")))
+@pytest.mark.parametrize("name", family("herded"))
+def test_experiments_say_what_they_are_and_save_what_they_found(name: str, tmp_path: Path) -> None:
+    check_what_it_says_and_saves(name, tmp_path)
 
 
-@pytest.mark.parametrize("name", gs.lab.NAMES)
-def test_every_experiment_says_what_it_is_and_saves_what_it_found(name, tmp_path) -> None:
-    experiment, found = gs.lab.find(name), findings(name)
-    assert (experiment.name, found.name, found.quick, found.rng) == (name, name, True, 1)
-    assert experiment.title
-    assert "(" in experiment.source  # a year
-    assert any(table.title.startswith("Paper against ours") for table in found.tables)
-    paths = experiment.save(found, tmp_path / "new" / "folder")
-    assert [path.name for path in paths] == [f"{name}.json", f"{name}.png"]
-    assert paths[1].read_bytes().startswith(b"\x89PNG")
-    saved = json.loads(paths[0].read_text(encoding="utf-8"))
-    assert saved == json.loads(json.dumps(found.to_dict()))
-    assert saved["tables"][0]["rows"]
-    assert all(table.title in found.text() for table in found.tables)
+def test_every_experiment_is_of_a_family() -> None:
+    """And every family has its file, with the test above."""
+    assert sorted(name for each in FAMILIES for name in family(each)) == sorted(gs.lab.NAMES)
 
 
 def test_the_seed_is_all_that_matters_and_progress_counts_parts() -> None:

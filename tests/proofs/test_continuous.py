@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import Any
@@ -49,8 +50,11 @@ def chi_square(counts: NDArray[Any], law: Floats) -> float:
     return float(chi2.sf(((seen - due) ** 2 / due).sum(), due.size - 1))
 
 
+_gauss = functools.cache(np.polynomial.legendre.leggauss)
+
+
 def legendre(low: float, high: float, points: int = 400) -> tuple[Floats, Floats]:
-    nodes, weights = np.polynomial.legendre.leggauss(points)
+    nodes, weights = _gauss(points)
     return low + 0.5 * (high - low) * (nodes + 1.0), 0.5 * (high - low) * weights
 
 

@@ -124,10 +124,16 @@ COMBINATIONS = [
 ]
 
 
+@pytest.mark.parametrize("all_rules", [False, pytest.param(True, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize(("name", "keys"), COMBINATIONS)
-def test_every_combination_repeats_and_resumes(name, keys, tmp_path) -> None:
+def test_every_combination_repeats_and_resumes(name, keys, all_rules, tmp_path) -> None:
     model = models()[name]
-    for rule, storage in itertools.product(RULES, ("dense", "hash")):
+    chosen = list(itertools.product(RULES, ("dense", "hash")))
+    if not all_rules:
+        # of rules and storages those of one part in four, another one for each combination
+        part = sorted(models()).index(name) + KEYS.index(keys)
+        chosen = chosen[part // 2 % 4 :: 4]
+    for rule, storage in chosen:
         if rule == "threshold" and (model.cards > 2).any():
             continue
         if keys == "shared" and storage == "dense":
