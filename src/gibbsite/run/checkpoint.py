@@ -75,7 +75,7 @@ def restore(prefix: str, template: Any, arrays: dict[str, NDArray[Any]]) -> Any:
         if stored.dtype != template.dtype or stored.ndim != template.ndim:
             raise CheckpointError(f"The checkpoint holds another kind of array at {prefix}.")
         if template.flags.writeable and stored.ndim == 1 and stored.size < template.size:
-            template[stored.size :] = 0
+            template[stored.size : _used(template)] = 0  # pages of a large table that are not in use stay so
             template[: stored.size] = stored
             return template
         if stored.shape != template.shape or not template.flags.writeable:
