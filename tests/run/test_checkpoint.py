@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import pytest
 import gibbsite as gs
 from gibbsite.run import engine
 from gibbsite.run.chain import advance
-from gibbsite.run.checkpoint import load_checkpoint
+from gibbsite.run.checkpoint import load_checkpoint, restore
 from gibbsite.run.progress import Status
 
 GLASS = np.triu(np.random.default_rng(5).normal(size=(6, 6)), 1)
@@ -90,7 +91,7 @@ KILL_SCRIPT = """
     import numpy as np
     import gibbsite as gs
     from gibbsite.run import engine
-    from gibbsite.run.checkpoint import load_checkpoint
+    from gibbsite.run.checkpoint import load_checkpoint, restore
     from pathlib import Path
 
     folder = Path(sys.argv[1])
@@ -446,3 +447,18 @@ def test_remains_of_a_killed_run_are_cleared_away(name: str, tmp_path: Path) -> 
         path.write_bytes(b"torn")
     run(tmp_path / name)
     assert leftovers(tmp_path) == [other.name]
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+def test_the_unused_part_of_a_large_table_is_not_touched() -> None:
+    def megabytes() -> float:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        return pages * resource.getpagesize() / 2**20
+
+    template = np.zeros(1 << 26)  # 512 MB, none of them in use
+    template[5] = 7.0
+    before = megabytes()
+    found = restore("x", template, {"x": np.array([1.0, 2.0])})
+    assert megabytes() - before < 100
+    assert found is template
+    assert found[:8].tolist() == [1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
