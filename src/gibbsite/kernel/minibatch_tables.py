@@ -17,7 +17,6 @@ from gibbsite.graph.lower import Graph
 from gibbsite.kernel._local import entry_of
 from gibbsite.kernel.minibatch import (
     Floats,
-    Index,
     Longs,
     State,
     add_factor,
@@ -35,37 +34,14 @@ from gibbsite.scan.alias import build_alias_rows, draw_column
 _ONE = np.uintp(1)
 
 
-class PairRows(NamedTuple):
-    """Tables of two sites: slot k has ``share[place[k] + b * card[i] + a]`` at states a of i and b of j."""
-
-    start: Index
-    neighbour: Index
-    place: Longs
-    card: NDArray[np.int32]
-    table: NDArray[np.uint64]
-    bound: Floats
-    share: Floats
-    local: Floats
-    rate: Floats
-    degree: Longs
-    total: float
-    offset: Longs
-    log_unary: Floats
-
-
 class TableRows(NamedTuple):
-    """Tables of any number of sites, of a :class:`TableGraph`.
+    """Tables of a graph; ``counts``: slots of the first two sites of each factor, empty if all slots are."""
 
-    ``counts``: slots of the first two sites of each factor.
-    """
-
-    start: Index
-    graph: TableGraph
-    counts: NDArray[np.bool_]
-    card: NDArray[np.int32]
+    graph: Any
     table: NDArray[np.uint64]
     bound: Floats
     share: Floats
+    counts: NDArray[np.bool_]
     local: Floats
     rate: Floats
     degree: Longs
@@ -75,16 +51,11 @@ class TableRows(NamedTuple):
 
 
 @builds_rows("pairwise")
-def pair_rows(graph: Graph) -> PairRows:
+def pair_rows(graph: Graph) -> TableRows:
     """Build the alias tables of a graph of tables of two sites."""
     arrays: PairwiseGraph = graph.arrays
     bound, share = shares_of(arrays.log_value, arrays.table)
-    return PairRows(
-        neighbour=arrays.neighbour,
-        place=arrays.table,
-        total=float(bound.sum()) / 2.0,
-        **_common(arrays, bound, share),
-    )
+    return _rows(arrays, bound, share, np.zeros(0, np.bool_), float(bound.sum()) / 2.0)
 
 
 @builds_rows("table")
@@ -95,102 +66,92 @@ def table_rows(graph: Graph) -> TableRows:
     begin = arrays.member_start.astype(np.int64)
     place = np.arange(arrays.member.size) - np.repeat(begin[:-1], np.diff(begin))
     by_site = np.argsort(arrays.member, kind="stable")  # as rows are made
+    return _rows(arrays, bound[arrays.factor], share, place[by_site] < 2, float(bound.sum()))
+
+
+def _rows(arrays: Any, bound: Floats, share: Floats, counts: NDArray[np.bool_], total: float) -> TableRows:
+    local = row_sums(arrays.start, bound)
     return TableRows(
         graph=arrays,
-        counts=place[by_site] < 2,
-        total=float(bound.sum()),
-        **_common(arrays, bound[arrays.factor], share),
+        table=build_alias_rows(arrays.start, bound),
+        bound=bound,
+        share=share,
+        counts=counts,
+        local=local,
+        rate=local,
+        degree=np.diff(arrays.start.astype(np.int64)),
+        total=total,
+        offset=arrays.offset,
+        log_unary=arrays.log_unary,
     )
 
 
-def _common(arrays: Any, bound: Floats, share: Floats) -> dict[str, Any]:
-    local = row_sums(arrays.start, bound)
-    return {
-        "start": arrays.start,
-        "card": arrays.card,
-        "table": build_alias_rows(arrays.start, bound),
-        "bound": bound,
-        "share": share,
-        "local": local,
-        "rate": local,
-        "degree": np.diff(arrays.start.astype(np.int64)),
-        "offset": arrays.offset,
-        "log_unary": arrays.log_unary,
-    }
-
-
 @generic
-def view_of(rows: Any, k: Integer, i: Integer, x: State) -> Integer:
+def view_of(graph: Any, k: Integer, i: Integer, x: State) -> Integer:
     """Return where the entries of slot k of site i begin, given the other sites."""
     raise NotImplementedError
 
 
 @generic
-def stride_of(rows: Any, k: Integer) -> Integer:
+def stride_of(graph: Any, k: Integer) -> Integer:
     """Return how far apart they are."""
     raise NotImplementedError
 
 
-@implement(view_of, PairRows)
-def _view_pair(rows: PairRows, k: Integer, i: Integer, x: State) -> Integer:
-    state = np.int64(x[np.uintp(rows.neighbour[k])])
-    return np.int64(rows.place[k]) + state * np.int64(rows.card[i])
+@implement(view_of, PairwiseGraph)
+def _view_pair(graph: PairwiseGraph, k: Integer, i: Integer, x: State) -> Integer:
+    return graph.table[k] + np.int64(x[np.uintp(graph.neighbour[k])]) * graph.card[i]
 
 
-@implement(stride_of, PairRows)
-def _stride_pair(rows: PairRows, k: Integer) -> Integer:
+@implement(stride_of, PairwiseGraph)
+def _stride_pair(graph: PairwiseGraph, k: Integer) -> Integer:
     return _ONE
 
 
-@implement(view_of, TableRows)
-def _view_table(rows: TableRows, k: Integer, i: Integer, x: State) -> Integer:
-    entry = entry_of(rows.graph, x, np.uintp(rows.graph.factor[k]))
-    return np.int64(entry) - rows.graph.own_stride[k] * np.int64(x[i])
+@implement(view_of, TableGraph)
+def _view_table(graph: TableGraph, k: Integer, i: Integer, x: State) -> Integer:
+    entry = entry_of(graph, x, np.uintp(graph.factor[k]))
+    return np.int64(entry) - graph.own_stride[k] * np.int64(x[i])
 
 
-@implement(stride_of, TableRows)
-def _stride_table(rows: TableRows, k: Integer) -> Integer:
-    return np.uintp(rows.graph.own_stride[k])
+@implement(stride_of, TableGraph)
+def _stride_table(graph: TableGraph, k: Integer) -> Integer:
+    return np.uintp(graph.own_stride[k])
 
 
 @implement(is_counted, TableRows)
 def _is_counted(rows: TableRows, k: Integer) -> bool:
-    return bool(rows.counts[k])
+    return bool(rows.counts.size == 0 or rows.counts[k])
 
 
-@implement(draw_factor, PairRows)
 @implement(draw_factor, TableRows)
-def _draw(rows: Any, i: Integer, x: State, rng: Words) -> tuple[Words, Integer, Integer]:
-    first = np.uintp(rows.start[i])
-    rng, column = draw_column(rows.table, first, np.uintp(rows.start[i + _ONE]) - first, rng)
+def _draw(rows: TableRows, i: Integer, x: State, rng: Words) -> tuple[Words, Integer, Integer]:
+    first = np.uintp(rows.graph.start[i])
+    rng, column = draw_column(rows.table, first, np.uintp(rows.graph.start[i + _ONE]) - first, rng)
     k = first + column
-    return rng, k, view_of(rows, k, i, x)
+    return rng, k, view_of(rows.graph, k, i, x)
 
 
-@implement(factor_at, PairRows)
 @implement(factor_at, TableRows)
-def _at(rows: Any, i: Integer, x: State, number: Integer) -> tuple[Integer, Integer]:
-    k = np.uintp(rows.start[i]) + np.uintp(number)
-    return k, view_of(rows, k, i, x)
+def _at(rows: TableRows, i: Integer, x: State, number: Integer) -> tuple[Integer, Integer]:
+    k = np.uintp(rows.graph.start[i]) + np.uintp(number)
+    return k, view_of(rows.graph, k, i, x)
 
 
-@implement(share_of, PairRows)
 @implement(share_of, TableRows)
-def _share(rows: Any, k: Integer, i: Integer, a: Integer, view: Integer) -> float:
-    return rows.share[np.uintp(view) + stride_of(rows, k) * np.uintp(a)]  # type: ignore[no-any-return]
+def _share(rows: TableRows, k: Integer, i: Integer, a: Integer, view: Integer) -> float:
+    return float(rows.share[np.uintp(view) + stride_of(rows.graph, k) * np.uintp(a)])
 
 
-@implement(add_gain, PairRows)
 @implement(add_gain, TableRows)
-def _add_gain(rows: Any, gain: Floats, k: Integer, i: Integer, view: Integer, w: Floats) -> None:
-    at, stride = np.uintp(view), stride_of(rows, k)
-    for a in range(np.uintp(rows.card[i])):
+def _add_gain(rows: TableRows, gain: Floats, k: Integer, i: Integer, view: Integer, w: Floats) -> None:
+    at, stride = np.uintp(view), stride_of(rows.graph, k)
+    for a in range(np.uintp(rows.graph.card[i])):
         w[a] += gain[at + stride * a]
 
 
-@implement(add_factor, PairRows)
 @implement(add_factor, TableRows)
-def _add_factor(rows: Any, k: Integer, i: Integer, view: Integer, scale: float, w: Floats) -> None:
-    at, stride, bound = np.uintp(view), stride_of(rows, k), scale * rows.bound[k]
-    for a in range(np.uintp(rows.card[i])):
+def _add_factor(rows: TableRows, k: Integer, i: Integer, view: Integer, scale: float, w: Floats) -> None:
+    at, stride, bound = np.uintp(view), stride_of(rows.graph, k), scale * rows.bound[k]
+    for a in range(np.uintp(rows.graph.card[i])):
         w[a] += bound * rows.share[at + stride * a]
