@@ -331,7 +331,7 @@ def check_kernel(
         exact = enumerate_states(model)
         for kind in kinds:
             graph = _try_kind(model, kind)
-            if graph is None or not _accepts(kernel, graph):
+            if graph is None or not kernel.accepts(graph):
                 continue
             exactly = kernel.exact and not kernel.deterministic
             for scan in (scans if scans_of is None else scans_of)(graph.n_sites):
@@ -353,16 +353,6 @@ def _try_kind(model: FactorGraph, kind: str) -> Graph | None:
         return compile_graph(model, kind)
     except IncompatibleError:
         return None
-
-
-def _accepts(kernel: Kernel, graph: Graph) -> bool:
-    from gibbsite.errors import IncompatibleError
-
-    try:
-        kernel.check(graph)
-    except IncompatibleError:
-        return False
-    return True
 
 
 def _try_scan(kernel: Kernel, scan: Scan, graph: Graph) -> Kernel | None:

@@ -21,6 +21,11 @@ def findings(name: str) -> gs.lab.Findings:
     return gs.lab.run(name, quick=True, rng=1, progress=False)
 
 
+def claims(name: str, subject: str = "") -> dict[str, str]:
+    """Return whether what a paper says holds, by what it says."""
+    return {row[0]: row[2] for row in findings(name).table(f"Paper against ours{subject}").rows}
+
+
 def check_what_it_says_and_saves(name: str, folder: Path) -> None:
     """Check what all experiments have in common."""
     experiment, found = gs.lab.find(name), findings(name)

@@ -25,16 +25,12 @@ from gibbsite.lab.dogs_mle import (
 )
 from gibbsite.lab.dogs_wallclock import KINDS, bracket_corner
 from gibbsite.lab.short_runs import run_short
-from tests.lab.quick_runs import check_what_it_says_and_saves, family, findings
+from tests.lab.quick_runs import check_what_it_says_and_saves, claims, family, findings
 
 
 @pytest.mark.parametrize("name", family("dogs"))
 def test_experiments_say_what_they_are_and_save_what_they_found(name: str, tmp_path: Path) -> None:
     check_what_it_says_and_saves(name, tmp_path)
-
-
-def claims(name: str, subject: str = "") -> dict[str, str]:
-    return {row[0]: row[2] for row in findings(name).table(f"Paper against ours{subject}").rows}
 
 
 # the smallest and largest of five draws, measured by others: uniform, systematic, DoGS, iterated DoGS

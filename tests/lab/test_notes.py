@@ -22,16 +22,12 @@ from gibbsite.lab.comparison_targets import autoregressive
 from gibbsite.lab.notes_banana import METHODS, is_exact
 from gibbsite.lab.notes_denoising import COUPLINGS, conditional_gap
 from gibbsite.lab.notes_ula_bias import KNOWN, STEPS, doubt
-from tests.lab.quick_runs import check_what_it_says_and_saves, family, findings
+from tests.lab.quick_runs import check_what_it_says_and_saves, claims, family, findings
 
 
 @pytest.mark.parametrize("name", family("notes"))
 def test_experiments_say_what_they_are_and_save_what_they_found(name: str, tmp_path: Path) -> None:
     check_what_it_says_and_saves(name, tmp_path)
-
-
-def claims(name: str) -> dict[str, str]:
-    return {row[0]: row[2] for row in findings(name).table("Paper against ours").rows}
 
 
 def test_ula_has_the_corrected_variance_and_not_the_printed_one() -> None:

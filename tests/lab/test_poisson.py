@@ -12,16 +12,12 @@ from gibbsite.lab import poisson_cost, poisson_mixture, poisson_spin
 from gibbsite.lab.follow import fit_slope
 from gibbsite.lab.occupancy import watch
 from gibbsite.lab.poisson_potts import distance_from_uniform, error_at
-from tests.lab.quick_runs import check_what_it_says_and_saves, family, findings
+from tests.lab.quick_runs import check_what_it_says_and_saves, claims, family, findings
 
 
 @pytest.mark.parametrize("name", family("poisson"))
 def test_experiments_say_what_they_are_and_save_what_they_found(name: str, tmp_path: Path) -> None:
     check_what_it_says_and_saves(name, tmp_path)
-
-
-def claims(name: str) -> dict[str, str]:
-    return {row[0]: row[2] for row in findings(name).table("Paper against ours").rows}
 
 
 # errors after 1e3, 1e4 and 1e5 updates as measured by others, means of three chains

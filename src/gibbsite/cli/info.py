@@ -10,8 +10,6 @@ import click
 from gibbsite.cli import inputs
 
 if TYPE_CHECKING:
-    from gibbsite.graph.lower import Graph
-    from gibbsite.kernel.base import Kernel
     from gibbsite.model import FactorGraph
 
 
@@ -67,7 +65,7 @@ def describe(model: FactorGraph) -> dict[str, Any]:
             "mean": round(float(degree.mean()), 3) if degree.size else 0.0,
             "largest": int(degree.max(initial=0)),
         },
-        **_energies(graph),
+        **_energies(model),
         "zeros": bool(has_zeros(graph)),
         "colors": int(color_sites(graph).max(initial=-1)) + 1,
         "graph_kind": graph.kind,
@@ -81,27 +79,18 @@ def describe(model: FactorGraph) -> dict[str, Any]:
         "kernel_bytes_per_chain": {
             type(kernel).__name__: kernel.memory_bytes(graph) + graph.n_cells * 8 + model.n_sites
             for kernel in KERNELS
-            if _runs(kernel, graph)
+            if kernel.accepts(graph)
         },
     }
 
 
-def _runs(kernel: Kernel, graph: Graph) -> bool:
+def _energies(model: FactorGraph) -> dict[str, Any]:
+    """Return what sizes of minibatches depend on, where factors can be drawn."""
     from gibbsite.errors import IncompatibleError
+    from gibbsite.kernel import local_energies
 
     try:
-        kernel.check(graph)
+        seen = local_energies(model)
     except IncompatibleError:
-        return False
-    return True
-
-
-def _energies(graph: Graph) -> dict[str, Any]:
-    """Return what sizes of minibatches depend on, where factors can be drawn."""
-    from gibbsite.kernel import PoissonGibbs
-    from gibbsite.kernel.minibatch import local_energies
-
-    if not _runs(PoissonGibbs(), graph):
         return {}
-    seen = local_energies(graph)
     return {"energies": {"L": round(seen.largest, 6), "Psi": round(seen.total, 4), "Delta": seen.degree}}

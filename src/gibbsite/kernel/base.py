@@ -200,6 +200,14 @@ class Kernel(ABC):
                 f"{', '.join(sorted(self.kinds))}. Use gs.{type(default_kernel(graph)).__name__}()."
             )
 
+    def accepts(self, graph: Graph) -> bool:
+        """Tell whether :meth:`check` has nothing against a graph."""
+        try:
+            self.check(graph)
+        except IncompatibleError:
+            return False
+        return True
+
     def describe(self) -> dict[str, Any]:
         """Return name and parameters, for plans and reports."""
         return {"name": type(self).__name__, **vars(self)}
