@@ -35,7 +35,7 @@ ORDER = [
     {"exact", "influence", "variational"},
     {"learn"},
     {"report"},
-    {"scrutiny"},
+    {"scrutiny", "second_look"},
     {"sampling"},
     {"efficiency"},
     {"inference", "advice"},

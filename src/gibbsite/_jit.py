@@ -29,6 +29,7 @@ import pickle
 import shutil
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -452,6 +453,63 @@ def intrinsic_for(function: Callable[..., Any]) -> Callable[[Callable[..., Any]]
     options: Any = {"forceinline": True, **_LEAN, **_HELPER}
     register: Any = numba.extending.overload(function, jit_options=options)
     return cast("Callable[[Callable[..., Any]], Callable[..., Any]]", register)
+
+
+class _Stopwatch:
+    """Seconds this process has spent compiling, whatever number of threads did."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.depth, self.since, self.spent = 0, 0.0, 0.0
+
+    def on_start(self, event: object) -> None:
+        with self.lock:
+            if not self.depth:
+                self.since = time.monotonic()
+            self.depth += 1
+
+    def on_end(self, event: object) -> None:
+        with self.lock:
+            self.depth -= 1
+            if not self.depth:
+                self.spent += time.monotonic() - self.since
+
+
+_STOPWATCH = _Stopwatch()
+
+
+def clock() -> float:
+    """Return the time in seconds, on a clock that stands still while code is compiled.
+
+    Budgets are measured with it, so that they do not depend on what has been compiled before.
+
+    Examples
+    --------
+    >>> clock() <= clock()
+    True
+    """
+    with _STOPWATCH.lock:
+        now = time.monotonic()
+        running = now - _STOPWATCH.since if _STOPWATCH.depth else 0.0
+        return now - _STOPWATCH.spent - running
+
+
+def _watch_compilation() -> None:
+    from numba.core import event as events
+
+    class _Watcher(events.Listener):
+        def on_start(self, event: object) -> None:
+            _STOPWATCH.on_start(event)
+
+        def on_end(self, event: object) -> None:
+            _STOPWATCH.on_end(event)
+
+    watch: Any = events
+    watch.register("numba:compile", _Watcher())
+
+
+if not DISABLED:
+    _watch_compilation()
 
 
 @contextmanager

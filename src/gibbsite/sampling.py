@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,27 +12,34 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._jit import on_compile
+from gibbsite._jit import clock, on_compile
 from gibbsite.errors import ConvergenceWarning, IncompatibleError, ModelError, SamplingError
 from gibbsite.graph.lower import compile_graph
 from gibbsite.kernel import Kernel, default_kernel
 from gibbsite.kernel.base import Course
+from gibbsite.result.energies import count_round_trips
 from gibbsite.result.result import JointSets, Result
 from gibbsite.run.budget import Budget, is_real, read_budget, whole
 from gibbsite.run.checkpoint import read_checkpoint
 from gibbsite.run.engine import Recording, Setup, run_chains
 from gibbsite.run.executor import read_threads
 from gibbsite.run.form import choose_scan_and_form
+from gibbsite.run.interrupt import catch_interrupt
 from gibbsite.run.plan import as_data, make_plan, read_entropy
 from gibbsite.run.progress import Progress, choose_progress
 from gibbsite.run.record import lay_out
 from gibbsite.run.start import start_states
-from gibbsite.run.tape import BATCHES, DRAWS, LENGTH
+from gibbsite.run.tape import BATCHES, DRAWS, LENGTH, read_pulse
 from gibbsite.scan import Scan
 from gibbsite.scrutiny import find_doubts
+from gibbsite.second_look import SecondLook
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
+
+
+_RESERVE = 0.2  # of a time limit, for diagnostics and the second look
+_ROUND_TRIPS = 10  # between high and low energy, of all chains, before a run may end early
 
 
 def sample(
@@ -54,6 +62,7 @@ def sample(
     checkpoint_every: float = 60.0,
     resume: bool = False,
     progress: Any = None,
+    second_look: bool = True,
 ) -> Result:
     """Sample from a model.
 
@@ -95,6 +104,9 @@ def sample(
         Continue from the checkpoint if it exists; the result equals that of an uninterrupted run.
     progress : optional
         None: shown on stderr; False: silent; a function: called with every status.
+    second_look : bool
+        Before the run is called converged, compare it with 64 short chains from other starts, for at most
+        15 % of its cost (:mod:`gibbsite.second_look`). Without, the verdict says so.
 
     Returns
     -------
@@ -131,6 +143,7 @@ def sample(
     length = partial(read_budget, sweeps=sweeps, steps=steps, seconds=seconds, warmup=warmup, thin=thin)
     length(model.n_sites)  # refuses what makes no sense before any work
     show = choose_progress(progress)
+    judge = Judge(error, second_look, threads, seconds)
     path = read_checkpoint(checkpoint, checkpoint_every, resume)
     with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
         try:
@@ -149,12 +162,13 @@ def sample(
                 checkpoint=path,
                 checkpoint_every=checkpoint_every,
                 resume=resume,
-                enough=None if error is None else lambda now: _is_enough(now, error),
+                enough=None if error is None else judge.is_enough,
+                reserve=judge.reserve(kernel),
             )
         except SamplingError as wrong:
             wrong.result = None if wrong.recording is None else make_result(wrong.recording)
             raise
-        result = make_result(recording)
+        result = judge.conclude(recording)
         verdict = result.diagnostics
     if verdict.reasons:
         reasons = " ".join(verdict.reasons)
@@ -234,12 +248,64 @@ def _check_parts(model: Any, kernel: Any, scan: Any) -> None:
         raise ModelError(f"scan must be a scan such as gs.Systematic(), got {scan!r}.")
 
 
-def _is_enough(recording: Recording, error: float) -> bool:
-    """Tell whether a run may end; the costly scrutiny comes last."""
-    verdict = make_result(recording, scrutinise=False).diagnostics
-    if not verdict.converged or verdict.mcse_max is None or verdict.mcse_max > error:
-        return False
-    return make_result(recording).diagnostics.converged
+class Judge:
+    """Turns recordings into results; keeps the short chains of the second look from one question to the next.
+
+    Parameters
+    ----------
+    error : float or None
+        Largest standard error at which a run may end early.
+    second_look : bool
+        Whether runs are compared with short chains from other starts.
+    threads : int
+        Threads for those.
+    seconds : float or None
+        Time limit of the run, the second look included.
+    """
+
+    def __init__(self, error: float | None, second_look: bool, threads: int, seconds: float | None) -> None:
+        self.error, self.wanted, self.threads = error, second_look, threads
+        self.seconds = math.inf if seconds is None else float(seconds)
+        self.looker: SecondLook | None = None
+
+    def reserve(self, kernel: Kernel | None) -> float:
+        """Return the share of a time limit that is kept for the verdict."""
+        return 0.0 if not self.wanted or (kernel is not None and not kernel.estimates) else _RESERVE
+
+    def is_enough(self, recording: Recording) -> bool:
+        """Tell whether a run may end: its errors are small, it has been about, and it stands a second look.
+
+        What costs more is asked later.
+        """
+        assert self.error is not None
+        first = make_result(recording)
+        verdict = first.diagnostics
+        if not verdict.converged or verdict.mcse_max is None or verdict.mcse_max > self.error:
+            return False
+        trips = count_round_trips(first.pulse)
+        if trips is not None and trips < _ROUND_TRIPS:
+            return False
+        return self._scrutinise(recording, first, lambda: False).diagnostics.converged
+
+    def conclude(self, recording: Recording) -> Result:
+        """Return the result of a run that has ended, with everything that speaks against it."""
+        first = make_result(recording)
+        with catch_interrupt(lambda message: None) as flag:
+            result = self._scrutinise(recording, first, lambda: flag.up)
+        return result.judged(interrupted=result.interrupted or flag.up)
+
+    def _scrutinise(self, recording: Recording, first: Result, stop: Callable[[], bool]) -> Result:
+        """Add doubts and a second look, the latter only where nothing else speaks against a run."""
+        result = first.judged(doubts=find_doubts(recording, first.totals))
+        if not result.diagnostics.converged or not first.n_marginal:
+            return result
+        if not self.wanted:
+            return result.judged(look="off")
+        deadline = clock() + self.seconds - recording.seconds
+        if self.looker is None:
+            self.looker = SecondLook(recording.setup, self.threads)
+        look = self.looker.examine(recording, first, lambda needs: stop() or clock() + needs >= deadline)
+        return result.judged(look="no time" if look is None else look)
 
 
 def _source_of_errors(setup: Setup) -> str:
@@ -248,8 +314,8 @@ def _source_of_errors(setup: Setup) -> str:
     return "chains" if errors == "draws" and not setup.layout.batches else errors
 
 
-def make_result(recording: Recording, scrutinise: bool = True) -> Result:
-    """Turn what a run left behind into a result, doubts included unless they are not asked for."""
+def make_result(recording: Recording) -> Result:
+    """Turn what a run left behind into a result; whether it may have missed something is not asked here."""
     setup, tapes = recording.setup, recording.tapes
     model, layout = setup.model, setup.layout
     counters = tapes[0].counters
@@ -275,11 +341,11 @@ def make_result(recording: Recording, scrutinise: bool = True) -> Result:
         energy=np.stack([tape.energy[:draws] + setup.graph.log_offset for tape in tapes]),
         bests=bests,
         best_x=tapes[int(np.argmax(bests))].best_x if layout.best else np.zeros(0, setup.graph.state_dtype),
-        doubts=find_doubts(recording, totals) if scrutinise else (),
         errors=_source_of_errors(setup),
         remarks=tuple(remark.text for remark in setup.remarks),
         period=None if span is None else span // setup.plan.thin,
         report=recording.report,
+        pulse=np.stack([read_pulse(tape) for tape in tapes]) + setup.graph.log_offset,
         interrupted=recording.interrupted,
         seconds=recording.seconds,
     )

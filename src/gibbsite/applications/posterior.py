@@ -119,7 +119,7 @@ def average(
             progress=show,
         )
     # no verdict: it would say that so few sweeps have not converged, and takes longer than they do
-    result = make_result(recording, scrutinise=False)
+    result = make_result(recording)
     if not kernel.estimates:
         return _indicators(model, result.best_codes), result
     cells: NDArray[np.float64] = recording.tapes[0].total + recording.tapes[0].open_batch

@@ -95,6 +95,8 @@ class Kernel(ABC):
         that state, and refuse to record probabilities or draws.
     joint : bool
         A step moves all sites together, whatever site it is given: a sweep is one step.
+    reads_all : bool
+        A sweep reads every factor, so that the log-potential of a state costs no more than a sweep.
     fallible : bool
         :meth:`inspect` may find that steps went wrong; the chains then go back to where they were before.
     """
@@ -105,6 +107,7 @@ class Kernel(ABC):
     conditional: ClassVar[bool] = True
     estimates: ClassVar[bool] = True
     joint: ClassVar[bool] = False
+    reads_all: ClassVar[bool] = True
     fallible: ClassVar[bool] = False
 
     @property

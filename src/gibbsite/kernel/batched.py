@@ -37,6 +37,7 @@ class MinibatchKernel(Kernel):
     """A kernel that looks at a random part of the factors of a site."""
 
     kinds: ClassVar[frozenset[str]] = DRAWN_KINDS
+    reads_all: ClassVar[bool] = False
     #: Whether a step may reject what it proposes, so that the share of accepted ones is worth knowing.
     rejects: ClassVar[bool] = False
 

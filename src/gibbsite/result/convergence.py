@@ -4,8 +4,10 @@ A run is called converged when all of these hold:
 
 * R-hat of every state indicator, over the halves of all chains, is at most 1.01;
 * every probability is known as well as from 400 independent draws;
+* the log-potentials of the chains agree;
 * no state that the factors allow was impossible all along (single-site moves that cannot cross the zeros of a
-  model show up here, or in chains that disagree).
+  model show up here, or in chains that disagree);
+* many short chains from dispersed starts come to agree with the run (:mod:`gibbsite.second_look`).
 
 A run that recorded nothing but the best state is judged by it: converged when two chains have found states
 equally good, which is agreement, not a proof.
@@ -14,6 +16,15 @@ R-hat and effective size are judged where a probability is between 0.001 and 0.9
 agree within 0.005. A site that is a number is judged by its mean and standard deviation, measured in units
 of the latter. All numbers come from half-chain and batch means, so they exist for millions of sites.
 
+Standard errors count visits. Of a state of probability q with standard error e about r = (q / e)^2
+independent visits were seen, and a Poisson count of r is taken to be uncertain by sqrt(r + 4), not sqrt(r):
+counts of 0, 1, 2, ... then miss their expectation by more than four standard errors with a probability below
+0.1 %. A state that was never entered gets the standard error 2 / n, where n is the effective number of draws
+of its own cell or, where its probability is too small to tell, of the slowest cell of the run; four standard
+errors are then a rule of three with 0.03 % in place of 5 %. Averages of conditional probabilities
+(Rao-Blackwell) have the same floor, because n draws cannot tell what the conditionals would be in
+configurations of the neighbours that were never seen.
+
 Draws that are not random tell nothing about their error. Where kernels say so (``Kernel.errors``), all
 numbers come from the means of whole chains; where there is one chain only, or where chains are no
 replicates, there are none, and the run is not judged.
@@ -21,13 +32,15 @@ replicates, there are none, and the run is not judged.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite.result.agreement import Findings
 from gibbsite.result.diagnostics import mcse
+from gibbsite.result.energies import measure_disagreement
 
 RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0
@@ -35,6 +48,8 @@ MATERIAL = 0.001
 _AGREEMENT = 0.005
 _ROUNDING = 1e-9  # log-potentials closer than this, relatively, are equal
 _FEW_BATCHES, _MOST_BATCHES = 10, 512
+_UNSEEN = 2.0  # standard error of a count of zero, see above
+_ENERGY_LIMIT = 1.1  # of R-hat of the log-potentials, of which there are a few dozen for each chain
 
 
 @dataclass(frozen=True)
@@ -50,6 +65,26 @@ class Doubt:
     state: Any
     proved: bool
     why: str = "state"
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a second look at a run has found: many short chains from dispersed starts beside it.
+
+    Attributes
+    ----------
+    chains, sweeps : int
+        Number of short chains, and their length; none, if there was nothing to compare.
+    findings : Findings
+        Where they differ from the run.
+    complete : bool
+        Whether they had the time to come to agree.
+    """
+
+    chains: int
+    sweeps: int
+    findings: Findings = field(default_factory=Findings)
+    complete: bool = True
 
 
 @dataclass(frozen=True)
@@ -79,6 +114,13 @@ class Diagnostics:
         Number of chains that have seen a state as good as the best, where a run is judged by it.
     errors : {"draws", "chains", "none"}
         What standard errors are taken from: the dependence of draws, the spread of chains, or nothing.
+    second_look : {"agrees", "differs", "off", "no time", "not needed"}
+        What short chains from dispersed starts say: they agree with the run or not, were turned off, or had
+        no time; they are not needed where the run has not converged anyway.
+    look_chains, look_sweeps : int
+        Their number and length.
+    energy_rhat : float or None
+        R-hat of the log-potentials of the chains, where they are known.
     """
 
     converged: bool
@@ -95,6 +137,10 @@ class Diagnostics:
     draws: int
     errors: str
     found: int | None = None
+    second_look: str = "not needed"
+    look_chains: int = 0
+    look_sweeps: int = 0
+    energy_rhat: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain data."""
@@ -122,9 +168,14 @@ class Diagnostics:
         if self.rhat_max is None or self.ess_min is None or self.mcse_max is None:
             return f"no standard errors ({size})"
         spread = "spread of " if self.errors == "chains" else ""
+        looked = {
+            "agrees": f"; second look: {self.look_chains} short chains agree" if self.look_chains else "",
+            "off": "; no second look, as asked" if self.converged else "",
+        }
         return (
             f"R-hat at most {self.rhat_max:.4f}, effective draws at least {self.ess_min:,.0f}, "
             f"standard error at most {self.mcse_max:.2g} ({spread}{size})"
+            f"{looked.get(self.second_look, '')}"
         )
 
 
@@ -208,6 +259,10 @@ def measure_cells(
     n_draws = float(len(totals) * draws)
     with np.errstate(divide="ignore", invalid="ignore"):
         ess = np.where(error > 0, variance / np.square(error), n_draws)
+    if source == "draws":
+        error = _count_visits(mean, error, ess, n_draws, moments.cells)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ess = np.where(error > 0, variance / np.square(error), n_draws)
     return CellNumbers(mean, error, ess, rhat, spread, scale, moments.cells)
 
 
@@ -273,6 +328,32 @@ def _error_of_draws(trace: NDArray[np.float32]) -> NDArray[np.float64]:
         count = max(trace.shape[0] * trace.shape[1], 1)
         error = np.maximum(error, trace.std(axis=(0, 1), dtype=float) / np.sqrt(max(count - 1, 1)))
     return error
+
+
+def _count_visits(
+    mean: NDArray[np.float64],
+    error: NDArray[np.float64],
+    ess: NDArray[np.float64],
+    n_draws: float,
+    numbers: NDArray[np.intp],
+) -> NDArray[np.float64]:
+    """Return standard errors of probabilities that account for how few visits they may come from."""
+    rare = np.clip(np.minimum(mean, 1.0 - mean), 0.0, None)
+    known = _is_material(mean, numbers)
+    slowest = float(ess[known].min(initial=n_draws))
+    looks = np.clip(np.where(known, ess, slowest), 1.0, n_draws)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        few = np.where(rare > 0.0, np.square(_UNSEEN * np.square(error) / rare), 0.0)
+    counted: NDArray[np.float64] = np.sqrt(np.square(error) + few + np.square(_UNSEEN / looks))
+    counted[numbers] = error[numbers]
+    return counted
+
+
+def _is_material(mean: NDArray[np.float64], numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Tell which cells are judged by R-hat and effective size: numbers, and probabilities not too small."""
+    material: NDArray[np.bool_] = (mean > MATERIAL) & (mean < 1.0 - MATERIAL)
+    material[numbers] = True
+    return material
 
 
 def count_states(
@@ -378,12 +459,15 @@ def judge(
     errors: str = "draws",
     period: int | None = None,
     bests: NDArray[np.float64] | None = None,
+    pulse: NDArray[np.float64] | None = None,
+    look: Look | str = "not needed",
 ) -> Diagnostics:
     """Pronounce the verdict.
 
     ``name`` turns a cell number into words; ``blind``: no probability was recorded by which to judge;
     ``errors``: what standard errors can be taken from; ``period``: how many draws averages are meant to be
-    taken over; ``bests``: largest log-potential of each chain, if they are known.
+    taken over; ``bests``: largest log-potential of each chain, if they are known; ``pulse``: log-potentials
+    of each chain over its length, if they are known; ``look``: the second look, or why there is none.
     """
     reasons: list[str] = []
     found = None
@@ -423,7 +507,20 @@ def judge(
         reasons.append(
             f"too few effective draws: {worst.ess:.0f}{place}, fewer than {ESS_LIMIT:.0f}; run longer."
         )
+    energy_rhat = None if pulse is None or not pulse.size else measure_disagreement(pulse)
+    if energy_rhat is not None and energy_rhat > _ENERGY_LIMIT and chains > 1:
+        reasons.append(
+            f"chains disagree in energy: R-hat of the log-potential is {energy_rhat:.3f}, more than "
+            f"{_ENERGY_LIMIT}; they may be in different modes, or still settling; run longer."
+        )
     reasons += _doubtful(doubts)
+    if isinstance(look, Look):
+        reasons += _describe_look(look, cells, name)
+    elif look == "no time" and not reasons:
+        reasons.append(
+            "there was no time for a second look from other starts, so other modes may have been missed; "
+            "allow more time."
+        )
     doubted: dict[str, int] = {}
     for doubt in doubts:
         doubted[doubt.site] = doubted.get(doubt.site, 0) + 1
@@ -442,7 +539,36 @@ def judge(
         draws=draws,
         errors=source,
         found=found,
+        second_look=_look_word(look),
+        look_chains=look.chains if isinstance(look, Look) else 0,
+        look_sweeps=look.sweeps if isinstance(look, Look) else 0,
+        energy_rhat=energy_rhat,
     )
+
+
+def _look_word(look: Look | str) -> str:
+    return look if isinstance(look, str) else "agrees" if look.findings.agree else "differs"
+
+
+def _describe_look(look: Look, cells: CellNumbers, name: Any) -> list[str]:
+    """Put what a second look has found into words."""
+    found = look.findings
+    if found.agree:
+        return []
+    said = f"a second look with {look.chains} short chains from other starts ({look.sweeps} sweeps each) "
+    if found.cells:
+        places = ", ".join(name(cell) for cell in found.cells)
+        said += (
+            f"finds two groups of chains: {found.strangers} of them differ from the run at {places} "
+            f"(the first has probability {found.there[0]:.3g} there, {found.here[0]:.3g} in the run)"
+        )
+        said += f", and {found.energy}" if found.energy else ""
+        said += "; there may be several modes, whose weights are not known"
+    else:
+        said += f"does not agree with it in energy: {found.energy}; there may be modes that it has not seen"
+    if not look.complete:
+        said += ", or the short chains had too little time to settle"
+    return [f"{said}."]
 
 
 class _Worst(NamedTuple):
@@ -456,8 +582,7 @@ class _Worst(NamedTuple):
 
 
 def _find_worst(cells: CellNumbers, chains: int, draws: int, name: Any) -> _Worst:
-    material = (cells.mean > MATERIAL) & (cells.mean < 1.0 - MATERIAL)
-    material[cells.numbers] = True
+    material = _is_material(cells.mean, cells.numbers)
     minor = ~material & (cells.spread > _AGREEMENT)
     judged = np.flatnonzero(material | minor)
     error = float((cells.error / cells.scale).max(initial=0.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from gibbsite.result.convergence import (
     CellNumbers,
     Diagnostics,
     Doubt,
+    Look,
     count_states,
     judge,
     measure_cells,
@@ -63,6 +64,10 @@ class Result:
         What the kernel says about its results beforehand, that no number here shows.
     report : dict
         What the kernel has counted in all chains, the warmup included, by name; see ``Kernel.report``.
+    pulse : float array (chains, values) or (chains, 0)
+        Log-potentials of each chain at regular intervals of the run.
+    look : Look or str
+        The second look at the run from other starts, or why there is none.
     interrupted : bool
         The run ended early by Ctrl-C.
     seconds : float
@@ -101,6 +106,8 @@ class Result:
     period: int | None = None
     remarks: tuple[str, ...] = ()
     report: dict[str, float] = field(default_factory=dict)
+    pulse: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+    look: Look | str = "not needed"
     interrupted: bool = False
     seconds: float = field(default=float("nan"), compare=False)
 
@@ -112,9 +119,18 @@ class Result:
         return len(self.totals)
 
     @cached_property
-    def _numbers(self) -> CellNumbers:
+    def numbers(self) -> CellNumbers:
+        """What is known of every cell: mean, standard error, effective size, R-hat."""
         cells = self._number_cells
         return measure_cells(self.totals, self.trace, self.draws, self.length, self.errors, cells)
+
+    def judged(self, **found: Any) -> Result:
+        """Return the result with other findings about it; numbers are not computed again."""
+        other = replace(self, **found)
+        known = self.__dict__.get("numbers")
+        if known is not None:
+            other.__dict__["numbers"] = known
+        return other
 
     @cached_property
     def _number_cells(self) -> NDArray[np.intp]:
@@ -134,28 +150,28 @@ class Result:
     @cached_property
     def marginals(self) -> SiteTable:
         """Probability of every state of every site; of numbers, mean and standard deviation."""
-        return self._table(self._numbers.mean, True, 1.0, 0.0)
+        return self._table(self.numbers.mean, True, 1.0, 0.0)
 
     @cached_property
     def mcse(self) -> SiteTable:
         """Monte Carlo standard error of every marginal probability, mean and standard deviation."""
-        return self._table(self._numbers.error, False, 0.0, 0.0)
+        return self._table(self.numbers.error, False, 0.0, 0.0)
 
     @cached_property
     def ess(self) -> SiteTable:
         """Number of independent draws that would give the same standard error."""
         known = float(self.chains * self.draws)
-        return self._table(self._numbers.ess, False, known, known)
+        return self._table(self.numbers.ess, False, known, known)
 
     @cached_property
     def rhat(self) -> SiteTable:
         """Split R-hat of every state indicator, mean and standard deviation."""
-        return self._table(self._numbers.rhat, False, 1.0, 1.0)
+        return self._table(self.numbers.rhat, False, 1.0, 1.0)
 
     @cached_property
     def diagnostics(self) -> Diagnostics:
         """The verdict: ``converged`` and the numbers behind it."""
-        numbers, name = self._numbers, self._cell_name
+        numbers, name = self.numbers, self._cell_name
         if not numbers.mean.size and self.values.size:
             # No probabilities were recorded: the draws tell whether the chains agree.
             real = self.domains.numbers[self.draw_sites]
@@ -165,7 +181,17 @@ class Result:
             name = self._draw_name
         blind = not numbers.mean.size and self.domains.n_sites > 0
         return judge(
-            numbers, self.chains, self.draws, self.doubts, name, blind, self.errors, self.period, self.bests
+            numbers,
+            self.chains,
+            self.draws,
+            self.doubts,
+            name,
+            blind,
+            self.errors,
+            self.period,
+            self.bests,
+            self.pulse,
+            self.look,
         )
 
     def _cell_name(self, cell: int) -> str:

@@ -21,6 +21,7 @@ import json
 import math
 import zipfile
 import zlib
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ from numpy.typing import NDArray
 
 from gibbsite.errors import FormatError
 from gibbsite.model.domain import Domains, Interval, SiteKind, SiteNames
-from gibbsite.result.convergence import Doubt
+from gibbsite.result.agreement import Findings
+from gibbsite.result.convergence import Doubt, Look
 from gibbsite.result.result import JointSets, Result
 from gibbsite.run.checkpoint import write_atomically
 from gibbsite.run.plan import Plan
@@ -111,9 +113,11 @@ def save_result(result: Result, path: Path) -> None:
         # Lists, because the order of observed sites is part of the content.
         "evidence": list(result.evidence.items()),
         "evidence_labels": list(result.evidence_labels.items()),
+        "look": result.look if isinstance(result.look, str) else asdict(result.look),
         "doubts": [[doubt.site, doubt.state, doubt.proved, doubt.why] for doubt in result.doubts],
     }
     arrays = {name: getattr(result, name) for name in _ARRAYS}
+    arrays["pulse"] = result.pulse
     arrays["set_start"] = result.sets.start
     arrays["set_member"] = result.sets.member
     arrays["set_cell"] = result.sets.cell
@@ -239,7 +243,18 @@ def _build_result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Res
         values=arrays["values"],
         energy=arrays["energy"],
         best_x=arrays["best_x"],
+        pulse=arrays["pulse"] if "pulse" in arrays else np.zeros((0, 0)),
+        look=_read_look(about.get("look", "not needed")),
     )
+
+
+def _read_look(written: Any) -> Look | str:
+    """Return the second look of a saved result, or why there is none."""
+    if isinstance(written, str):
+        return written
+    found = written["findings"]
+    listed = {name: tuple(found[name]) for name in ("cells", "here", "there")}
+    return Look(written["chains"], written["sweeps"], Findings(**{**found, **listed}), written["complete"])
 
 
 def write_kind(kind: SiteKind) -> Any:

@@ -30,6 +30,8 @@ class Budget:
         Time limit.
     counted : bool
         Sweeps or steps were asked for.
+    warms_by_time : bool
+        The warmup ends after a tenth of the time limit, if not before.
     """
 
     warmup: int | None
@@ -38,6 +40,7 @@ class Budget:
     rest: int
     seconds: float
     counted: bool = True
+    warms_by_time: bool = False
 
     @property
     def visits(self) -> int | None:
@@ -63,7 +66,7 @@ def read_budget(
     Examples
     --------
     >>> read_budget(100, sweeps=None, steps=250, seconds=None, warmup=0, thin=1)
-    Budget(warmup=0, draws=2, length=100, rest=50, seconds=inf, counted=True)
+    Budget(warmup=0, draws=2, length=100, rest=50, seconds=inf, counted=True, warms_by_time=False)
     """
     if sweeps is not None and steps is not None:
         raise ModelError("Give the budget in sweeps or in steps, not both.")
@@ -90,12 +93,13 @@ def read_budget(
         draws, warm = None, 0
     if seconds is not None and not (is_real(seconds) and 0 < seconds < math.inf):
         raise ModelError(f"seconds must be a positive number, got {seconds!r}.")
+    by_time = seconds is not None and warmup is None
     if warmup is not None:
         warmup = whole("warmup", warmup, 0)
     elif draws is not None:
         warmup = warm
     limit = math.inf if seconds is None else float(seconds)
-    return Budget(warmup, draws, length, rest, limit, counted)
+    return Budget(warmup, draws, length, rest, limit, counted, by_time)
 
 
 def is_real(value: Any) -> bool:

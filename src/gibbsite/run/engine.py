@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import copy
 import math
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._jit import clock
 from gibbsite._random import stream
 from gibbsite.errors import CheckpointError, SamplingError
 from gibbsite.kernel.base import Team
@@ -91,8 +91,13 @@ def run_chains(
     checkpoint_every: float = 60.0,
     resume: bool = False,
     enough: Callable[[Recording], bool] | None = None,
+    reserve: float = 0.0,
 ) -> Recording:
-    """Run all chains to the end of the budget, an interrupt, the time limit, or until it is ``enough``."""
+    """Run all chains to the end of the budget, an interrupt, the time limit, or until it is ``enough``.
+
+    ``reserve`` is the share of a time limit that is left for what comes after the run.
+    """
+    budget = replace(budget, seconds=(1.0 - reserve) * budget.seconds)
     run = _Run(setup, starts, budget, progress, checkpoint, checkpoint_every)
     run.enough = enough
     run.threads = threads
@@ -139,7 +144,7 @@ class _Run:
         self.schedule = self.form.schedule()
         self.threads = 1
         self.counts = _Counts()
-        self.begun = self.saved = time.monotonic()
+        self.begun = self.saved = clock()
         self.pace = math.nan  # seconds per sweep of all chains
         self.enough: Callable[[Recording], bool] | None = None
         self.executor: Executor
@@ -148,7 +153,7 @@ class _Run:
     def compile(self) -> None:
         """Compile or load the loop, so that this does not count as time of the run."""
         self.advance(0, 0, keep=False)
-        self.begun = self.saved = time.monotonic()
+        self.begun = self.saved = clock()
 
     def advance(self, rounds: int, length: int, keep: bool) -> None:
         """Move all chains by the same amount."""
@@ -174,7 +179,7 @@ class _Run:
                 Team(member, members, gates[bundle]),
             )
 
-        began = time.monotonic()
+        began = clock()
         self.executor.map(move, range(len(self.states) * members))
         try:
             for state in self.states:
@@ -191,7 +196,7 @@ class _Run:
             raise
         steps = rounds * length
         if steps:
-            self.pace = (time.monotonic() - began) / steps
+            self.pace = (clock() - began) / steps
 
     def copied(self) -> tuple[list[Any], list[Tape]]:
         """Return a copy of all chains without draws: what stands behind the recorded ones is not read."""
@@ -202,13 +207,13 @@ class _Run:
         """Return how many rounds of ``length`` steps fit a block."""
         if math.isnan(self.pace):
             return 1
-        time_left = self.begun + self.budget.seconds - time.monotonic()
+        time_left = self.begun + self.budget.seconds - clock()
         rounds = min(_BLOCK_SECONDS, max(time_left, 0.0)) / max(self.pace * length, 1e-9)
         return int(min(max(rounds, 1.0), most))
 
     def over(self) -> bool:
         """Whether to stop early."""
-        return bool(self.interrupt.up) or time.monotonic() - self.begun >= self.budget.seconds
+        return bool(self.interrupt.up) or clock() - self.begun >= self.budget.seconds
 
     def warm_up(self) -> None:
         """Run the warmup; without a number of sweeps, for a tenth of the time."""
@@ -216,8 +221,8 @@ class _Run:
         if self.counts.draws:
             return  # resumed after the end of the warmup
         while not self.over():
-            if asked is None and time.monotonic() - self.begun >= 0.1 * self.budget.seconds:
-                break
+            if self.budget.warms_by_time and clock() - self.begun >= 0.1 * self.budget.seconds:
+                break  # a tenth of whichever limit binds
             if asked is not None and self.counts.warmup >= asked:
                 break
             left = math.inf if asked is None else asked - self.counts.warmup
@@ -270,7 +275,7 @@ class _Run:
             [x for x, _ in released],
             [tape for _, tape in released],
             self.counts.warmup,
-            time.monotonic() - self.begun,
+            clock() - self.begun,
             bool(self.interrupt.up),
             self.setup.kernel.report([state.memory for state in self.states]),
         )
@@ -289,12 +294,12 @@ class _Run:
                 phase=phase,
                 done=self.counts.warmup + self.counts.draws * thin,
                 total=total,
-                seconds=time.monotonic() - self.begun,
+                seconds=clock() - self.begun,
                 limit=self.budget.seconds,
                 chains=self.chains,
             )
         )
-        if time.monotonic() - self.saved >= self.every:
+        if clock() - self.saved >= self.every:
             self.save()
 
     def save(self) -> None:
@@ -306,7 +311,7 @@ class _Run:
                 vars(self.counts),
                 list(zip(self.states, self.tapes, strict=True)),
             )
-            self.saved = time.monotonic()
+            self.saved = clock()
 
     def resume(self) -> None:
         """Continue from the checkpoint; refuse one of another plan."""

@@ -221,7 +221,9 @@ class ReplicatedForm(Form):
     def tape(self, chains: int) -> Tape:
         """Make the empty tape of a bundle: as many cells as its chains have together."""
         lanes, layout = _lanes(chains), self.layout
-        many = replace(layout, n_marginal=lanes * layout.n_marginal, n_cells=lanes * layout.n_cells)
+        many = replace(
+            layout, n_marginal=lanes * layout.n_marginal, n_cells=lanes * layout.n_cells, pulse=False
+        )
         return many.empty_tape(self.graph, adding=True)
 
     def release(self, state: State, tape: Tape, chains: int) -> list[tuple[NDArray[Any], Tape]]:

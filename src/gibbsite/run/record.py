@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.model import FactorGraph
-from gibbsite.run.tape import NEVER, Tape
+from gibbsite.run.tape import NEVER, PULSE, Tape
 
 if TYPE_CHECKING:
     from gibbsite.graph.lower import Graph
@@ -120,6 +120,8 @@ class Layout:
         Whether marginals are averages of conditionals.
     batches : bool
         Whether means of batches are kept.
+    pulse : bool
+        Whether log-potentials are kept now and then, to compare chains by.
     number : bool (n,) or empty
         Which sites are numbers, if any.
     """
@@ -138,6 +140,7 @@ class Layout:
     number: NDArray[np.bool_]
     energy: bool
     best: bool
+    pulse: bool
 
     @property
     def only_marginals(self) -> bool:
@@ -175,6 +178,7 @@ class Layout:
             energy=np.zeros(0),
             best=np.full(int(self.best), -np.inf),
             best_x=np.zeros(graph.n_sites if self.best else 0, graph.state_dtype),
+            pulse=np.zeros(-(-(batches // 2 * 2) // PULSE) if self.pulse else 0),
         )
 
     def grow(self, tape: Tape, draws: int) -> Tape:
@@ -266,6 +270,7 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> Layout:
         number=number,
         energy=Energy in chosen,
         best=BestState in chosen,
+        pulse=graph.discrete and kernel.estimates and kernel.reads_all,
     )
 
 

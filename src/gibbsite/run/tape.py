@@ -33,6 +33,9 @@ NEVER = 1 << 62
 # positions in ``counters``
 DRAWS, FILL, BATCHES, LENGTH = range(4)
 
+# Batches from one value of ``pulse`` to the next: their log-potentials cost next to nothing.
+PULSE = 8
+
 
 class Tape(NamedTuple):
     """Everything one chain records.
@@ -65,6 +68,9 @@ class Tape(NamedTuple):
         Log-potential of each draw; empty if not recorded.
     best, best_x
         Largest log-potential seen and its state; empty if not recorded.
+    pulse : float64 (batches / 8,) or empty
+        Log-potential at the end of every eighth batch: a short series over the whole run, by which chains are
+        compared, and which shows how often a chain has gone from high to low energy and back.
     """
 
     counters: NDArray[np.int64]
@@ -85,6 +91,7 @@ class Tape(NamedTuple):
     energy: NDArray[np.float64]
     best: NDArray[np.float64]
     best_x: NDArray[Any]
+    pulse: NDArray[np.float64]
 
 
 @called
@@ -161,6 +168,8 @@ def record(tape: Tape, graph: Any, x: NDArray[Any], cond: NDArray[np.float64], a
     counters[DRAWS] = draw + 1
     counters[FILL] += 1
     if counters[FILL] == counters[LENGTH]:
+        if tape.pulse.size > 0 and counters[BATCHES] % PULSE == 0:
+            tape.pulse[counters[BATCHES] // PULSE] = log_potential(graph, x)
         close_batch(tape)
     elif counters[FILL] % SPELL == 0:
         move_recent(tape)
@@ -192,5 +201,12 @@ def close_batch(tape: Tape) -> None:
         for b in range(half):
             for c in range(tape.open_batch.size):
                 tape.trace[b, c] = np.float32(0.5) * (tape.trace[2 * b, c] + tape.trace[2 * b + 1, c])
+        for k in range((tape.pulse.size + 1) // 2):
+            tape.pulse[k] = tape.pulse[2 * k]
         counters[BATCHES] = half
         counters[LENGTH] *= 2
+
+
+def read_pulse(tape: Tape) -> NDArray[np.float64]:
+    """Return the log-potentials a tape has kept of its run, oldest first."""
+    return tape.pulse[: -(-int(tape.counters[BATCHES]) // PULSE)].copy()
