@@ -345,7 +345,7 @@ def _judge_run(result: Result, task: str, accuracy: float) -> Verdict:
         text=f"{word}: {found.figures()}",
         reasons=reasons,
         numbers=found.to_dict(),
-        plan=result.plan.to_dict(),
+        plan={**result.plan.to_dict(), "sweeps": result.draws * result.plan.thin},
     )
 
 

@@ -20,7 +20,7 @@ from gibbsite.kernel.base import Course
 from gibbsite.result.energies import count_round_trips
 from gibbsite.result.result import JointSets, Result
 from gibbsite.run.budget import Budget, is_real, read_budget, whole
-from gibbsite.run.checkpoint import read_checkpoint
+from gibbsite.run.checkpoint import load_checkpoint, read_checkpoint
 from gibbsite.run.engine import Recording, Setup, run_chains
 from gibbsite.run.executor import read_threads
 from gibbsite.run.form import choose_scan_and_form
@@ -145,6 +145,9 @@ def sample(
     show = choose_progress(progress)
     judge = Judge(error, second_look, threads, seconds)
     path = read_checkpoint(checkpoint, checkpoint_every, resume)
+    if resume and path is not None and path.exists():
+        rng, warmup = _continued(path, rng, warmup)
+        length = partial(length, warmup=warmup)
     with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
         try:
             recording = record_chains(
@@ -178,6 +181,12 @@ def sample(
         if remark.grave:
             warnings.warn(remark.text, ConvergenceWarning, stacklevel=2)
     return result
+
+
+def _continued(path: Path, rng: Any, warmup: int | None) -> tuple[Any, int | None]:
+    """Return seed and warmup of a run that is continued: those of the checkpoint, unless others are given."""
+    plan = load_checkpoint(path)[0]["plan"]
+    return plan.get("entropy") if rng is None else rng, plan.get("warmup") if warmup is None else warmup
 
 
 def record_chains(
@@ -304,7 +313,7 @@ class Judge:
         deadline = clock() + self.seconds - recording.seconds
         if self.looker is None:
             self.looker = SecondLook(recording.setup, self.threads)
-        look = self.looker.examine(recording, first, lambda needs: stop() or clock() + needs >= deadline)
+        look = self.looker.examine(recording, result, lambda needs: stop() or clock() + needs >= deadline)
         return result.judged(look="no time" if look is None else look)
 
 
@@ -324,7 +333,7 @@ def make_result(recording: Recording) -> Result:
     totals = np.stack([tape.total + tape.open_batch for tape in tapes])
     bests = np.array([tape.best[0] for tape in tapes if layout.best]) + setup.graph.log_offset
     return Result(
-        plan=setup.plan,
+        plan=replace(setup.plan, warmup=recording.warmup),
         domains=model.domains,
         evidence=model.evidence,
         evidence_labels=model.evidence_labels,

@@ -17,6 +17,7 @@ cross between modes; where a run has such, they can take the place of :class:`Se
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._random import stream
-from gibbsite.errors import SupportError
+from gibbsite.errors import SamplingError, SupportError
 from gibbsite.graph.lower import compile_graph
 from gibbsite.kernel import Gibbs, Kernel
 from gibbsite.kernel.base import alone
@@ -62,7 +63,7 @@ class SecondLook:
         self.sweeps = 0
         self.states: list[Any] = []
         self.form: Form
-        self.means: NDArray[np.float32]
+        self.means: NDArray[np.float64]
         self.pick: NDArray[np.intp]
 
     def examine(self, recording: Recording, result: Result, stop: Callable[[float], bool]) -> Look | None:
@@ -87,13 +88,16 @@ class SecondLook:
         draws = int(recording.tapes[0].counters[0])
         total = len(recording.tapes) * (draws * thin + recording.warmup)
         share = SHARE * total / CHAINS
-        most = max(share, min(_ENOUGH, _SMALL / (CHAINS * graph.n_sites)))
+        enough = _ENOUGH if graph.discrete else _FIRST  # functions of users may be slow
+        most = max(share, min(enough, _SMALL / (CHAINS * graph.n_sites)))
         first = 1 << int(np.clip(np.log2(share), np.log2(_FIRST), np.log2(_ENOUGH)))
         pace = recording.seconds / max(total, 1)  # of a sweep of one chain
         if not self.states:
             if stop(2.0 * CHAINS * first * pace):
                 return None
-            self._begin(max(1, first // 8), stop)
+            self._begin(max(1, first // 8), recording, stop)
+            if not self.states:
+                return None
         look: Look | None = None
         if self.sweeps:
             look = self._compare(result, len(recording.tapes) * draws * thin)
@@ -103,17 +107,19 @@ class SecondLook:
                 break
             if look is not None and stop(CHAINS * (goal - self.sweeps) * pace):
                 return replace(look, complete=False)
-            self._extend(goal)
+            if not self._extend(goal, stop):
+                self.states, self.sweeps = [], 0
+                return None if look is None else replace(look, complete=False)
             look = self._compare(result, len(recording.tapes) * draws * thin)
         return look
 
     # ---- the chains
 
-    def _begin(self, sweeps: int, stop: Callable[[float], bool]) -> None:
+    def _begin(self, sweeps: int, recording: Recording, stop: Callable[[float], bool]) -> None:
         """Find starts, and cool half of them down by so many sweeps at each temperature."""
         setup = self.setup
         graph = setup.graph
-        self.pick = np.arange(setup.layout.n_marginal)
+        self.pick = _first_cells(setup)
         if CHAINS * self.pick.size > _MOST_CELLS:  # of a very large model, some evenly spread cells
             self.pick = np.linspace(0, self.pick.size - 1, _MOST_CELLS // CHAINS).astype(np.intp)
         layout = replace(setup.layout, batches=False, pulse=False, energy=False, best=False)
@@ -135,16 +141,22 @@ class SecondLook:
         if graph.discrete and isinstance(setup.model, FactorGraph):
             half = len(starts) // 2
             starts[half:] = self._cool(starts[half:], half, sweeps)
-        self._start(starts)
+        if len(starts) > 1:
+            self._start(starts, recording)
 
-    def _start(self, starts: list[NDArray[Any]]) -> None:
+    def _start(self, starts: list[NDArray[Any]], recording: Recording) -> None:
         width = self.form.width
         streams = [self._stream(chain, 0) for chain in range(len(starts))]
         firsts = range(0, len(starts), width)
         self.states = [self.form.start(starts[a : a + width], streams[a : a + width]) for a in firsts]
         self.sizes = [min(width, len(starts) - a) for a in firsts]
-        self.chains = len(starts)
         self.sweeps = 0
+        if not self.setup.graph.discrete:
+            # step sizes and the like were learnt in the warmup of the run
+            for number, state in enumerate(self.states):
+                memory = copy.deepcopy(recording.memories[number % len(recording.memories)])
+                self.kernel.forget(memory)
+                self.states[number] = state._replace(memory=memory)
 
     def _stream(self, chain: int, stage: int) -> NDArray[np.uint64]:
         """Return a generator of its own for a chain: the run's have numbers from zero up."""
@@ -186,13 +198,15 @@ class SecondLook:
             alone(),
         )
 
-    def _extend(self, goal: int) -> None:
-        """Move all chains on, and take the means of the second half."""
+    def _extend(self, goal: int, stop: Callable[[float], bool]) -> bool:
+        """Move all chains on, and take the means of the second half; False if there was no time."""
         window = goal // 2
         graph = self.form.graph
         parameters, schedule = self.kernel.parameters(graph), self.form.schedule()
 
-        def move(bundle: int) -> list[NDArray[np.float32]]:
+        def move(bundle: int) -> list[NDArray[np.float64]] | None:
+            if stop(0.0):
+                return None
             state, size = self.states[bundle], self.sizes[bundle]
             tape = self.form.tape(size)
             arrays = self.form.arrays(size)
@@ -200,32 +214,43 @@ class SecondLook:
             for rounds, keep in ((goal - window - self.sweeps, False), (window, True)):
                 if rounds > 0:
                     advance(parameters, arrays, schedule, state, tape, rounds, length, keep, alone())
+            try:
+                self.kernel.inspect(self.setup.model, graph, state.memory)
+            except SamplingError:  # a step went wrong: such a chain says nothing
+                return []
             return [
-                ((tape.total + tape.open_batch)[self.pick] / window).astype(np.float32)
+                (tape.total + tape.open_batch)[self.pick] / window
                 for _, tape in self.form.release(state, tape, size)
             ]
 
         with Executor(self.threads) as executor:
             found = executor.map(move, range(len(self.states)))
-        self.means = np.stack([mean for bundle in found for mean in bundle])
+        means = [mean for bundle in found if bundle is not None for mean in bundle]
         self.sweeps = goal
+        if any(bundle is None for bundle in found) or len(means) < 2:
+            return False
+        self.means = np.stack(means)
+        return True
 
     # ---- the comparison
 
     def _compare(self, result: Result, sweeps: float) -> Look:
-        pick, kernel, cells, series = self.pick, self.kernel, result.numbers, result.pulse
+        pick, kernel, series = self.pick, self.kernel, result.pulse
+        cells = result.measure(pick)
+        number = np.isin(pick, result.number_cells)
         findings = compare_chains(
-            cells.mean[pick],
-            cells.error[pick],
-            (cells.mean * (1.0 - cells.mean))[pick],
+            cells.mean,
+            cells.error,
+            np.where(number, np.square(cells.scale), cells.mean * (1.0 - cells.mean)),
             float(sweeps),
             self.means,
             self.sweeps // 2,
             result.trace.shape[0] * result.trace.shape[1] if kernel is self.setup.kernel else 0,
+            number,
         )
         energy = compare_energies(series, self._log_potentials()) if series.size else ""
         return Look(
-            self.chains,
+            len(self.means),
             self.sweeps,
             replace(findings, cells=tuple(int(pick[c]) for c in findings.cells), energy=energy),
         )
@@ -240,6 +265,16 @@ class SecondLook:
             for x, _ in self.form.release(state, self.form.tape(size), size)
         ]
         return np.array([model.log_potential(x) for x in states[:most]])
+
+
+def _first_cells(setup: Setup) -> NDArray[np.intp]:
+    """Return the cells that are compared: probabilities, and means of numbers without their squares."""
+    cells = np.arange(setup.layout.n_marginal)
+    if not setup.layout.number.size:
+        return cells
+    cards = np.asarray(setup.model.cards, np.intp)
+    squares = (np.cumsum(cards) - cards + 1)[setup.layout.number]
+    return np.asarray(np.setdiff1d(cells, squares), np.intp)
 
 
 def _moves_like_draws(kernel: Kernel) -> bool:

@@ -74,6 +74,7 @@ def compare_chains(
     short: NDArray[np.floating],
     window: int,
     batches: int,
+    number: NDArray[np.bool_] | None = None,
 ) -> Findings:
     """Compare the marginals of short chains with those of a run.
 
@@ -90,6 +91,8 @@ def compare_chains(
     batches : int
         Number of batches the standard errors come from; 0 if they do not tell how short chains scatter,
         because these move in another way.
+    number : bool array (cells,), optional
+        Cells that are means of numbers, not probabilities.
 
     Examples
     --------
@@ -102,11 +105,18 @@ def compare_chains(
     >>> compare_chains(*run, short, 16, batches=2000).strangers
     8
     """
-    chains = len(short)
-    suspicious = _find_strangers(mean, short)
+    chains, plain_mean, plain_short = len(short), mean, short
+    if number is not None and number.any():
+        # numbers in units of their standard deviation
+        unit = np.where(number, np.sqrt(np.maximum(variance, 1e-300)), 1.0)
+        short = np.where(number, (short - mean) / unit, short)
+        mean, error, variance = np.where(number, 0.0, mean), error / unit, np.where(number, 1.0, variance)
+    else:
+        number = np.zeros(mean.size, np.bool_)
+    suspicious = _find_strangers(mean, short) & ~number
     gap = short - mean
     predicted = np.minimum(np.square(error) * sweeps / window, variance)
-    rare = np.minimum(mean, 1.0 - mean)
+    rare = np.where(number, 0.5, np.minimum(mean, 1.0 - mean))
     looks = np.maximum(predicted, 1e-300) / np.maximum(variance, 1e-300)  # 1 / independent draws of a window
     tails = looks / np.maximum(rare, 1e-12)  # excess kurtosis of the mean of a few rare visits
     seen = rare * chains / looks > _FEWEST_EVENTS
@@ -128,10 +138,10 @@ def compare_chains(
     worst = found[np.argsort(-distance, kind="stable")]
     far = np.abs(gap[:, worst[0]]) > max(0.5 * float(np.abs(gap[:, worst[0]]).max()), 1e-12)
     listed = tuple(int(cell) for cell in worst[:_LISTED])
-    there = short[far].mean(axis=0) if far.any() else short.mean(axis=0)
+    there = plain_short[far].mean(axis=0) if far.any() else plain_short.mean(axis=0)
     return Findings(
         listed,
-        tuple(float(mean[cell]) for cell in listed),
+        tuple(float(plain_mean[cell]) for cell in listed),
         tuple(float(there[cell]) for cell in listed),
         int(far.sum()),
     )

@@ -42,6 +42,7 @@ from gibbsite.result.agreement import Findings
 from gibbsite.result.diagnostics import mcse
 from gibbsite.result.energies import measure_disagreement
 
+MOST_JUDGED = 1 << 18  # cells; of a larger model so many evenly spaced ones are judged
 RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0
 MATERIAL = 0.001
@@ -121,6 +122,8 @@ class Diagnostics:
         Their number and length.
     energy_rhat : float or None
         R-hat of the log-potentials of the chains, where they are known.
+    judged, cells : int
+        Number of probabilities the verdict is about, and of all; of very large models an even selection.
     """
 
     converged: bool
@@ -141,6 +144,8 @@ class Diagnostics:
     look_chains: int = 0
     look_sweeps: int = 0
     energy_rhat: float | None = None
+    judged: int = 0
+    cells: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain data."""
@@ -172,10 +177,11 @@ class Diagnostics:
             "agrees": f"; second look: {self.look_chains} short chains agree" if self.look_chains else "",
             "off": "; no second look, as asked" if self.converged else "",
         }
+        part = f"; judged at {self.judged:,} of {self.cells:,} sites" if self.judged < self.cells else ""
         return (
             f"R-hat at most {self.rhat_max:.4f}, effective draws at least {self.ess_min:,.0f}, "
             f"standard error at most {self.mcse_max:.2g} ({spread}{size})"
-            f"{looked.get(self.second_look, '')}"
+            f"{looked.get(self.second_look, '')}{part}"
         )
 
 
@@ -195,6 +201,18 @@ class CellNumbers:
     spread: NDArray[np.float64]
     scale: NDArray[np.float64]
     numbers: NDArray[np.intp]
+
+    def of(self, cells: NDArray[np.intp]) -> CellNumbers:
+        """Return the numbers of some cells."""
+        return CellNumbers(
+            self.mean[cells],
+            self.error[cells],
+            self.ess[cells],
+            self.rhat[cells],
+            self.spread[cells],
+            self.scale[cells],
+            np.flatnonzero(np.isin(cells, self.numbers)),
+        )
 
 
 def source_of_errors(errors: str, chains: int) -> str:
@@ -461,13 +479,15 @@ def judge(
     bests: NDArray[np.float64] | None = None,
     pulse: NDArray[np.float64] | None = None,
     look: Look | str = "not needed",
+    n_cells: int | None = None,
 ) -> Diagnostics:
     """Pronounce the verdict.
 
     ``name`` turns a cell number into words; ``blind``: no probability was recorded by which to judge;
     ``errors``: what standard errors can be taken from; ``period``: how many draws averages are meant to be
     taken over; ``bests``: largest log-potential of each chain, if they are known; ``pulse``: log-potentials
-    of each chain over its length, if they are known; ``look``: the second look, or why there is none.
+    of each chain over its length, if they are known; ``look``: the second look, or why there is none;
+    ``n_cells``: number of cells of the run, where not all of them are judged.
     """
     reasons: list[str] = []
     found = None
@@ -543,6 +563,8 @@ def judge(
         look_chains=look.chains if isinstance(look, Look) else 0,
         look_sweeps=look.sweeps if isinstance(look, Look) else 0,
         energy_rhat=energy_rhat,
+        judged=cells.mean.size,
+        cells=cells.mean.size if n_cells is None else max(n_cells, cells.mean.size),
     )
 
 
@@ -560,7 +582,7 @@ def _describe_look(look: Look, cells: CellNumbers, name: Any) -> list[str]:
         places = ", ".join(name(cell) for cell in found.cells)
         said += (
             f"finds two groups of chains: {found.strangers} of them differ from the run at {places} "
-            f"(the first has probability {found.there[0]:.3g} there, {found.here[0]:.3g} in the run)"
+            f"(the first is {found.there[0]:.3g} in these chains, {found.here[0]:.3g} in the run)"
         )
         said += f", and {found.energy}" if found.energy else ""
         said += "; there may be several modes, whose weights are not known"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gibbsite.errors import ModelError
 from gibbsite.model.domain import Interval
 from gibbsite.result.convergence import (
+    MOST_JUDGED,
     CellNumbers,
     Diagnostics,
     Doubt,
@@ -121,8 +122,16 @@ class Result:
     @cached_property
     def numbers(self) -> CellNumbers:
         """What is known of every cell: mean, standard error, effective size, R-hat."""
-        cells = self._number_cells
+        cells = self.number_cells
         return measure_cells(self.totals, self.trace, self.draws, self.length, self.errors, cells)
+
+    def measure(self, cells: NDArray[np.intp]) -> CellNumbers:
+        """Return what is known of some cells; cheaper than all of :attr:`numbers` for a very large model."""
+        if "numbers" in self.__dict__ or self.totals.shape[1] <= MOST_JUDGED or self.number_cells.size:
+            return self.numbers.of(cells)
+        return measure_cells(
+            self.totals[:, cells], self.trace[:, :, cells], self.draws, self.length, self.errors
+        )
 
     def judged(self, **found: Any) -> Result:
         """Return the result with other findings about it; numbers are not computed again."""
@@ -133,7 +142,7 @@ class Result:
         return other
 
     @cached_property
-    def _number_cells(self) -> NDArray[np.intp]:
+    def number_cells(self) -> NDArray[np.intp]:
         """Cells that are values of a number, as against probabilities."""
         numbers = self.domains.numbers
         if not self.n_marginal or not numbers.any():
@@ -171,7 +180,14 @@ class Result:
     @cached_property
     def diagnostics(self) -> Diagnostics:
         """The verdict: ``converged`` and the numbers behind it."""
-        numbers, name = self.numbers, self._cell_name
+        cells = self.totals.shape[1]
+        name = self._cell_name
+        if cells > MOST_JUDGED and not self.number_cells.size:
+            pick = np.linspace(0, cells - 1, MOST_JUDGED).astype(np.intp)
+            numbers = self.measure(pick)
+            name = lambda cell: self._cell_name(int(pick[cell]))  # noqa: E731
+        else:
+            numbers = self.numbers
         if not numbers.mean.size and self.values.size:
             # No probabilities were recorded: the draws tell whether the chains agree.
             real = self.domains.numbers[self.draw_sites]
@@ -192,6 +208,7 @@ class Result:
             self.bests,
             self.pulse,
             self.look,
+            cells,
         )
 
     def _cell_name(self, cell: int) -> str:

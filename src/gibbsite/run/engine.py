@@ -60,7 +60,10 @@ class Setup:
 
 @dataclass(frozen=True)
 class Recording:
-    """What a run leaves behind; states and tapes by chain, sites in the model's order."""
+    """What a run leaves behind; states and tapes by chain, sites in the model's order.
+
+    ``memories`` are what the chains carry besides, bundle by bundle; they go on changing while the run does.
+    """
 
     setup: Setup
     states: list[NDArray[Any]]
@@ -69,6 +72,7 @@ class Recording:
     seconds: float
     interrupted: bool
     report: dict[str, float]
+    memories: tuple[Any, ...] = ()
 
 
 @dataclass
@@ -278,6 +282,7 @@ class _Run:
             clock() - self.begun,
             bool(self.interrupt.up),
             self.setup.kernel.report([state.memory for state in self.states]),
+            tuple(state.memory for state in self.states),
         )
 
     def between(self, phase: str) -> None:
@@ -319,8 +324,14 @@ class _Run:
         about, arrays = load_checkpoint(self.path)
         differences = self.setup.plan.differences(about["plan"])
         if differences:
+            begun = [
+                f"{argument}={about['plan'].get(key)}"
+                for key, argument in (("entropy", "rng"), ("warmup", "warmup"), ("chains", "chains"))
+                if key in differences
+            ]
+            hint = f" ({', '.join(begun)} there; what is left out is taken from it)" if begun else ""
             raise CheckpointError(
-                f"{self.path} belongs to another run: {', '.join(differences)} differ; use the same "
+                f"{self.path} belongs to another run: {', '.join(differences)} differ{hint}; use the same "
                 "arguments, or start afresh with another file."
             )
         counts = _Counts(**about["progress"])
