@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gibbsite as gs
+from gibbsite._jit import clock, compiled
 from gibbsite.run import engine
 from gibbsite.run.budget import Budget, read_budget
 from gibbsite.run.checkpoint import load_checkpoint
@@ -53,9 +55,11 @@ def test_sweeps_are_thinned(sweeps: int, thin: int, n: int) -> None:
 
 
 def test_seconds_limit_or_replace_the_sweeps() -> None:
-    assert read(seconds=2) == Budget(warmup=None, draws=None, length=10, rest=0, seconds=2.0, counted=False)
+    timed = {"length": 10, "rest": 0, "warms_by_time": True}
+    assert read(seconds=2) == Budget(warmup=None, draws=None, seconds=2.0, counted=False, **timed)
     assert read(seconds=2, warmup=7).warmup == 7
-    assert read(seconds=0.5, sweeps=20) == Budget(warmup=2, draws=20, length=10, rest=0, seconds=0.5)
+    assert not read(seconds=2, warmup=7).warms_by_time
+    assert read(seconds=0.5, sweeps=20) == Budget(warmup=2, draws=20, seconds=0.5, **timed)
 
 
 def test_a_model_without_sites_has_one_draw_of_steps() -> None:
@@ -103,7 +107,7 @@ def test_a_killed_run_stops_where_the_whole_one_does(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(engine, "_FIRST_CHECK", whole.draws)
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
-        patch.setattr("gibbsite.sampling._is_enough", lambda result, error: die(result))
+        patch.setattr("gibbsite.sampling.Judge.is_enough", lambda judge, recording: die(recording))
         run(error=0.01, checkpoint=place, checkpoint_every=0.0)
     assert load_checkpoint(place)[0]["progress"]["draws"] == whole.draws
     resumed = run(error=0.01, checkpoint=place, resume=True)
@@ -116,3 +120,50 @@ def test_a_finished_run_stays_as_it_is(tmp_path: Path) -> None:
     first = run(error=0.01, checkpoint=place)
     assert run(error=0.01, checkpoint=place, resume=True).draws == first.draws
     assert run(error=0.002, checkpoint=place, resume=True).draws > first.draws
+
+
+def test_the_warmup_follows_whichever_limit_binds() -> None:
+    """A tenth of 10^8 sweeps would take all of the time."""
+    result = gs.sample(MODEL, sweeps=10**8, seconds=0.5, rng=1, progress=False, second_look=False)
+    assert 0 < result.warmup < 10**7
+    assert result.draws > 1000
+
+
+def test_a_timed_run_is_repeated_by_its_plan() -> None:
+    first = gs.sample(MODEL, seconds=0.2, rng=4, progress=False, second_look=False)
+    again = gs.sample(
+        MODEL, sweeps=first.draws, warmup=first.plan.warmup, rng=4, progress=False, second_look=False
+    )
+    np.testing.assert_array_equal(again.totals, first.totals)
+    assert again.plan == first.plan
+
+
+def test_compiling_takes_no_time_of_a_budget() -> None:
+    """The clock of budgets stands still while Numba works, also inside the calls of others."""
+
+    @compiled
+    def fresh(x: float) -> float:
+        total = 0.0
+        for k in range(10):
+            total += np.sin(x + k) * np.cos(x - k)
+        return total
+
+    here, there = clock(), time.monotonic()
+    fresh(1.0)
+    spent, passed = clock() - here, time.monotonic() - there
+    assert passed > 0.05  # it was compiled
+    assert spent < 0.5 * passed
+
+
+def test_a_share_of_the_time_is_kept_for_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    plain = engine._Run
+
+    def watched(setup: Any, starts: Any, budget: Budget, *rest: Any) -> Any:
+        seen.append(budget.seconds)
+        return plain(setup, starts, budget, *rest)
+
+    monkeypatch.setattr(engine, "_Run", watched)
+    gs.sample(MODEL, seconds=0.1, rng=1, progress=False)
+    gs.sample(MODEL, seconds=0.1, rng=1, progress=False, second_look=False)
+    assert seen == pytest.approx([0.08, 0.1])

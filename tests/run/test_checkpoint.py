@@ -287,6 +287,22 @@ def test_all_differences_are_named(place: Path) -> None:
         run(place, resume=True, rng=4, kernel=gs.Gibbs("suwa-todo"), thin=2)
 
 
+def test_a_run_can_be_extended(place: Path) -> None:
+    """More sweeps of the same run: seed and warmup are those it was begun with."""
+    run(place, sweeps=2000, warmup=None, rng=None)
+    longer = run(place, sweeps=4000, warmup=None, rng=None, resume=True)
+    entropy = load_checkpoint(place)[0]["plan"]["entropy"]
+    assert longer.warmup == 200
+    whole = run(None, sweeps=4000, warmup=200, rng=entropy)
+    np.testing.assert_array_equal(longer.totals, whole.totals)
+
+
+def test_another_seed_is_told_the_first(place: Path) -> None:
+    run(place, rng=3)
+    with pytest.raises(gs.CheckpointError, match=r"rng=3 there; what is left out is taken from it"):
+        run(place, rng=4, resume=True)
+
+
 def test_a_longer_file_than_asked_for_is_refused(place: Path) -> None:
     run(place, sweeps=50)
     with pytest.raises(gs.CheckpointError, match=r"holds 50 draws already, more than the 20"):

@@ -192,8 +192,8 @@ class Result:
             # No probabilities were recorded: the draws tell whether the chains agree.
             real = self.domains.numbers[self.draw_sites]
             cards = np.asarray(self.domains.cards)[self.draw_sites]
-            found, cells = count_states(self.values, cards, real)
-            numbers = measure_cells(*found, self.errors, cells)
+            found, values = count_states(self.values, cards, real)
+            numbers = measure_cells(*found, self.errors, values)
             name = self._draw_name
         blind = not numbers.mean.size and self.domains.n_sites > 0
         return judge(

@@ -207,11 +207,12 @@ class _Run:
         bare = [tape._replace(values=tape.values[:0], energy=tape.energy[:0]) for tape in self.tapes]
         return copy.deepcopy((self.states, bare))
 
-    def block(self, length: int, most: float) -> int:
-        """Return how many rounds of ``length`` steps fit a block."""
+    def block(self, length: int, most: float, limit: float | None = None) -> int:
+        """Return how many rounds of ``length`` steps fit a block, and a time limit."""
+        limit = self.budget.seconds if limit is None else limit
         if math.isnan(self.pace):
             return 1
-        time_left = self.begun + self.budget.seconds - clock()
+        time_left = self.begun + limit - clock()
         rounds = min(_BLOCK_SECONDS, max(time_left, 0.0)) / max(self.pace * length, 1e-9)
         return int(min(max(rounds, 1.0), most))
 
@@ -222,15 +223,16 @@ class _Run:
     def warm_up(self) -> None:
         """Run the warmup; without a number of sweeps, for a tenth of the time."""
         n, asked = self.setup.graph.n_units, self.budget.warmup
+        limit = (0.1 if self.budget.warms_by_time else 1.0) * self.budget.seconds
         if self.counts.draws:
             return  # resumed after the end of the warmup
         while not self.over():
-            if self.budget.warms_by_time and clock() - self.begun >= 0.1 * self.budget.seconds:
+            if clock() - self.begun >= limit:
                 break  # a tenth of whichever limit binds
             if asked is not None and self.counts.warmup >= asked:
                 break
             left = math.inf if asked is None else asked - self.counts.warmup
-            rounds = self.block(n, left)
+            rounds = self.block(n, left, limit)
             self.advance(rounds, n, keep=False)
             self.counts.warmup += rounds
             self.between("warmup")
