@@ -40,7 +40,7 @@ def test_the_example_kernel_is_short_and_passes_everything() -> None:
     assert module.__dict__["result"].diagnostics.converged
 
 
-PAGES = ["README.md", *(f"docs/{page}.md" for page in ("denoise", "densities", "dogs", "learn", "poisson"))]
+PAGES = ["README.md", *(f"docs/{page}.md" for page in ("denoise", "densities", "diagnostics", "dogs", "learn", "poisson"))]
 
 
 @pytest.mark.parametrize("page", PAGES)
