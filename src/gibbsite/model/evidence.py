@@ -183,7 +183,7 @@ def _read_likelihood(
             raise ModelError(f"the soft evidence for {name!r} {problem}; give each state one likelihood.")
         given = [by_code[code] for code in range(len(labels))]
     try:
-        likelihood: FloatArray = np.asarray(given, np.float64)
+        likelihood: FloatArray = np.array(given, np.float64)
     except (TypeError, ValueError):
         raise ModelError(f"the soft evidence for {name!r} must be numbers, got {given!r}.") from None
     if likelihood.shape != (len(labels),):
