@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from numbers import Real
 from typing import Any, ClassVar, TypeAlias
 
@@ -28,6 +29,9 @@ Scope: TypeAlias = Sequence[SiteKey] | SiteKey
 
 IntArray: TypeAlias = npt.NDArray[np.int32]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+MOST_STATES = 32_767
+"""Most states a site can have: their codes are 16-bit numbers where they are sampled."""
 
 # Comparing one misspelt name with very many is slower than it is helpful.
 _MOST_NAMES_TO_COMPARE = 20_000
@@ -342,6 +346,8 @@ def make_domains(
     if isinstance(sites, (int, np.integer)):
         if sites < 0:
             raise ModelError(f"the number of sites must not be negative, got {sites}.")
+        if sites >= 2**31:
+            raise ModelError(f"a model has fewer than 2**31 sites, got {sites:,}.")
         names = SiteNames(int(sites))
     else:
         names = _read_names(sites)
@@ -371,15 +377,27 @@ def _read_names(given: Iterable[str]) -> SiteNames:
 
 
 def _read_kind(given: Sequence[Label] | int | Interval, owner: str) -> SiteKind:
-    return given if isinstance(given, Interval) else _read_labels(given, owner)
+    return given if isinstance(given, Interval) else read_labels(given, owner)
 
 
-def _read_labels(given: Sequence[Label] | int, owner: str) -> tuple[Label, ...]:
-    if isinstance(given, (int, np.integer)):
+def read_labels(given: Sequence[Label] | int, owner: str) -> tuple[Label, ...]:
+    """Return the state labels of a site, which messages call ``owner``; refuse what are none.
+
+    Examples
+    --------
+    >>> read_labels(3, "every site")
+    (0, 1, 2)
+    """
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
         given = range(int(given))
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ModelError(f"{owner} needs a sequence of state labels or a number of states, got {given!r}.")
-    labels = tuple(_read_label(label, owner) for label in given)
+    labels = tuple(_read_label(label, owner) for label in islice(given, MOST_STATES + 1))
+    if len(labels) > MOST_STATES:
+        raise ModelError(
+            f"{owner} has more than {MOST_STATES:,} states, the most there can be; join states, split the "
+            "site into several, or make it a number (gs.Interval in gs.ContinuousModel)."
+        )
     if not labels:
         raise ModelError(f"{owner} has no states; a site needs at least one.")
     texts = [str(label) for label in labels]

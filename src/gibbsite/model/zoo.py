@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite.errors import ModelError
-from gibbsite.model.domain import FloatArray, IntArray, Label
+from gibbsite.model.domain import FloatArray, IntArray, Label, read_labels
 from gibbsite.model.factor import TableFactors
 from gibbsite.model.factorgraph import FactorGraph
 from gibbsite.model.kernelled import KernelFactors
@@ -99,7 +99,7 @@ def potts(
     (1.0, 3.0)
     """
     n, scopes, weights = _read_pairs(couplings, sites, fields, field_axes=2)
-    k = _count_states(states)
+    k = len(read_labels(states, "every site"))
     h = np.zeros((1, k)) if fields is None else np.asarray(fields, np.float64)
     if h.shape == (k,):
         h = h[None]
@@ -151,7 +151,7 @@ def kernel_potts(
     8357.3
     """
     pairs = KernelFactors(positions, gamma, beta, name="couplings", coupling=coupling)
-    n, k = len(pairs.positions), _count_states(states)
+    n, k = len(pairs.positions), len(read_labels(states, "every site"))
     h = np.zeros(k) if fields is None else np.asarray(fields, np.float64)
     if h.shape not in ((k,), (n, k)):
         raise ModelError(f"fields have shape {h.shape}; expected ({k},) or ({n}, {k}).")
@@ -232,7 +232,7 @@ def potts_grid(
     33.0
     """
     lengths, rings = _read_lattice(shape, periodic)
-    k = _count_states(states)
+    k = len(read_labels(states, "every site"))
     h = np.zeros(k) if field is None else _read_field(field, lengths, 1)
     groups = (
         LatticeFactors(lengths, rings, coupling, spin=False, name="couplings"),
@@ -248,13 +248,6 @@ def _read_lattice(
     if isinstance(periodic, (bool, np.bool_)):
         return lengths, (bool(periodic),) * len(lengths)
     return lengths, tuple(periodic)
-
-
-def _count_states(states: int | Sequence[Label]) -> int:
-    count = int(states) if isinstance(states, (int, np.integer)) else len(states)
-    if count < 1:
-        raise ModelError("every site has no states; a Potts model needs at least one.")
-    return count
 
 
 def _read_field(field: npt.ArrayLike, shape: tuple[int, ...], state_axes: int) -> FloatArray:
