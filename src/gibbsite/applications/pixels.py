@@ -68,7 +68,10 @@ class Pixels:
 
 def read_pixels(image: Any, name: str = "the image") -> Pixels:
     """Check an array and return it as numbers."""
-    array = np.asarray(image)
+    try:
+        array = np.asarray(image)
+    except ValueError:
+        raise ModelError(f"{name} has rows of unequal length.") from None
     if array.dtype.kind not in "biuf":
         raise ModelError(f"{name} must be an array of bool, whole numbers or floats, got {array.dtype}.")
     if array.ndim == 3:

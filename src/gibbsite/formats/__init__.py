@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gibbsite.formats.bif import read_bif, write_bif
-from gibbsite.formats.bqm import from_bqm, from_ising, to_bqm
+from gibbsite.formats.bqm import from_bqm, from_ising, from_qubo, to_bqm
 from gibbsite.formats.bqm_file import read_bqm, write_bqm
 from gibbsite.formats.coo import read_coo, write_coo
 from gibbsite.formats.evidence import read_evidence
@@ -28,6 +28,7 @@ __all__ = [
     "from_ising",
     "from_networkx",
     "from_pgmpy",
+    "from_qubo",
     "read_bif",
     "read_bqm",
     "read_coo",

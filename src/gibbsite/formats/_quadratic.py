@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.formats.bqm import IsingTerms, from_bqm, ising_terms
+from gibbsite.formats.bqm import IsingTerms, from_bqm, ising_terms, read_beta
 from gibbsite.formats.text import Source
 from gibbsite.model.domain import FloatArray
 from gibbsite.model.factorgraph import FactorGraph
@@ -46,8 +46,7 @@ class Quadratic:
 
 def energy_of(model: FactorGraph, beta: float) -> tuple[str, IsingTerms]:
     """Return the vartype and the biases of the energy in terms of its values."""
-    if not (np.isfinite(beta) and beta > 0):
-        raise ModelError(f"beta must be positive, got {beta}.")
+    beta = read_beta(beta)
     terms = ising_terms(model)
     h, J, offset = -terms.fields / beta, -terms.couplings / beta, -terms.offset / beta
     bits = model.n_sites > 0 and all(labels == (0, 1) for labels in model.domains.kinds)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 
-from gibbsite.errors import FormatError, UnknownFormatError
+from gibbsite.errors import FormatError, IncompatibleError, UnknownFormatError
 from gibbsite.formats.bif import parse_bif, write_bif
 from gibbsite.formats.bqm_file import MAGIC, parse_bqm, write_bqm
 from gibbsite.formats.coo import parse_coo, write_coo
-from gibbsite.formats.text import PathLike, Source, load
+from gibbsite.formats.text import PathLike, Source, load, path_text
 from gibbsite.formats.uai import parse_uai, write_uai
 from gibbsite.formats.xmlbif import parse_xmlbif, write_xmlbif
 from gibbsite.model.factorgraph import FactorGraph
@@ -128,20 +127,24 @@ def write_model(model: FactorGraph, path: PathLike, format: str | None = None) -
     chosen = _known(format, path) if format is not None else _by_suffix(path)
     if chosen is None:
         endings = ", ".join(_SUFFIXES)
-        raise UnknownFormatError(os.fspath(path), f"end the name in one of {endings}, or give it with {{}}")
+        raise UnknownFormatError(path_text(path), f"end the name in one of {endings}, or give it with {{}}")
+    if not isinstance(model, FactorGraph):
+        raise IncompatibleError(
+            f"files hold models of states (gs.FactorGraph, gs.ising and so on), got {type(model).__name__}."
+        )
     _WRITERS[chosen](model, path)
 
 
 def _by_suffix(path: PathLike) -> str | None:
-    name = os.fspath(path).lower().removesuffix(".gz")
+    name = path_text(path).lower().removesuffix(".gz")
     return next((known for suffix, known in _SUFFIXES.items() if name.endswith(suffix)), None)
 
 
 def _known(format: str, path: PathLike) -> str:
-    name = format.lower().removeprefix(".")
+    name = str(format).lower().removeprefix(".")
     name = _SUFFIXES.get(f".{name}", name)
     if name not in _PARSERS:
         raise FormatError(
-            f"there is no format {format!r}; expected one of {', '.join(FORMATS)}.", os.fspath(path)
+            f"there is no format {format!r}; expected one of {', '.join(FORMATS)}.", path_text(path)
         )
     return name

@@ -47,6 +47,21 @@ def frozen(values: npt.ArrayLike, dtype: type[Any]) -> npt.NDArray[Any]:
     return array
 
 
+def is_iterable(given: object) -> bool:
+    """Return whether a loop over something works, which a sparse matrix only claims.
+
+    Examples
+    --------
+    >>> is_iterable([]), is_iterable(np.zeros(())), is_iterable(None)
+    (True, False, False)
+    """
+    try:
+        iter(given)  # type: ignore[call-overload]
+    except TypeError:
+        return False
+    return not hasattr(given, "tocsr")
+
+
 @dataclass(frozen=True)
 class Interval:
     """The values of a site that is a real number: all between two bounds, by default every one.
@@ -269,7 +284,10 @@ class Domains:
 
     def positions(self, scope: Scope, where: str) -> tuple[int, ...]:
         """Return the positions of a scope, all different."""
-        members: Iterable[object] = (scope,) if isinstance(scope, (str, int, np.integer)) else iter(scope)
+        alone = isinstance(scope, (str, int, np.integer))
+        if not (alone or is_iterable(scope)):
+            raise ModelError(f"{where} has the scope {scope!r}; give the names or positions of its sites.")
+        members: Iterable[Any] = (scope,) if alone else iter(scope)  # type: ignore[arg-type]
         found = tuple(self.position(site, where) for site in members)
         if len(set(found)) < len(found):
             twice = next(p for k, p in enumerate(found) if p in found[:k])
@@ -359,8 +377,12 @@ def make_domains(
 
 
 def _read_names(given: Iterable[str]) -> SiteNames:
-    if isinstance(given, str):
+    if isinstance(given, (str, bytes)):
         raise ModelError(f"sites must be a list of names, not the single string {given!r}.")
+    if not is_iterable(given):
+        raise ModelError(
+            f"sites must be a mapping name -> states, a list of names, or how many there are, got {given!r}."
+        )
     names = tuple(str(name) if isinstance(name, str) else name for name in given)
     seen: set[str] = set()
     for name in names:
@@ -388,10 +410,10 @@ def read_labels(given: Sequence[Label] | int, owner: str) -> tuple[Label, ...]:
     >>> read_labels(3, "every site")
     (0, 1, 2)
     """
-    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
-        given = range(int(given))
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    if isinstance(given, (str, bool)) or not (isinstance(given, (int, np.integer)) or is_iterable(given)):
         raise ModelError(f"{owner} needs a sequence of state labels or a number of states, got {given!r}.")
+    if isinstance(given, (int, np.integer)):
+        given = range(int(given))
     labels = tuple(_read_label(label, owner) for label in islice(given, MOST_STATES + 1))
     if len(labels) > MOST_STATES:
         raise ModelError(

@@ -11,7 +11,16 @@ import numpy.typing as npt
 
 from gibbsite.errors import ModelError
 from gibbsite.model.base import Model
-from gibbsite.model.domain import Domains, FloatArray, IntArray, Label, Scope, SiteKey, make_domains
+from gibbsite.model.domain import (
+    Domains,
+    FloatArray,
+    IntArray,
+    Label,
+    Scope,
+    SiteKey,
+    is_iterable,
+    make_domains,
+)
 from gibbsite.model.evidence import (
     Finding,
     Folding,
@@ -97,6 +106,8 @@ class FactorGraph(Model):
                 f"the site {domains.names[int(np.argmax(domains.numbers))]!r} is a number, and tables need "
                 "states; use gs.ContinuousModel."
             )
+        if not is_iterable(groups):
+            raise ModelError(f"groups must be a list of factor groups, got {groups!r}.")
         given = tuple(groups)
         for group in given:
             if not hasattr(type(group), "fold"):
@@ -372,7 +383,10 @@ class FactorGraph(Model):
         return codes if possible else None
 
     def _read_codes(self, x: npt.ArrayLike) -> IntArray:
-        array = np.asarray(x)
+        try:
+            array = np.asarray(x)
+        except ValueError:
+            array = np.zeros((), object)
         if array.shape != (self.n_sites,) or (array.dtype.kind not in "iu" and array.size):
             raise ModelError(
                 f"state codes must be {self.n_sites} integers, one per site, got {array.dtype} "
