@@ -85,7 +85,7 @@ def ascend(
     progress: Progress,
     stop: Flag,
 ) -> Path:
-    """Take gradient steps until they are shorter than ``tolerance`` times the step size, or the flag is up."""
+    """Take gradient steps until one is shorter than ``tolerance`` times the step size, or the flag is up."""
     theta, through = problem.project(start), steps == 0
     thetas, estimates, every, begun = {0: theta}, [], 1, time.monotonic()
     for number in range(steps):
