@@ -65,8 +65,8 @@ def from_bqm(bqm: Any, *, beta: float = 1.0) -> FactorGraph:
     h, (i, j, w), offset = bqm.to_numpy_vectors(variable_order=variables)
     terms = IsingTerms(np.asarray(h, np.float64), _columns(i, j), np.asarray(w, np.float64), float(offset))
     if vartype == "BINARY":
-        return _spin_model(variables, (0, 1), _as_spins(terms), beta)
-    return _spin_model(variables, (-1, 1), terms, beta)
+        return spin_model(variables, (0, 1), _as_spins(terms), beta)
+    return spin_model(variables, (-1, 1), terms, beta)
 
 
 def from_ising(
@@ -112,7 +112,7 @@ def from_ising(
     fields = np.zeros(len(index))
     fields[: len(biases)] = _read_biases(biases, "h")
     terms = IsingTerms(fields, pairs, weights, read_real(offset, "offset"))
-    return _spin_model(index, (-1, 1), terms, beta)
+    return spin_model(index, (-1, 1), terms, beta)
 
 
 def from_qubo(Q: Any, *, offset: float = 0.0, beta: float = 1.0) -> FactorGraph:
@@ -155,7 +155,7 @@ def from_qubo(Q: Any, *, offset: float = 0.0, beta: float = 1.0) -> FactorGraph:
     own = pairs[:, 0] == pairs[:, 1]
     linear = np.bincount(pairs[own, 0], weights[own], len(index)).astype(np.float64)
     terms = IsingTerms(linear, pairs[~own], weights[~own], read_real(offset, "offset"))
-    return _spin_model(index, (0, 1), _as_spins(terms), beta)
+    return spin_model(index, (0, 1), _as_spins(terms), beta)
 
 
 def to_bqm(model: FactorGraph, *, beta: float = 1.0, vartype: str | None = None) -> Any:
@@ -280,9 +280,17 @@ def sum_pairs(n: int, pairs: IntArray, weights: FloatArray) -> tuple[IntArray, F
     return _columns(key // max(n, 1), key % max(n, 1)), sums
 
 
-def _spin_model(
+def spin_model(
     variables: Iterable[Hashable], labels: tuple[Label, ...], terms: IsingTerms, beta: float
 ) -> FactorGraph:
+    """Return the model of an energy in terms of spins.
+
+    Examples
+    --------
+    >>> energy = IsingTerms(np.array([0.5, 0.0]), np.array([[0, 1]], np.int32), np.array([-1.0]), 0.0)
+    >>> spin_model("ab", (-1, 1), energy, beta=2.0).log_potential({"a": 1, "b": 1})
+    1.0
+    """
     beta = read_real(beta, "beta")
     if not 0 <= beta < np.inf:
         raise ModelError(f"beta must be a number not below 0, got {beta}.")
