@@ -37,6 +37,7 @@ ORDER = [
     {"report"},
     {"scrutiny"},
     {"sampling"},
+    {"dimod_sampler"},
     {"efficiency"},
     {"inference", "advice"},
     {"applications"},

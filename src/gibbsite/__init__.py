@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Compatibility,
         check_conditionals,
     )
+    from gibbsite.dimod_sampler import DimodSampler, to_sampleset
     from gibbsite.errors import (
         CheckpointError,
         ConvergenceWarning,
@@ -148,6 +149,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "Compatibility",
         "check_conditionals",
     ),
+    "dimod_sampler": ("DimodSampler", "to_sampleset"),
     "errors": (
         "CheckpointError",
         "ConvergenceWarning",
@@ -288,6 +290,7 @@ __all__ = [
     "ContinuousModel",
     "ConvergenceWarning",
     "DataDensity",
+    "DimodSampler",
     "DogsScan",
     "DoubleMinGibbs",
     "Draws",
@@ -387,6 +390,7 @@ __all__ = [
     "solve_exact",
     "to_bqm",
     "to_networkx",
+    "to_sampleset",
     "write_model",
 ]
 
