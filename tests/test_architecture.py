@@ -37,6 +37,7 @@ ORDER = [
     {"report"},
     {"scrutiny", "second_look"},
     {"sampling"},
+    {"dimod_sampler"},
     {"efficiency"},
     {"inference", "advice"},
     {"applications"},

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Compatibility,
         check_conditionals,
     )
+    from gibbsite.dimod_sampler import DimodSampler, to_sampleset
     from gibbsite.errors import (
         CheckpointError,
         ConvergenceWarning,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         from_ising,
         from_networkx,
         from_pgmpy,
+        from_qubo,
         read_evidence,
         read_model,
         to_bqm,
@@ -147,6 +149,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "Compatibility",
         "check_conditionals",
     ),
+    "dimod_sampler": ("DimodSampler", "to_sampleset"),
     "errors": (
         "CheckpointError",
         "ConvergenceWarning",
@@ -169,6 +172,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "from_ising",
         "from_networkx",
         "from_pgmpy",
+        "from_qubo",
         "read_evidence",
         "read_model",
         "to_bqm",
@@ -286,6 +290,7 @@ __all__ = [
     "ContinuousModel",
     "ConvergenceWarning",
     "DataDensity",
+    "DimodSampler",
     "DogsScan",
     "DoubleMinGibbs",
     "Draws",
@@ -356,6 +361,7 @@ __all__ = [
     "from_ising",
     "from_networkx",
     "from_pgmpy",
+    "from_qubo",
     "herding_bound",
     "infer",
     "ising",
@@ -384,6 +390,7 @@ __all__ = [
     "solve_exact",
     "to_bqm",
     "to_networkx",
+    "to_sampleset",
     "write_model",
 ]
 

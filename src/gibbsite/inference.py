@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gibbsite.errors import ModelError, TooLargeError
+from gibbsite.errors import IncompatibleError, ModelError, TooLargeError
 
 if TYPE_CHECKING:
     from gibbsite.exact import ExactResult
@@ -258,6 +258,7 @@ def infer(
         raise ModelError(f"task {task!r} is unknown; choose MAR, MAP or PR.")
     if not 0 < accuracy < 1:
         raise ModelError(f"accuracy must be a number between 0 and 1, got {accuracy!r}.")
+    _check_model(model, task, method)
     begun = time.monotonic()
     limit = DEFAULT_SECONDS if seconds is None and sweeps is None else seconds
     chosen, reason = _choose(model, task, method, limit)
@@ -374,6 +375,21 @@ def _best_state(model: FactorGraph, found: Any) -> tuple[dict[str, Any], float]:
     codes = climb(model, found.best_codes)
     named = {name: model.labels(i)[codes[i]] for i, name in enumerate(model.sites)}
     return {**named, **model.evidence}, float(model.log_potential(codes))
+
+
+def _check_model(model: Any, task: str, method: str | Kernel) -> None:
+    """Refuse models of numbers, whose means a kernel may well give."""
+    from gibbsite.model import FactorGraph, Model
+
+    if isinstance(model, FactorGraph) or (
+        isinstance(model, Model) and task == "MAR" and method not in METHODS
+    ):
+        return
+    raise IncompatibleError(
+        f"infer answers {task} for models of states (gs.FactorGraph, gs.ising and so on), got "
+        f"{type(model).__name__}; models of numbers go to gs.sample(model, kernel), and gs.recommend(model) "
+        "tells which kernel."
+    )
 
 
 def _choose(

@@ -135,6 +135,44 @@ def test_kinds_of_images_come_back() -> None:
     assert set(np.unique(grey.image)) <= {0, 85, 170, 255}
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.0, 255.0), (-1.0, 1.0), (1000.0, 1004.0), (0.0, 1.0)])
+@pytest.mark.parametrize("sigma", [0.3, 1.0])  # of half the difference of the levels
+def test_floats_around_other_levels_than_0_and_1(low: float, high: float, sigma: float) -> None:
+    clean, half = discs(80), 0.5 * (high - low)
+    y = 0.5 * (low + high) + half * add_noise(clean, sigma, 3)
+    done = run(y, reference=clean)
+    assert done.means == pytest.approx((low, high), abs=0.1 * half)
+    assert done.sigma == pytest.approx(half * sigma, rel=0.1)
+    assert done.error is not None
+    assert done.error["wrong"] < 0.01
+    assert set(np.unique(done.image)) == set(done.means)
+    # the same image in units of 0 and 1, which needs no estimate of the levels
+    plain = run((y - low) / (high - low), means=(0, 1), reference=clean)
+    assert np.mean((done.image == done.means[1]) != plain.image) < 0.005
+
+
+def test_whole_numbers_of_any_type_are_8_or_16_bits() -> None:
+    noisy = np.clip(add_noise(discs(80), 1.0, 1) * 40 + 128, 0, 255).astype(np.uint8)
+    for factor, small in ((1, noisy), (257, noisy.astype(np.uint16) * 257)):
+        for kind in (np.float64, np.int64, np.float32):
+            for how in ({}, {"levels": 4}):
+                one, other = run(small, **how), run((factor * noisy.astype(kind)), **how)
+                assert other.image.dtype == kind
+                assert np.array_equal(one.image, other.image)
+                assert one.means == other.means
+    assert run(np.where(discs(80), 3, 4).astype(np.int64) ^ 7).means == (3, 4)
+
+
+@pytest.mark.parametrize("scale", [255.0, 4095.0])
+def test_grey_floats_on_another_scale_are_refused(scale: float) -> None:
+    slope = scale * np.linspace(0.0, 1.0, 60)[:, None] * np.ones(60)
+    y = slope + np.random.default_rng(1).normal(0, 0.1 * scale, slope.shape)
+    with pytest.raises(gs.ModelError, match="taken as between 0 and 1; give means, the values of black and"):
+        run(y, levels=5)
+    assert run(y, levels=5, means=(0, scale)).means == (0, scale)
+    assert run(y / scale, levels=5).means == (0, 1)
+
+
 def test_scale_and_sign_do_not_matter() -> None:
     y = add_noise(discs(60), 2.0, 3)
     one = run(y, means=(-1, 1), sigma=2.0)

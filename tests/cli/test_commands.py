@@ -275,3 +275,28 @@ def test_help_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_max_cut_problem_from_file_to_answer(run: Any, tmp_path: Path) -> None:
+    square = "4 4\n1 2 3\n2 3 1\n3 4 1\n4 1 2\n"
+    (tmp_path / "square").write_text(square)  # told by its content
+    code, out, _ = run("infer", str(tmp_path / "square"), "--task", "MAP", "--json", "-q")
+    answer = json.loads(out)
+    assert code == 0
+    assert answer["log_potential"] == pytest.approx(2 * 7.0)
+    assert run("convert", str(tmp_path / "square"), str(tmp_path / "a.coo"))[0] == 0
+    assert run("convert", str(tmp_path / "a.coo"), "-", "--to", "rudy") == (
+        0,
+        "4 4\n1 2 3\n1 4 2\n2 3 1\n3 4 1\n",
+        "",
+    )
+    code, out, _ = run("convert", str(tmp_path / "a.coo"), "-", "--to", "edges")
+    assert out.splitlines()[-1] == "3 4 -1"
+    code, _, err = run("convert", ASIA, "-", "--to", "rudy")
+    assert code != 0
+    assert "this format needs pairs" in err
+    code, _, err = run("infer", "-", "--from", "rudy", stdin="2 1\n1 3 1")
+    assert code == 3
+    assert "<stdin>:2:3: expected a vertex from 1 to 2" in err
+    for command in ("convert", "infer"):
+        assert ".rudy" in run(command, "--help")[1]

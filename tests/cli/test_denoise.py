@@ -26,6 +26,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_
     write_image(clean ^ (np.random.default_rng(1).random(clean.shape) < 0.2), tmp_path / "flipped.png")
     grey = np.clip(128 + 40 * add_noise(clean, 1.5, 1), 0, 255).astype(np.uint8)
     write_image(grey, tmp_path / "grey.png")
+    write_image((128 + 40 * add_noise(clean, 1.5, 1)).astype(np.float32), tmp_path / "float.tif")
     write_image(discs(65), tmp_path / "other.png")
     (tmp_path / "empty.png").write_bytes(b"")
     monkeypatch.chdir(tmp_path)
@@ -65,6 +66,18 @@ def test_grey_values_around_two_levels(run: Any, words: list[str]) -> None:
     assert answer["sigma"] == pytest.approx(60, rel=0.1)
     assert answer["error"]["wrong"] < 0.2 * answer["error"]["wrong_before"]
     assert set(np.unique(read_image("out.png"))) == {0, 255}
+
+
+def test_floats_between_0_and_255(run: Any) -> None:
+    code, out, err = run("float.tif", "-o", "out.tif", "--reference", "clean.png", "--json", "-q")
+    assert (code, err) == (0, "")
+    answer = json.loads(out)
+    assert answer["means"] == pytest.approx([88, 168], abs=8)
+    assert answer["error"]["wrong"] < 0.2 * answer["error"]["wrong_before"]
+    code, _, err = run("float.tif", "-o", "grey.tif", "--levels", "4")
+    assert code == 3
+    assert "taken as between 0 and 1; give means" in err
+    assert not Path("grey.tif").exists()
 
 
 def test_grey_levels(run: Any) -> None:

@@ -21,13 +21,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
+import numpy as np
+
 from gibbsite.errors import FormatError, IncompatibleError
 from gibbsite.formats import text
 from gibbsite.formats.bif import format_bif, parse_bif
 from gibbsite.formats.bqm_file import parse_bqm
 from gibbsite.formats.coo import parse_coo
+from gibbsite.formats.edges import TITLE, format_edges, parse_edges
 from gibbsite.formats.evidence import parse_evidence
-from gibbsite.formats.files import read_model
+from gibbsite.formats.files import FORMATS, read_model
+from gibbsite.formats.rudy import format_rudy, parse_rudy
 from gibbsite.formats.text import Source
 from gibbsite.formats.uai import format_uai, parse_uai
 from gibbsite.formats.uai_evidence import parse_uai_evidence
@@ -66,6 +70,8 @@ READERS: dict[str, Callable[[Source], object]] = {
     "xmlbif": parse_xmlbif,
     "bqm": parse_bqm,
     "coo": parse_coo,
+    "rudy": parse_rudy,
+    "edges": parse_edges,
     "evidence": lambda source: parse_evidence(source, SMALL),
     "uai_evidence": parse_uai_evidence,
     "mar": parse_uai_mar,
@@ -73,7 +79,13 @@ READERS: dict[str, Callable[[Source], object]] = {
     "pr": parse_uai_pr,
     "gzip": parse_gzip,
 }
-FORMATTERS = {"uai": format_uai, "bif": format_bif, "xmlbif": format_xmlbif}
+FORMATTERS = {
+    "uai": format_uai,
+    "bif": format_bif,
+    "xmlbif": format_xmlbif,
+    "rudy": format_rudy,
+    "edges": format_edges,
+}
 
 TOKENS = [
     *(b"0", b"1", b"-1", b"2", b"3", b"1e400", b"1e-400", b"nan", b"inf", b"-0", b"1e12", b"1000000000"),
@@ -110,6 +122,8 @@ def seeds(format: str) -> list[bytes]:
             b"# vartype=SPIN\n0 0 -1\n0 1 1.5\n1 7 -4.5\n",
             b"# vartype=BINARY\n# offset=2\n3 3 1\n3 4 1",
         ],
+        "rudy": [b"3 2\n1 2 5\n2 3 -1.5\n", b"4 3 \r\n1 2\r\n1 3\r\n4 1", b"# none\n2 0"],
+        "edges": [b"# a path\na b 0.5\nb c\n", b"1,2,-1e3\n% lonely\n7\n2;3", TITLE.encode() + b"\na\nb"],
         "evidence": [
             b"A=yes\nB = 2 # two\n",
             b'{"A": "yes", "B": {"0": 0.1, "1": 0.2, "2": 1}}',
@@ -120,9 +134,7 @@ def seeds(format: str) -> list[bytes]:
         "map": [b"MAP\n3 0 1 1\n", b"MAP\n1\n3 0 1 1\n"],
         "pr": [b"PR\n-12.5\n", b"PR\n1\n-12.5"],
     }
-    small["gzip"] = [
-        gzip.compress(part) for name in ("uai", "bif", "xmlbif", "bqm", "coo") for part in small[name]
-    ]
+    small["gzip"] = [gzip.compress(part) for name in FORMATS for part in small[name]]
     found = small[format]
     for pattern in {
         "uai": ["uai/*/*.uai.gz"],
@@ -131,6 +143,7 @@ def seeds(format: str) -> list[bytes]:
         "mar": ["uai/*/*.MAR"],
         "map": ["uai/*/*.MAP"],
         "pr": ["uai/*/*.PR"],
+        "rudy": ["physics/biqmac_*/*.gz"],
         "gzip": ["bif/*.bif.gz"],
     }.get(format, []):
         for path in sorted(DATA.glob(pattern)):
@@ -240,11 +253,14 @@ def _check(format: str, model: FactorGraph) -> None:
 
 
 def _factors(model: FactorGraph) -> list[tuple[list[int], bytes]]:
-    return sorted(
-        (scope, table.tobytes())
-        for group in model.groups
-        for scope, table in zip(group.scopes.tolist(), group.log_tables(model.cards), strict=True)
-    )
+    found = []
+    for group in model.groups:
+        tables = group.log_tables(model.cards) if group.size else np.zeros((0, 1))
+        tables = np.broadcast_to(tables, (group.size, *tables.shape[1:]))
+        found += [
+            (scope, table.tobytes()) for scope, table in zip(group.scopes.tolist(), tables, strict=True)
+        ]
+    return sorted(found)
 
 
 def campaign(format: str, seconds: float, seed: int) -> tuple[int, list[str]]:

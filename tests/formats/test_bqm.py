@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.formats import from_bqm, from_ising, to_bqm
+from gibbsite.formats import from_bqm, from_ising, from_qubo, to_bqm
 from gibbsite.model import AgreementFactors, FactorGraph, SpinFactors, ising, ising_grid
 
 dimod: Any = pytest.importorskip("dimod")
@@ -49,6 +50,25 @@ def test_log_potential_is_minus_beta_times_energy(bqm: Any, beta: float) -> None
         energy = bqm.energy({v: x[str(v)] for v in bqm.variables})
         assert model.log_potential(x) == pytest.approx(-beta * energy, abs=1e-9)
         assert back.energy(x) == pytest.approx(energy, abs=1e-9)
+
+
+def test_qubos_mean_what_dimod_means() -> None:
+    Q = {("a", "b"): 1.0, ("a", "a"): -1, ("b", "a"): 0.5, ("c", "b"): -2.0, ("d", "d"): 0.0}
+    model = from_qubo(Q, offset=3.0, beta=0.5)
+    assert model.sites == ("a", "b", "c", "d")
+    bqm = dimod.BinaryQuadraticModel.from_qubo(Q, 3.0)
+    for x in assignments(model):
+        assert model.log_potential(x) == pytest.approx(-0.5 * bqm.energy(x))
+    matrix = np.array([[-1.0, 2.0, 0.0], [0.5, 0.0, -3.0], [0.0, 0.0, 4.0]])
+    for same in (matrix, matrix.tolist(), sparse.csr_array(matrix), sparse.coo_matrix(matrix)):
+        model = from_qubo(same)
+        assert model.labels(0) == (0, 1)
+        for x in assignments(model):
+            bits = np.array(list(x.values()))
+            assert model.log_potential(x) == pytest.approx(-bits @ matrix @ bits)
+    with pytest.raises(ModelError, match=r"square matrix, got shape \(2, 3\)"):
+        from_qubo(np.ones((2, 3)))
+    assert from_qubo({}).n_sites == 0
 
 
 def test_dictionaries_mean_what_dimod_means() -> None:

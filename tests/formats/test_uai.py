@@ -101,7 +101,8 @@ def test_models_without_factors_or_sites() -> None:
         ("MARKOV\n1000000000", 2, 1, "1,000,000,000 variables are declared"),
         ("MARKOV\n2\n2 0\n0", 3, 3, "number of states, a whole number of at least 1, found 0"),
         ("MARKOV 1 1e300 0", 1, 10, "number of states"),
-        ("MARKOV 1 1000000000 0", 1, 10, "1000000000 states, but is in no factor"),
+        ("MARKOV 1 1000000000 0", 1, 10, "at most 32,767 states, found 1e+09; join states"),
+        ("MARKOV 4" + " 32767" * 4 + " 0", 1, 10, "32767 states, but is in no factor"),
         ("MARKOV\n1\n2\n1000000000000", 4, 1, "1,000,000,000,000 factors are declared"),
         (
             "MARKOV 2 2 2\n1\n3 0 1 1 2 1 1",
@@ -120,8 +121,8 @@ def test_models_without_factors_or_sites() -> None:
         ("MARKOV 1 2\n1\n1 0\n2 1 one", 4, 5, "expected a number, found 'one'"),
         ("MARKOV 1 2\n1\n1 0\n2 0 0", 4, 3, "zero everywhere"),
         ("MARKOV 1 2\n1\n0\n1 0", 4, 3, "zero everywhere"),
-        ("MARKOV 4 60000 60000 60000 60000 1 4 0 1 2 3 1 1", 1, 46, "factor 0 has 1.296e+19 entries"),
-        ("MARKOV 4 60000 60000 60000 60000 1 4 0 1 2 3 1.296e19 1", 1, 56, "expected the 1.296e+19 entries"),
+        ("MARKOV 4 30000 30000 30000 30000 1 4 0 1 2 3 1 1", 1, 46, "factor 0 has 8.1e+17 entries"),
+        ("MARKOV 4 30000 30000 30000 30000 1 4 0 1 2 3 8.100e17 1", 1, 56, "expected the 8.1e+17 entries"),
     ],
 )
 def test_what_is_wrong_and_where(text: str, line: int, column: int, message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.learn import fit_ising, fit_pairwise, screen_pairs
+from gibbsite.run.progress import Status
 
 QUIET: dict[str, Any] = {"progress": False}
 
@@ -119,6 +121,62 @@ def test_tables_say_the_same_as_spins() -> None:
     np.testing.assert_allclose(again.parameters, fit_pairwise(data, **step).parameters, atol=1e-10)
 
 
+def press_ctrl_c(at: int, times: int = 1) -> Any:
+    """Return what shows the progress and presses Ctrl-C when so many gradient steps are over."""
+
+    def show(status: Status) -> None:
+        if status.done == at:
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+
+    return show
+
+
+@pytest.mark.parametrize("gradient", ["exact", "sampled"])
+def test_ctrl_c_returns_the_fit_so_far(gradient: str) -> None:
+    data = np.random.default_rng(0).choice([-1, 1], (5, 9))
+    how: dict[str, Any] = {"ridge": 1.0, "box": 0.2, "step_size": 0.1, "steps": 46, "chains": 1533, "rng": 1}
+    how |= {"fields": False, "gradient": gradient, "structure": gs.ising_grid((3, 3))}
+    before = signal.getsignal(signal.SIGINT)
+    early = fit_ising(data, progress=press_ctrl_c(7), **how)
+    assert signal.getsignal(signal.SIGINT) is before
+    whole = fit_ising(data, **how, **QUIET)
+    assert (early.interrupted, whole.interrupted) == (True, False)
+    assert early.gradient_steps == 7
+    np.testing.assert_array_equal(early.path, whole.path[:8])
+    np.testing.assert_array_equal(early.couplings, whole.path[7])
+    assert early.statement.startswith("Interrupted before the end: 12 parameters, 7 gradient steps")
+    assert early.statement.endswith("Nothing is known about the distance from the maximum.")
+    assert "nterrupted" not in whole.statement
+    last = fit_ising(data, progress=press_ctrl_c(whole.gradient_steps), **how)
+    assert not last.interrupted, "it was through"
+    assert last.error_bound == whole.error_bound < np.inf
+    with pytest.raises(KeyboardInterrupt):
+        fit_ising(data, progress=press_ctrl_c(7, times=2), **how)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_in_tables() -> None:
+    data = np.random.default_rng(0).integers(0, 3, (50, 4))
+    early = fit_pairwise(data, ridge=0.1, gradient="exact", progress=press_ctrl_c(2))
+    assert early.interrupted
+    assert early.gradient_steps == 2
+
+
+def test_edges_keep_their_signs() -> None:
+    couplings = np.array([0.5, -0.8, 0.3])
+    true = gs.ising(([0, 1, 2], [1, 2, 3], couplings))
+    draws = gs.solve_exact(true, task="PR").draw(4000, np.random.default_rng(2))
+    # Standard errors are about 0.02, and couplings are 0.3 apart from zero and from one another: 1e-12.
+    expected = [("1", "2", -1), ("0", "1", 1), ("2", "3", 1)]
+    fit = fit_ising(draws, true, fields=False, gradient="exact", **QUIET)
+    assert [(a, b, np.sign(w)) for a, b, w in fit.edges()] == expected
+    assert [w for _, _, w in fit.edges(0.4)] == [fit.couplings[1], fit.couplings[0]]
+    tables = fit_pairwise(draws, true, ridge=0.001, gradient="exact", **QUIET)
+    assert [(a, b, np.sign(w)) for a, b, w in tables.edges()] == expected
+    assert [abs(w) for _, _, w in tables.edges()] == sorted(tables.strengths, reverse=True)
+
+
 def test_three_states_are_sampled_with_a_guarantee() -> None:
     true = gs.potts_grid((2, 3), states=3, coupling=0.4)
     draws = gs.solve_exact(true, task="PR").draw(500, np.random.default_rng(1))
@@ -166,7 +224,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"data": [[1.0, float("nan")]]}, r"data must be finite, but entry \(0, 1\) is nan"),
     ({"data": [1, -1]}, r"data must have shape \(draws, sites\)"),
     ({"data": np.zeros((0, 3))}, r"data must have shape \(draws, sites\)"),
-    ({"data": [["x"]]}, "data must be an array of numbers"),
+    ({"data": [["x"]]}, "data must be real numbers, got text"),
     ({"data": None}, "Give data, or moments"),
     ({"data": None, "moments": np.full((3, 3), 1.5)}, "moments must be between -1 and 1, got 1.5"),
     ({"data": None, "moments": np.zeros((2, 3))}, "moments must be a matrix"),

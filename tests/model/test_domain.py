@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
 
 from gibbsite.errors import ModelError
+from gibbsite.model import potts
 from gibbsite.model.domain import Domains, SiteNames, frozen, make_domains
 
 
@@ -110,11 +112,23 @@ def test_frozen_copies_only_what_others_can_write() -> None:
         (-1, 2, r"must not be negative, got -1"),
         ("abc", 2, r"not the single string 'abc'"),
         (3, 0, r"every site has no states"),
+        ({"a": True}, None, r"site 'a' needs a sequence of state labels or a number of states, got True"),
+        (2**31, 2, r"fewer than 2\*\*31 sites, got 2,147,483,648"),
     ],
 )
 def test_bad_sites(sites: object, states: object, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         make_domains(sites, states)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("states", [32_768, 10**15, [str(k) for k in range(32_768)]])
+def test_too_many_states_are_refused_before_they_are_listed(states: Any) -> None:
+    for sites, each in (({"a": states}, None), (3, states)):
+        with pytest.raises(ModelError, match=r"has more than 32,767 states.*; join states, split the site"):
+            make_domains(sites, each)
+    with pytest.raises(ModelError, match=r"every site has more than 32,767 states"):
+        potts(([0], [1], 1.0), states)
+    assert make_domains(1, 32_767).cards.tolist() == [32_767]
 
 
 @pytest.mark.parametrize(

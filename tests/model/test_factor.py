@@ -164,7 +164,7 @@ def test_one_table_for_all_factors_when_reweighting() -> None:
         (lambda: SpinFactors([[0, 1]], [1.0, 2.0], "pairs"), r"group 'pairs' has 1 factors here"),
         (lambda: LatticeFactors((2, 4), (True, True), 1.0), r"axis 0 .* periodic but has only 2"),
         (lambda: LatticeFactors((2, 0), (False, False), 1.0), r"at least one site along each axis"),
-        (lambda: LatticeFactors((2, 2), (False,), 1.0), r"periodic has 1 entries .* 2 axes"),
+        (lambda: LatticeFactors((2, 2), (False,), 1.0), r"periodic must be .* of 2 axes"),
         (lambda: LatticeFactors((2**16, 2**16), (False,) * 2, 1.0), r"2\*\*31 or more sites"),
         (lambda: FieldFactors(3, [1.0, 2.0], name="h"), r"group 'h' needs one number .* \(2,\)"),
         (lambda: FieldFactors(3, 1.0, spin=False), r"needs K numbers"),

@@ -102,8 +102,8 @@ def test_lookups() -> None:
             r"shape \(2, 3\) or 6 entries in a row \(states: A has 2, B has 3\)\.$",
         ),
         ([(("B", "A"), PAIR)], r"table of shape \(2, 3\) .* expected shape \(3, 2\)"),
-        ([(("A", "B"), [[1, 2], [3]])], r"^factors\[0\] over \(A, B\) is not a regular table"),
-        ([(("A", "B"), "x")], r"^factors\[0\] over \(A, B\) is not a regular table"),
+        ([(("A", "B"), [[1, 2], [3]])], r"factors\[0\] over \(A, B\) must be .* lists of unequal length"),
+        ([(("A", "B"), "x")], r"^the entries of factors\[0\] over \(A, B\) must be real numbers, got text"),
         ([((), [1, 2])], r"^factors\[0\] over \(\) has a table .* \(states: no sites\)\.$"),
         (
             [(("A", "B"), [[1, 2, 3], [4, -0.5, 6]])],

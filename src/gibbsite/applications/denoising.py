@@ -18,7 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.applications.noise import estimate_flip, estimate_sigma, estimate_two_levels, sigma_around
+from gibbsite.applications.noise import (
+    estimate_flip,
+    estimate_sigma,
+    estimate_two_levels,
+    may_lie_between,
+    sigma_around,
+)
 from gibbsite.applications.pixels import Codes, Floats, Pixels, nearest_level, read_pixels
 from gibbsite.applications.posterior import METHODS, average, flip_strength, grey_model, two_level_model
 from gibbsite.errors import ModelError
@@ -122,8 +128,9 @@ def denoise(
     Parameters
     ----------
     image : array (height, width)
-        bool; floats, around 0 and 1 unless ``means`` says otherwise; uint8 or uint16, black is 0. Coloured
-        images are refused (files are read as grey, see :func:`read_image`).
+        bool; uint8 or uint16, black is 0, also as whole numbers of another type; other numbers, around 0 and
+        1 unless ``means`` or the image itself says otherwise. Coloured images are refused (files are read as
+        grey, see :func:`read_image`).
     sigma : float, optional
         Standard deviation of Gaussian noise, in the units of the image: where ``means`` is (-1, 1) it is that
         of the literature.
@@ -133,7 +140,8 @@ def denoise(
     means : pair of float, optional
         What dark and bright pixels would be without noise; with ``levels``, the lowest and highest level. By
         default 0 and 1 for floats; for two levels of 8- or 16-bit numbers they are estimated, because noise
-        in files is cut off at black and white; for more levels they are black and white.
+        in files is cut off at black and white, and so they are for floats whose mean or contrast is not that
+        of an image between 0 and 1; for more levels they are black and white, and such floats are refused.
     coupling : float
         J, how much equal neighbours are preferred: their log-odds grow by 2 J each.
     levels : int, optional
@@ -245,6 +253,11 @@ def _pose(
         return _pose_two(pixels, sigma, flip, ends, coupling)
     if flip is not None:
         raise ModelError(f"flip is for images of two values; with {count} levels give sigma.")
+    if ends is None and not (pixels.counted or may_lie_between(pixels.values, 0.0, 1.0)):
+        raise ModelError(
+            f"the image has values from {pixels.low:.4g} to {pixels.high:.4g}, and grey values are taken as "
+            "between 0 and 1; give means, the values of black and white."
+        )
     low, high = ends or (0.0, pixels.top)
     steps = np.linspace(low, high, count)
     if sigma is None:
@@ -274,7 +287,7 @@ def _pose_two(
         strength = flip_strength(flip)
         shown = np.array([low, high])
     else:
-        if ends is None and pixels.counted:
+        if ends is None and (pixels.counted or not may_lie_between(values, 0.0, 1.0)):
             low, high, found = estimate_two_levels(values)
             sigma = found if sigma is None else sigma
         else:

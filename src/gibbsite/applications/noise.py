@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 
 _MEDIAN_OF_NORMAL = 0.6744897501960817  # of the absolute value of a standard normal variable
 _FLIP_RANGE = (1e-3, 0.49)
+_STANDARD_ERRORS = 6.0
 _SMALLEST = 1e-2  # sigma as a part of the difference of two levels: nothing is without any noise
 
 
@@ -92,6 +93,31 @@ def estimate_two_levels(image: Floats) -> tuple[float, float, float]:
     off = 0.5 * gap - np.abs(image - (low + 0.5 * gap))  # from the nearer level
     noise = max(total - variance, float(np.mean(off**2)), (_SMALLEST * gap) ** 2)
     return low, low + gap, math.sqrt(noise)
+
+
+def may_lie_between(image: Floats, low: float, high: float) -> bool:
+    """Return whether an image may be noise around levels between two bounds.
+
+    The mean of the clean image lies between them, and its variance is at most that of pixels that are at one
+    bound or the other, half of them each; the extrapolation of products to no distance is at most 1.5 times
+    that. Six standard errors are to spare: a probability below 1e-8 to reject a picture between the bounds.
+
+    Examples
+    --------
+    >>> noisy = np.random.default_rng(1).normal(0.5, 2.0, (50, 50))
+    >>> may_lie_between(noisy, 0.0, 1.0), may_lie_between(255.0 * noisy, 0.0, 1.0)
+    (True, False)
+    """
+    mean, total = float(image.mean()), float(image.var())
+    slack = _STANDARD_ERRORS * math.sqrt(total / image.size)
+    if not low - slack <= mean <= high + slack:
+        return False
+    if max(image.shape) < 3:
+        return True
+    most = 1.5 * 0.25 * (high - low) ** 2
+    # of 2 a - b for mean products a and b of as many pixels, along rows and columns: sqrt(5 / 2) for each
+    error = 2.0 * total / math.sqrt(image.size)
+    return _product_at_no_distance(image - mean, 2) <= most + _STANDARD_ERRORS * error
 
 
 def sigma_around(spins: Floats) -> float:

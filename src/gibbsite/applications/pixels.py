@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,15 +34,20 @@ class Pixels:
     low: float
     high: float
 
-    @property
+    @cached_property
     def top(self) -> float:
-        """White: the largest value of 8- and 16-bit images, otherwise 1."""
-        return float(np.iinfo(self.kind).max) if self.counted else 1.0
+        """White: the largest 8- or 16-bit number if pixels are such, in whatever type; otherwise 1."""
+        if self.kind in (np.uint8, np.uint16):
+            return float(np.iinfo(self.kind).max)
+        for white in (255.0, 65535.0):
+            if self.low >= 0.0 and 0.5 * white < self.high <= white:
+                return white if (self.values == np.rint(self.values)).all() else 1.0
+        return 1.0
 
     @property
     def counted(self) -> bool:
         """Whether pixels are 8- or 16-bit numbers, which end at black and white."""
-        return self.kind in (np.uint8, np.uint16)
+        return self.top > 1.0
 
     @property
     def two_valued(self) -> bool:
@@ -68,7 +74,10 @@ class Pixels:
 
 def read_pixels(image: Any, name: str = "the image") -> Pixels:
     """Check an array and return it as numbers."""
-    array = np.asarray(image)
+    try:
+        array = np.asarray(image)
+    except ValueError:
+        raise ModelError(f"{name} has rows of unequal length.") from None
     if array.dtype.kind not in "biuf":
         raise ModelError(f"{name} must be an array of bool, whole numbers or floats, got {array.dtype}.")
     if array.ndim == 3:

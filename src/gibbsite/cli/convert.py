@@ -13,7 +13,11 @@ from gibbsite.cli.inputs import format_given_by, format_option, load
 @format_option
 @click.option("--to", "to_format", metavar="FORMAT", help="Format of the target, if its name does not tell.")
 def command(source: str, target: str, from_format: str | None, to_format: str | None) -> None:
-    """Read SOURCE and write it as TARGET; formats go by suffix (.uai .bif .xmlbif .bqm .coo, also .gz)."""
+    """Read SOURCE and write it as TARGET.
+
+    Formats go by suffix: .uai .bif .xmlbif .bqm .coo, .rudy (max-cut) and .edges, each also with .gz. The
+    last four hold two-state sites and pairs, the last two no fields; in .rudy couplings are minus weights.
+    """
     from gibbsite.formats import write_model
 
     model = load(source, from_format)

@@ -52,10 +52,10 @@ _TASKS = click.Choice(TASKS, case_sensitive=False)
 def command(**given: Any) -> int:
     """Posterior marginals, a most probable state, or the log-partition function of MODEL.
 
-    MODEL is a .uai, .bif, .xmlbif, .bqm or .coo file, optionally gzipped, or "-" for stdin. The method is
-    chosen by itself: exact if that is cheap, otherwise Gibbs sampling with a verdict on how far to trust it.
-    "herded" and "herded-shared" count instead of drawing, "quasi" draws with even numbers (MAR); "poisson"
-    reads minibatches of factors, for pairwise models of very many; "annealed"
+    MODEL is a .uai, .bif, .xmlbif, .bqm, .coo, .rudy (max-cut) or .edges file, optionally gzipped, or "-" for
+    stdin. The method is chosen by itself: exact if that is cheap, otherwise Gibbs sampling with a verdict on
+    how far to trust it. "herded" and "herded-shared" count instead of drawing, "quasi" draws with even
+    numbers (MAR); "poisson" reads minibatches of factors, for pairwise models of very many; "annealed"
     looks for a most probable state (MAP); "mean-field" gives approximate marginals (MAR) and a lower bound of
     the log-partition function (PR).
     """

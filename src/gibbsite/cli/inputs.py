@@ -25,7 +25,10 @@ _SCANS = {
 
 model_argument = click.argument("model", type=str)
 format_option = click.option(
-    "--from", "from_format", metavar="FORMAT", help="Format of MODEL (uai, bif, xmlbif, bqm, coo)."
+    "--from",
+    "from_format",
+    metavar="FORMAT",
+    help="Format of MODEL (uai, bif, xmlbif, bqm, coo, rudy, edges).",
 )
 evidence_option = click.option(
     "-e", "--evidence", type=str, help="Evidence file: UAI, NAME=STATE lines, or JSON."

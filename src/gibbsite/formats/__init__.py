@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from gibbsite.formats.bif import read_bif, write_bif
-from gibbsite.formats.bqm import from_bqm, from_ising, to_bqm
+from gibbsite.formats.bqm import from_bqm, from_ising, from_qubo, to_bqm
 from gibbsite.formats.bqm_file import read_bqm, write_bqm
 from gibbsite.formats.coo import read_coo, write_coo
+from gibbsite.formats.edges import read_edges, write_edges
 from gibbsite.formats.evidence import read_evidence
 from gibbsite.formats.files import FORMATS, read_model, write_model
 from gibbsite.formats.nx import from_networkx, to_networkx
 from gibbsite.formats.pgmpy import from_pgmpy
+from gibbsite.formats.rudy import read_rudy, write_rudy
 from gibbsite.formats.uai import read_uai, write_uai
 from gibbsite.formats.uai_evidence import read_uai_evidence, write_uai_evidence
 from gibbsite.formats.uai_results import (
@@ -28,11 +30,14 @@ __all__ = [
     "from_ising",
     "from_networkx",
     "from_pgmpy",
+    "from_qubo",
     "read_bif",
     "read_bqm",
     "read_coo",
+    "read_edges",
     "read_evidence",
     "read_model",
+    "read_rudy",
     "read_uai",
     "read_uai_evidence",
     "read_uai_map",
@@ -44,7 +49,9 @@ __all__ = [
     "write_bif",
     "write_bqm",
     "write_coo",
+    "write_edges",
     "write_model",
+    "write_rudy",
     "write_uai",
     "write_uai_evidence",
     "write_uai_map",

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.formats.bqm import IsingTerms, from_bqm, ising_terms
+from gibbsite.formats.bqm import IsingTerms, from_bqm, ising_terms, read_beta
 from gibbsite.formats.text import Source
-from gibbsite.model.domain import FloatArray
+from gibbsite.model.domain import FloatArray, IntArray
 from gibbsite.model.factorgraph import FactorGraph
 
 
@@ -44,10 +44,35 @@ class Quadratic:
             raise source.error(str(error)) from None
 
 
+def edges_of(model: FactorGraph) -> tuple[IntArray, FloatArray]:
+    """Return the pairs of an Ising model without fields, and their couplings; refuse other models."""
+    terms = ising_terms(model)
+    # what is left of fields that cancel is rounding
+    least = 1e-12 * float(np.abs(terms.couplings).max(initial=0.0))
+    favoured = np.abs(terms.fields) > least
+    if favoured.any():
+        k = int(np.argmax(favoured))
+        raise IncompatibleError(
+            f"the site {model.sites[k]!r} has a field of {terms.fields[k]:g}; this format has edges only, "
+            "write .coo or .bqm."
+        )
+    return terms.pairs, terms.couplings
+
+
+def decimal(value: float) -> str:
+    """Return a number without exponent, which some readers would not read.
+
+    Examples
+    --------
+    >>> decimal(-0.0), decimal(1e-7)
+    ('0', '0.0000001')
+    """
+    return np.format_float_positional(value + 0.0, trim="-")
+
+
 def energy_of(model: FactorGraph, beta: float) -> tuple[str, IsingTerms]:
     """Return the vartype and the biases of the energy in terms of its values."""
-    if not (np.isfinite(beta) and beta > 0):
-        raise ModelError(f"beta must be positive, got {beta}.")
+    beta = read_beta(beta)
     terms = ising_terms(model)
     h, J, offset = -terms.fields / beta, -terms.couplings / beta, -terms.offset / beta
     bits = model.n_sites > 0 and all(labels == (0, 1) for labels in model.domains.kinds)

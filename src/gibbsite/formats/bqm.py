@@ -1,4 +1,4 @@
-"""Binary quadratic models: dimod objects and plain ``(h, J)`` dictionaries.
+"""Binary quadratic models: dimod objects, and plain dictionaries ``(h, J)`` and ``Q``.
 
 Sign convention: these formats give an *energy* that is minimised, and the model is
 ``p(x) ~ exp(-beta * E(x))``. A coupling of gibbsite is therefore ``-beta`` times theirs, and the
@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.model.domain import FloatArray, IntArray, Label
+from gibbsite.model.domain import FloatArray, IntArray, Label, is_iterable
 from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.model.reals import read_real, read_reals
 from gibbsite.model.weighted import SpinFactors
 
 
@@ -52,20 +53,20 @@ def from_bqm(bqm: Any, *, beta: float = 1.0) -> FactorGraph:
     >>> model.labels("a"), model.log_potential({"a": 1, "b": 1})
     ((0, 1), 0.5)
     """
+    if not hasattr(bqm, "vartype"):
+        raise IncompatibleError(
+            f"from_bqm takes a dimod BinaryQuadraticModel, got {type(bqm).__name__}; dictionaries go to "
+            "gs.from_qubo(Q) or gs.from_ising(h, J)."
+        )
     vartype = getattr(bqm.vartype, "name", str(bqm.vartype))
     if vartype not in ("SPIN", "BINARY"):
         raise IncompatibleError(f"the BQM has vartype {vartype}; only SPIN and BINARY are binary.")
     variables = list(bqm.variables)
     h, (i, j, w), offset = bqm.to_numpy_vectors(variable_order=variables)
-    h, w, offset = np.asarray(h, np.float64), np.asarray(w, np.float64), float(offset)
-    labels: tuple[Label, ...] = (-1, 1)
+    terms = IsingTerms(np.asarray(h, np.float64), _columns(i, j), np.asarray(w, np.float64), float(offset))
     if vartype == "BINARY":
-        # x = (1 + s) / 2, so b x y = b (1 + s + t + s t) / 4.
-        labels = (0, 1)
-        offset += h.sum() / 2 + w.sum() / 4
-        h = h / 2 + np.bincount(i, w / 4, len(h)) + np.bincount(j, w / 4, len(h))
-        w = w / 4
-    return _spin_model(variables, labels, IsingTerms(h, _columns(i, j), w, offset), beta)
+        return spin_model(variables, (0, 1), _as_spins(terms), beta)
+    return spin_model(variables, (-1, 1), terms, beta)
 
 
 def from_ising(
@@ -99,19 +100,62 @@ def from_ising(
     >>> model.log_potential({"a": 1, "b": 1})
     1.0
     """
-    biases = dict(h) if isinstance(h, Mapping) else dict(enumerate(h))
-    index: dict[Hashable, int] = {}
-    for variable in (*biases, *(variable for pair in J for variable in pair)):
-        index.setdefault(variable, len(index))
+    if not isinstance(h, Mapping) and (isinstance(h, (str, bytes)) or not is_iterable(h)):
+        raise ModelError(f"h must be a mapping variable -> bias, or a list of biases, got {h!r}.")
+    biases: Mapping[Any, Any] = h if isinstance(h, Mapping) else dict(enumerate(h))
+    index: dict[Hashable, int] = {variable: k for k, variable in enumerate(biases)}
+    pairs, weights = _read_pairs(J, "J", index)
+    own = pairs[:, 0] == pairs[:, 1]
+    if own.any():
+        variable = list(index)[int(pairs[own][0, 0])]
+        raise ModelError(f"J couples {variable!r} with itself; a spin squared is 1, use offset.")
     fields = np.zeros(len(index))
-    for variable, bias in biases.items():
-        fields[index[variable]] = bias
-    for u, v in J:
-        if u == v:
-            raise ModelError(f"J couples {u!r} with itself; a spin squared is 1, use offset.")
-    pairs = np.array([(index[u], index[v]) for u, v in J], np.int32).reshape(-1, 2)
-    weights = np.fromiter(J.values(), np.float64, len(J))
-    return _spin_model(index, (-1, 1), IsingTerms(fields, pairs, weights, offset), beta)
+    fields[: len(biases)] = _read_biases(biases, "h")
+    terms = IsingTerms(fields, pairs, weights, read_real(offset, "offset"))
+    return spin_model(index, (-1, 1), terms, beta)
+
+
+def from_qubo(Q: Any, *, offset: float = 0.0, beta: float = 1.0) -> FactorGraph:
+    """Build a model of bits from a QUBO, the energy ``sum of Q[u, v] x_u x_v`` with x in {0, 1}.
+
+    Parameters
+    ----------
+    Q : mapping, array (n, n) or sparse matrix
+        Pair of variables -> bias, ``(u, u)`` being linear; biases of the same pair add up, and so do both
+        triangles of a matrix, whose variables are 0, 1, ....
+    offset : float
+        Constant energy.
+    beta : float
+        Inverse temperature: ``p(x) ~ exp(-beta * E(x))``.
+
+    Returns
+    -------
+    FactorGraph
+        Sites in order of appearance, named by ``str(variable)``; state labels 0 and 1.
+
+    Examples
+    --------
+    >>> model = from_qubo({("a", "a"): -1.0, ("a", "b"): 2.0}, beta=3.0)
+    >>> model.labels("b"), model.log_potential({"a": 1, "b": 0}), model.log_potential({"a": 1, "b": 1})
+    ((0, 1), 3.0, -3.0)
+    """
+    index: dict[Hashable, int] = {}
+    if isinstance(Q, Mapping):
+        pairs, weights = _read_pairs(Q, "Q", index)
+    else:
+        matrix: Any = Q.tocoo() if hasattr(Q, "tocoo") else read_reals(Q, "Q")
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ModelError(
+                f"Q must be a mapping (u, v) -> bias or a square matrix, got shape {matrix.shape}."
+            )
+        index.update({k: k for k in range(matrix.shape[0])})
+        rows, columns = (matrix.row, matrix.col) if hasattr(Q, "tocoo") else np.nonzero(matrix)
+        weights = read_reals(matrix.data if hasattr(Q, "tocoo") else matrix[rows, columns], "Q")
+        pairs = _columns(rows, columns)
+    own = pairs[:, 0] == pairs[:, 1]
+    linear = np.bincount(pairs[own, 0], weights[own], len(index)).astype(np.float64)
+    terms = IsingTerms(linear, pairs[~own], weights[~own], read_real(offset, "offset"))
+    return spin_model(index, (0, 1), _as_spins(terms), beta)
 
 
 def to_bqm(model: FactorGraph, *, beta: float = 1.0, vartype: str | None = None) -> Any:
@@ -142,9 +186,10 @@ def to_bqm(model: FactorGraph, *, beta: float = 1.0, vartype: str | None = None)
     >>> float(to_bqm(ising([[0, 0.5], [0.5, 0]])).energy({"0": 1, "1": 1}))
     -0.5
     """
-    if not (np.isfinite(beta) and beta > 0):
-        raise ModelError(f"beta must be positive, got {beta}.")
-    dimod = import_module("dimod")
+    beta = read_beta(beta)
+    if vartype is not None and not (isinstance(vartype, str) and vartype in ("SPIN", "BINARY")):
+        raise ModelError(f"vartype must be SPIN or BINARY, got {vartype!r}.")
+    dimod = import_extra("dimod")
     terms = ising_terms(model)
     if vartype is None:
         bits = all(model.labels(k) == (0, 1) for k in range(model.n_sites))
@@ -169,6 +214,11 @@ def ising_terms(model: FactorGraph) -> IsingTerms:
     >>> ising_terms(model).fields.tolist(), ising_terms(model).offset
     ([1.0], 2.0)
     """
+    if not isinstance(model, FactorGraph):
+        raise IncompatibleError(
+            f"only a model of states (gs.FactorGraph, gs.ising and so on) has couplings and fields, got "
+            f"{type(model).__name__}."
+        )
     n = model.n_sites
     wrong = model.cards != 2
     if wrong.any():
@@ -230,10 +280,19 @@ def sum_pairs(n: int, pairs: IntArray, weights: FloatArray) -> tuple[IntArray, F
     return _columns(key // max(n, 1), key % max(n, 1)), sums
 
 
-def _spin_model(
+def spin_model(
     variables: Iterable[Hashable], labels: tuple[Label, ...], terms: IsingTerms, beta: float
 ) -> FactorGraph:
-    if not (np.isfinite(beta) and beta >= 0):
+    """Return the model of an energy in terms of spins.
+
+    Examples
+    --------
+    >>> energy = IsingTerms(np.array([0.5, 0.0]), np.array([[0, 1]], np.int32), np.array([-1.0]), 0.0)
+    >>> spin_model("ab", (-1, 1), energy, beta=2.0).log_potential({"a": 1, "b": 1})
+    1.0
+    """
+    beta = read_real(beta, "beta")
+    if not 0 <= beta < np.inf:
         raise ModelError(f"beta must be a number not below 0, got {beta}.")
     names = [str(variable) for variable in variables]
     pairs, weights = sum_pairs(len(names), terms.pairs, terms.couplings)
@@ -243,6 +302,63 @@ def _spin_model(
     )
     constant = [((), -beta * terms.offset)] if terms.offset else []
     return FactorGraph(names, groups=groups, states=labels, log_factors=constant)
+
+
+def read_beta(beta: Any) -> float:
+    """Return an inverse temperature to divide by.
+
+    Examples
+    --------
+    >>> read_beta(2)
+    2.0
+    """
+    found = read_real(beta, "beta")
+    if not 0 < found < np.inf:
+        raise ModelError(f"beta must be positive, got {found:g}.")
+    return found
+
+
+def import_extra(name: str) -> Any:
+    """Return a package that is not always installed; say how to install it where it is missing.
+
+    Examples
+    --------
+    >>> import_extra("networkx").__name__
+    'networkx'
+    """
+    try:
+        return import_module(name)
+    except ImportError:
+        raise IncompatibleError(
+            f"this needs {name}, which is not installed; run: pip install gibbsite[{name}]"
+        ) from None
+
+
+def _as_spins(terms: IsingTerms) -> IsingTerms:
+    """Return the biases of bits as those of spins: x = (1 + s) / 2, so b x y = b (1 + s + t + s t) / 4."""
+    h, pairs, w, offset = terms
+    ends = np.bincount(pairs.reshape(-1), np.repeat(w / 4, 2), len(h))
+    return IsingTerms(h / 2 + ends, pairs, w / 4, offset + float(h.sum() / 2 + w.sum() / 4))
+
+
+def _read_pairs(given: Any, what: str, index: dict[Hashable, int]) -> tuple[IntArray, FloatArray]:
+    """Return biases by pairs of positions; variables that are not in the index are added to it."""
+    if not isinstance(given, Mapping):
+        raise ModelError(f"{what} must be a mapping (u, v) -> bias, got {given!r}.")
+    ends: list[tuple[int, int]] = []
+    for pair in given:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ModelError(f"{what} must have pairs (u, v) as keys, got {pair!r}.")
+        u, v = pair
+        ends.append((index.setdefault(u, len(index)), index.setdefault(v, len(index))))
+    return np.array(ends, np.int32).reshape(-1, 2), _read_biases(given, what)
+
+
+def _read_biases(given: Mapping[Any, Any], what: str) -> FloatArray:
+    biases = read_reals(list(given.values()), f"the biases of {what}")
+    if biases.ndim != 1:
+        raise ModelError(f"{what} must have one number for each key.")
+    return biases
 
 
 def _columns(i: npt.NDArray[Any], j: npt.NDArray[Any]) -> IntArray:

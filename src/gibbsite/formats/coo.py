@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from gibbsite.formats._quadratic import Quadratic, energy_of
+from gibbsite.formats._quadratic import Quadratic, decimal, energy_of
 from gibbsite.formats.numerals import Numbers
 from gibbsite.formats.text import PathLike, Source, load, save
 from gibbsite.model.domain import FloatArray
@@ -68,9 +68,7 @@ def parse_coo(source: Source, *, vartype: str | None = None, beta: float = 1.0) 
     for match in _OFFSET.finditer(source.data):
         offset = _float(source, match)
     numbers = Numbers(source)
-    lines = numbers.lines()
-    starts = np.flatnonzero(np.diff(lines, prepend=0))
-    sizes = np.diff(starts, append=len(lines))
+    starts, sizes = numbers.rows()
     if (sizes != 3).any():
         k = int(starts[np.argmax(sizes != 3)])
         raise numbers.error(k, "expected three numbers on this line: two variables and a bias.")
@@ -133,12 +131,7 @@ def format_coo(model: FactorGraph, *, beta: float = 1.0) -> str:
     lines = [f"# vartype={vartype}"]
     if terms.offset:
         lines.append(f"# offset={terms.offset!r}")
-    lines += [f"{name} {name} {_decimal(bias)}" for name, bias in zip(names, terms.fields, strict=True)]
+    lines += [f"{name} {name} {decimal(bias)}" for name, bias in zip(names, terms.fields, strict=True)]
     pairs = zip(terms.pairs.tolist(), terms.couplings, strict=True)
-    lines += [f"{names[i]} {names[j]} {_decimal(bias)}" for (i, j), bias in pairs]
+    lines += [f"{names[i]} {names[j]} {decimal(bias)}" for (i, j), bias in pairs]
     return "\n".join([*lines, ""])
-
-
-def _decimal(value: float) -> str:
-    """Return a number without exponent, which dimod would not read."""
-    return np.format_float_positional(value + 0.0, trim="-")

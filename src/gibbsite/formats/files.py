@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 
-from gibbsite.errors import FormatError, UnknownFormatError
+from gibbsite.errors import FormatError, IncompatibleError, UnknownFormatError
 from gibbsite.formats.bif import parse_bif, write_bif
 from gibbsite.formats.bqm_file import MAGIC, parse_bqm, write_bqm
 from gibbsite.formats.coo import parse_coo, write_coo
-from gibbsite.formats.text import PathLike, Source, load
+from gibbsite.formats.edges import TITLE, parse_edges, write_edges
+from gibbsite.formats.rudy import parse_rudy, write_rudy
+from gibbsite.formats.text import PathLike, Source, load, path_text
 from gibbsite.formats.uai import parse_uai, write_uai
 from gibbsite.formats.xmlbif import parse_xmlbif, write_xmlbif
 from gibbsite.model.factorgraph import FactorGraph
@@ -21,6 +22,8 @@ _PARSERS: dict[str, Callable[[Source], FactorGraph]] = {
     "xmlbif": parse_xmlbif,
     "bqm": parse_bqm,
     "coo": parse_coo,
+    "rudy": parse_rudy,
+    "edges": parse_edges,
 }
 _WRITERS: dict[str, Callable[[FactorGraph, PathLike], None]] = {
     "uai": write_uai,
@@ -28,6 +31,8 @@ _WRITERS: dict[str, Callable[[FactorGraph, PathLike], None]] = {
     "xmlbif": write_xmlbif,
     "bqm": write_bqm,
     "coo": write_coo,
+    "rudy": write_rudy,
+    "edges": write_edges,
 }
 _SUFFIXES = {
     ".uai": "uai",
@@ -37,6 +42,11 @@ _SUFFIXES = {
     ".xml": "xmlbif",
     ".bqm": "bqm",
     ".coo": "coo",
+    ".rudy": "rudy",
+    ".gset": "rudy",
+    ".mc": "rudy",
+    ".edges": "edges",
+    ".edgelist": "edges",
 }
 # How each format may begin, after blanks and comments.
 _COMMENTS = rb"(?:\s++|//[^\n]*+|/\*.*?\*/|#[^\n]*+(?:\n|\Z))*+"
@@ -46,6 +56,9 @@ _OPENINGS = (
     ("coo", re.compile(rb"(?:\s*+#[^\n]*+\n)*?\s*+#[^\n]*?vartype[:=]")),
     ("uai", re.compile(_COMMENTS + rb"(?i:markov|bayes)\b", re.DOTALL)),
     ("bif", re.compile(_COMMENTS + rb"(?i:network|variable|probability)\b", re.DOTALL)),
+    ("edges", re.compile(re.escape(TITLE.encode()))),
+    # two whole numbers on the first line, three numbers on the next
+    ("rudy", re.compile(_COMMENTS + rb"\d++[ \t]++\d++[ \t\r]*+\n\s*+\d++[ \t]++\d++[ \t]++[-+.\d]")),
 )
 
 FORMATS = tuple(_PARSERS)
@@ -59,9 +72,10 @@ def read_model(path: PathLike, format: str | None = None) -> FactorGraph:
     ----------
     path : str or path
         The file, plain or gzip; ``"-"`` is standard input.
-    format : {"uai", "bif", "xmlbif", "bqm", "coo"}, optional
-        By default from the suffix (.uai .bif .xmlbif .bifxml .xml .bqm .coo, each also with .gz), or
-        from the content when the suffix says nothing.
+    format : {"uai", "bif", "xmlbif", "bqm", "coo", "rudy", "edges"}, optional
+        By default from the suffix (.uai .bif .xmlbif .bifxml .xml .bqm .coo .rudy .gset .mc .edges
+        .edgelist, each also with .gz), or from the content when the suffix says nothing: so are files of
+        Gset and Biq Mac known, but not edge lists.
 
     Returns
     -------
@@ -100,10 +114,10 @@ def write_model(model: FactorGraph, path: PathLike, format: str | None = None) -
     ----------
     model : FactorGraph
         The model. UAI files hold any; BIF and XMLBIF Bayesian networks; BQM and COO two-state
-        sites with at most pairwise factors.
+        sites with at most pairwise factors; rudy files and edge lists the same without fields.
     path : str or path
         The file, packed if it ends in ``.gz``; ``"-"`` is standard output.
-    format : {"uai", "bif", "xmlbif", "bqm", "coo"}, optional
+    format : {"uai", "bif", "xmlbif", "bqm", "coo", "rudy", "edges"}, optional
         By default from the suffix.
 
     Raises
@@ -128,20 +142,24 @@ def write_model(model: FactorGraph, path: PathLike, format: str | None = None) -
     chosen = _known(format, path) if format is not None else _by_suffix(path)
     if chosen is None:
         endings = ", ".join(_SUFFIXES)
-        raise UnknownFormatError(os.fspath(path), f"end the name in one of {endings}, or give it with {{}}")
+        raise UnknownFormatError(path_text(path), f"end the name in one of {endings}, or give it with {{}}")
+    if not isinstance(model, FactorGraph):
+        raise IncompatibleError(
+            f"files hold models of states (gs.FactorGraph, gs.ising and so on), got {type(model).__name__}."
+        )
     _WRITERS[chosen](model, path)
 
 
 def _by_suffix(path: PathLike) -> str | None:
-    name = os.fspath(path).lower().removesuffix(".gz")
+    name = path_text(path).lower().removesuffix(".gz")
     return next((known for suffix, known in _SUFFIXES.items() if name.endswith(suffix)), None)
 
 
 def _known(format: str, path: PathLike) -> str:
-    name = format.lower().removeprefix(".")
+    name = str(format).lower().removeprefix(".")
     name = _SUFFIXES.get(f".{name}", name)
     if name not in _PARSERS:
         raise FormatError(
-            f"there is no format {format!r}; expected one of {', '.join(FORMATS)}.", os.fspath(path)
+            f"there is no format {format!r}; expected one of {', '.join(FORMATS)}.", path_text(path)
         )
     return name

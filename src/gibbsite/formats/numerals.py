@@ -25,6 +25,21 @@ _TOKEN = re.compile(rb"[^ \t\r\n\v\f]+")
 _COMMENT = re.compile(rb"(?:#|//)[^\r\n]*+")
 
 
+def read_number(source: Source, word: bytes, offset: int) -> float:
+    """Return a word as a finite number; refuse what is none.
+
+    Examples
+    --------
+    >>> read_number(Source("a.edges", b"a b -1e3"), b"-1e3", 4)
+    -1000.0
+    """
+    value = float(word) if _NUMBER.fullmatch(word) else np.nan
+    if not np.isfinite(value):
+        found = word[:30].decode(errors="replace")
+        raise source.error(f"expected a finite number, found {found!r}.", offset)
+    return value + 0.0  # no negative zero
+
+
 class Numbers:
     r"""The numbers that follow one another in a text.
 
@@ -65,19 +80,25 @@ class Numbers:
         offset = int(starts[k]) if k < len(starts) else len(self.data)
         return self.source.error(message, self.start + offset)
 
-    def require(self, fine: npt.NDArray[np.bool_], message: str, at: int = 0) -> None:
-        """Raise the error about number ``at + k``, k being the first place that is not fine.
+    def require(self, fine: npt.NDArray[np.bool_], message: str, at: int = 0, step: int = 1) -> None:
+        """Raise the error about number ``at + step * k``, k being the first place that is not fine.
 
         ``{}`` in the message becomes the number.
         """
         if not fine.all():
-            k = at + int(np.argmin(fine))
+            k = at + step * int(np.argmin(fine))
             raise self.error(k, message.format(f"{self.values[k]:g}"))
 
     def lines(self) -> npt.NDArray[np.intp]:
         """Return the line of every number, counted from 1 at the start of the numbers."""
         breaks = np.flatnonzero(np.frombuffer(self.data, np.uint8) == ord("\n"))
         return np.searchsorted(breaks, np.flatnonzero(self._begins())) + 1
+
+    def rows(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Return the first number of every line that has numbers, and how many it has."""
+        lines = self.lines()
+        starts = np.flatnonzero(np.diff(lines, prepend=0))
+        return starts, np.diff(starts, append=len(lines))
 
     def same_line(self, a: int, b: int) -> bool:
         """Return whether numbers a < b are on one line."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.formats.bqm import ising_terms, sum_pairs
+from gibbsite.formats.bqm import import_extra, ising_terms, sum_pairs
 from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.model.reals import read_real
 from gibbsite.model.zoo import ising
 
 
@@ -37,6 +37,8 @@ def from_networkx(G: Any, weight: str = "weight", bias: str = "bias") -> FactorG
     >>> model.sites, model.log_potential({"a": 1, "b": 1, "c": -1})
     (('a', 'b', 'c'), 0.0)
     """
+    if not (hasattr(G, "is_directed") and hasattr(G, "nodes") and hasattr(G, "edges")):
+        raise IncompatibleError(f"from_networkx takes a networkx graph, got {type(G).__name__}.")
     if G.is_directed():
         raise IncompatibleError(
             "the graph is directed, but couplings have no direction; pass G.to_undirected()."
@@ -86,7 +88,7 @@ def to_networkx(model: FactorGraph, weight: str = "weight", bias: str = "bias") 
     >>> to_networkx(ising([[0, 0.5], [0.5, 0]])).edges(data="weight")
     EdgeDataView([('0', '1', 0.5)])
     """
-    networkx = import_module("networkx")
+    networkx = import_extra("networkx")
     terms = ising_terms(model)
     names = model.sites
     graph = networkx.Graph(log_offset=terms.offset)
@@ -99,6 +101,6 @@ def to_networkx(model: FactorGraph, weight: str = "weight", bias: str = "bias") 
 
 def _number(value: Any, attribute: str, owner: str) -> float:
     try:
-        return float(value)
-    except (TypeError, ValueError):
+        return read_real(value, attribute)
+    except ModelError:
         raise ModelError(f"the {owner} has {attribute} = {value!r}, which is not a number.") from None

@@ -67,6 +67,19 @@ class Source:
             raise self.error("this is not UTF-8 text; convert the file to UTF-8.", error.start) from None
 
 
+def path_text(path: object) -> str:
+    """Return a path as text; refuse what is none.
+
+    Examples
+    --------
+    >>> path_text(Path("a.uai"))
+    'a.uai'
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise FormatError(f"a file is named by a text or a path, got {shortened(repr(path))}.")
+    return os.fsdecode(path)
+
+
 def shortened(message: str) -> str:
     """Return a message without the middle of what a damaged file may put into it.
 
@@ -106,7 +119,7 @@ def load(path: PathLike, *, text: bool = True, limit: int = LIMIT) -> Source:
     Traceback (most recent call last):
     gibbsite.errors.FormatError: no_such_file.uai: there is no such file.
     """
-    name = "<stdin>" if path == "-" else os.fspath(path)
+    name = "<stdin>" if isinstance(path, str) and path == "-" else path_text(path)
     parts: list[bytes] = []
     size = 0
     try:

@@ -18,7 +18,7 @@ from gibbsite.formats.decimals import HIGHEST, LOWEST, decimals
 from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE
 from gibbsite.formats.numerals import Numbers
 from gibbsite.formats.text import PathLike, Source, load, save
-from gibbsite.model.domain import Domains, FloatArray, IntArray, SiteNames
+from gibbsite.model.domain import MOST_STATES, Domains, FloatArray, IntArray, SiteNames
 from gibbsite.model.factor import TableFactors
 from gibbsite.model.factorgraph import FactorGraph, _restore
 
@@ -98,6 +98,8 @@ def _read_cards(numbers: Numbers) -> IntArray:
     cards = numbers.values[1 : n + 1]
     fine = (cards >= 1) & (cards < 2**31) & (cards == np.floor(cards))
     numbers.require(fine, "expected a number of states, a whole number of at least 1, found {}.", 1)
+    few = f"expected at most {MOST_STATES:,} states, found {{}}; join states, or split the variable."
+    numbers.require(cards <= MOST_STATES, few, 1)
     return cards.astype(np.int32)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError, SupportError
+from gibbsite.errors import SupportError
 from gibbsite.graph.decay import make_decay
 from gibbsite.graph.kinds import (
     IsingGraph,
@@ -153,8 +153,6 @@ class _Cells:
 
     @classmethod
     def collect(cls, model: FactorGraph) -> _Cells:
-        if int(model.cards.max(initial=1)) > np.iinfo(np.int16).max:
-            raise ModelError("A site can have at most 32767 states.")
         offset = np.zeros(model.n_sites + 1, np.int64)
         np.cumsum(model.cards, out=offset[1:])
         logs = np.zeros(int(offset[-1]))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._jit import compiled
-from gibbsite.errors import TooLargeError
+from gibbsite.errors import IncompatibleError, TooLargeError
 from gibbsite.graph.kinds import KernelGraph, LatticeGraph
 from gibbsite.graph.lower import Graph
 from gibbsite.graph.rows import build_rows
@@ -32,6 +32,10 @@ def color_sites(graph: Graph) -> NDArray[np.int32]:
     >>> color_sites(graph).tolist()
     [0, 1, 0, 1, 0, 1]
     """
+    if not isinstance(graph, Graph):
+        raise IncompatibleError(
+            f"color_sites takes a compiled graph, gs.compile_graph(model), got {type(graph).__name__}."
+        )
     key = f"colors-{'pairs' if graph.kind != 'table' else 'table'}"
     if key not in graph.structure:
         colors = _lattice_parity(graph.arrays) if isinstance(graph.arrays, LatticeGraph) else None

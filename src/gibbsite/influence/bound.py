@@ -51,13 +51,13 @@ def bound_influence(model: FactorGraph, method: str = "best", *, limit: int | No
     """
     if method not in METHODS:
         raise ModelError(f"The method {method!r} is unknown; choose one of {', '.join(METHODS)}.")
+    graph = compile_graph(model)
     if limit is None:
         few = float(_LIMIT) if method == "exact" else min(_LIMIT, max(16.0, _WORK / max(model.n_sites, 1)))
         limit = int(few)
     if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1:
         raise ModelError(f"limit must be a whole number of at least 1, got {limit!r}.")
     most = 0 if method == "bound" else int(limit)
-    graph = compile_graph(model)
     if isinstance(graph.arrays, IsingGraph | LatticeGraph):
         # signs of the other neighbours are tried, so one neighbour more than log2(limit) would allow
         found = Influence(*binary_rows(graph.arrays, graph.n_sites, min(most.bit_length(), 40)))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gibbsite.learn.expectation import Estimate, Oracle
 from gibbsite.learn.family import Family
+from gibbsite.run.interrupt import Flag
 from gibbsite.run.progress import Progress, Status
 
 Floats = NDArray[np.float64]
@@ -64,11 +65,14 @@ class Path(NamedTuple):
         Number of steps -> parameters after so many; every step, or every second, fourth, ... of long ways.
     estimates : list of Estimate
         What each gradient came from, without the means.
+    interrupted : bool
+        Whether it ended before it was through.
     """
 
     theta: Floats
     thetas: dict[int, Floats]
     estimates: list[Estimate]
+    interrupted: bool
 
 
 def ascend(
@@ -79,9 +83,10 @@ def ascend(
     step_size: float,
     tolerance: float,
     progress: Progress,
+    stop: Flag,
 ) -> Path:
-    """Take gradient steps, at most until the parameters move less than ``tolerance`` times the step size."""
-    theta = problem.project(start)
+    """Take gradient steps until one is shorter than ``tolerance`` times the step size, or the flag is up."""
+    theta, through = problem.project(start), steps == 0
     thetas, estimates, every, begun = {0: theta}, [], 1, time.monotonic()
     for number in range(steps):
         found = oracle(theta, number)
@@ -96,10 +101,11 @@ def ascend(
             thetas = {k: kept for k, kept in thetas.items() if k % every == 0}
         seconds = time.monotonic() - begun
         progress.show(Status("learning", number + 1, steps, seconds, np.inf, 1, "gradient step"))
-        if distance <= tolerance * step_size:
+        through = distance <= tolerance * step_size or number + 1 == steps
+        if through or stop.up:
             break
     thetas[len(estimates)] = theta
-    return Path(theta, thetas, estimates)
+    return Path(theta, thetas, estimates, interrupted=not through)
 
 
 def bound_error(problem: Problem, theta: Floats, found: Estimate, chains: int, risk: float) -> float:

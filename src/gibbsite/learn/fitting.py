@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from gibbsite.learn.inputs import read_codes, read_numbers, read_pairs
 from gibbsite.learn.screening import screen_pairs
 from gibbsite.learn.settings import Settings
 from gibbsite.run.budget import is_real, whole
+from gibbsite.run.interrupt import catch_interrupt
 from gibbsite.run.progress import choose_progress
 
 if TYPE_CHECKING:
@@ -65,6 +67,8 @@ class Fit:
         Whether gradients were exact.
     seconds : float
         How long it took.
+    interrupted : bool
+        Whether Ctrl-C ended the ascent before it was through; the error bound is infinite then.
     """
 
     model: FactorGraph
@@ -82,6 +86,7 @@ class Fit:
     confidence: float
     exact: bool
     seconds: float
+    interrupted: bool
 
     @property
     def gradient_steps(self) -> int:
@@ -95,18 +100,50 @@ class Fit:
         return last
 
     def edges(self, threshold: float = 0.0) -> list[tuple[str, str, float]]:
-        """Return the pairs with a strength above a threshold, strongest first, by name."""
+        """Return the pairs with a strength above a threshold, strongest first, by name.
+
+        Parameters
+        ----------
+        threshold : float
+            Smallest strength, exclusive.
+
+        Returns
+        -------
+        list of (str, str, float)
+            Two sites and how strongly they are coupled, signed: the coupling of an Ising model; of tables
+            the strength, negative where equal states are less favoured than others on average.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> fit = gs.learn.fit_ising(
+        ...     moments=[[1.0, -0.5], [-0.5, 1.0]], fields=False, gradient="exact", progress=False
+        ... )
+        >>> [(a, b, round(coupling, 4)) for a, b, coupling in fit.edges()]
+        [('0', '1', -0.5493)]
+        """
         order = np.argsort(-self.strengths, kind="stable")
         names = self.model.sites
         chosen = [k for k in order.tolist() if self.strengths[k] > threshold]
+        signed = np.where(self._repels(), -self.strengths, self.strengths).tolist()
         ends = self.pairs.tolist()
-        return [(names[ends[k][0]], names[ends[k][1]], float(self.strengths[k])) for k in chosen]
+        return [(names[ends[k][0]], names[ends[k][1]], signed[k]) for k in chosen]
+
+    def _repels(self) -> NDArray[np.bool_]:
+        """Return of each pair whether equal states are less favoured than others."""
+        if self.couplings.ndim == 1:
+            return self.couplings < 0.0
+        equal = np.trace(self.couplings, axis1=1, axis2=2) / self.couplings.shape[1]
+        found: NDArray[np.bool_] = equal < self.couplings.mean(axis=(1, 2))
+        return found
 
     @property
     def statement(self) -> str:
         """What was done and how good it is, in words."""
         how = "exact gradients" if self.exact else f"{self.updates:,} single-site updates"
         text = f"{self.parameters.size} parameters, {self.gradient_steps} gradient steps, {how}."
+        if self.interrupted:
+            text = f"Interrupted before the end: {text}"
         if np.isfinite(self.error_bound):
             sure = "" if self.exact else f", with confidence {self.confidence:.3g}"
             return f"{text} Distance from the maximum: at most {self.error_bound:.3g}{sure}."
@@ -287,10 +324,14 @@ def _fit(family: Family, target: Floats, codes: NDArray[Any] | None, least: floa
     first = np.zeros(family.size) if how.start is None else _shaped(how.start, "start", (family.size,))
     oracle, steps, exact = how.oracle(family), how.most_steps, how.exact
     show, begun = choose_progress(how.progress), time.monotonic()
-    with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
-        path = ascend(problem, oracle, first, steps, size, _TOLERANCE if exact else -1.0, show)
-        bound, spent = _judge(problem, oracle, path, 1.0 - how.confidence) if how.check else (np.inf, 0)
-    show.close()
+    with (
+        closing(show),
+        catch_interrupt(show.say) as stop,
+        on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")),
+    ):
+        path = ascend(problem, oracle, first, steps, size, _TOLERANCE if exact else -1.0, show, stop)
+        judged = how.check and not path.interrupted
+        bound, spent = _judge(problem, oracle, path, 1.0 - how.confidence) if judged else (np.inf, 0)
     theta = path.theta
     couplings, fields = family.split(theta)
     return Fit(
@@ -309,6 +350,7 @@ def _fit(family: Family, target: Floats, codes: NDArray[Any] | None, least: floa
         confidence=1.0 if exact else how.confidence,
         exact=exact,
         seconds=time.monotonic() - begun,
+        interrupted=path.interrupted,
     )
 
 

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError
 from gibbsite.model import FactorGraph
+from gibbsite.model.domain import MOST_STATES
+from gibbsite.model.reals import read_reals
 
 Codes = NDArray[np.int16]
 Floats = NDArray[np.float64]
@@ -24,10 +26,7 @@ def read_numbers(given: Any, what: str) -> Floats:
     >>> read_numbers([[1, -1]], "data").tolist()
     [[1.0, -1.0]]
     """
-    try:
-        array = np.asarray(given, np.float64)
-    except (TypeError, ValueError):
-        raise ModelError(f"{what} must be an array of numbers, got {type(given).__name__}.") from None
+    array = read_reals(given, what)
     if not np.isfinite(array).all():
         at = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
         raise ModelError(f"{what} must be finite, but entry {at} is {array[at]}.")
@@ -57,12 +56,14 @@ def read_codes(data: Any, states: int | None = None, spins: bool = False) -> Cod
     if spins and (array == -1.0).any():
         array = np.where(array == -1.0, 0.0, np.where(array == 1.0, 1.0, np.nan))
     else:
-        most = 32767 if states is None else states
+        most = MOST_STATES if states is None else states
         array = np.where((array >= 0) & (array < most) & (array == np.floor(array)), array, np.nan)
     wrong = np.argwhere(np.isnan(array))
     if len(wrong):
         at = tuple(int(k) for k in wrong[0])
-        allowed = "-1 and 1, or 0 and 1" if spins else f"whole numbers from 0 to {(states or 32767) - 1}"
+        allowed = (
+            "-1 and 1, or 0 and 1" if spins else f"whole numbers from 0 to {(states or MOST_STATES) - 1}"
+        )
         value = np.asarray(data)[at]
         raise ModelError(f"data must be {allowed}, but entry {at} is {value}.")
     codes: Codes = array.astype(np.int16)

@@ -13,6 +13,7 @@ from gibbsite.errors import ModelError
 from gibbsite.model.base import Model
 from gibbsite.model.domain import Domains, Interval, Label, SiteKey, make_domains
 from gibbsite.model.functions import FunctionFactors, product_factors
+from gibbsite.model.reals import read_reals
 
 
 class ContinuousModel(Model):
@@ -58,6 +59,8 @@ class ContinuousModel(Model):
         if unbounded.size:
             name = self._domains.names[int(unbounded[0])]
             raise ModelError(f"the site {name!r} has an interval without bounds; factors need finite ones.")
+        if not isinstance(factors, Iterable):
+            raise ModelError(f"factors must be a list of groups or of (function, sites), got {factors!r}.")
         self._groups = tuple(self._read_group(group, number) for number, group in enumerate(factors))
         self._structure: dict[str, Any] = {}
         self._digest: str | None = None
@@ -138,7 +141,7 @@ def continuous_spins(
     >>> continuous_spins([[0.0, 1.0], [1.0, 0.0]])
     ContinuousModel(2 sites, 2 of them numbers, 1 factor)
     """
-    matrix = np.asarray(couplings, float)
+    matrix = read_reals(couplings, "couplings")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.allclose(matrix, matrix.T):
         raise ModelError("couplings must be a symmetric matrix.")
     above = np.triu(matrix, 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from numbers import Real
 from typing import Any, ClassVar, TypeAlias
 
@@ -29,6 +30,9 @@ Scope: TypeAlias = Sequence[SiteKey] | SiteKey
 IntArray: TypeAlias = npt.NDArray[np.int32]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
+MOST_STATES = 32_767
+"""Most states a site can have: their codes are 16-bit numbers where they are sampled."""
+
 # Comparing one misspelt name with very many is slower than it is helpful.
 _MOST_NAMES_TO_COMPARE = 20_000
 
@@ -41,6 +45,21 @@ def frozen(values: npt.ArrayLike, dtype: type[Any]) -> npt.NDArray[Any]:
             array = array.copy()
         array.setflags(write=False)
     return array
+
+
+def is_iterable(given: object) -> bool:
+    """Return whether a loop over something works, which a sparse matrix only claims.
+
+    Examples
+    --------
+    >>> is_iterable([]), is_iterable(np.zeros(())), is_iterable(None)
+    (True, False, False)
+    """
+    try:
+        iter(given)  # type: ignore[call-overload]
+    except TypeError:
+        return False
+    return not hasattr(given, "tocsr")
 
 
 @dataclass(frozen=True)
@@ -265,7 +284,10 @@ class Domains:
 
     def positions(self, scope: Scope, where: str) -> tuple[int, ...]:
         """Return the positions of a scope, all different."""
-        members: Iterable[object] = (scope,) if isinstance(scope, (str, int, np.integer)) else iter(scope)
+        alone = isinstance(scope, (str, int, np.integer))
+        if not (alone or is_iterable(scope)):
+            raise ModelError(f"{where} has the scope {scope!r}; give the names or positions of its sites.")
+        members: Iterable[Any] = (scope,) if alone else iter(scope)  # type: ignore[arg-type]
         found = tuple(self.position(site, where) for site in members)
         if len(set(found)) < len(found):
             twice = next(p for k, p in enumerate(found) if p in found[:k])
@@ -342,6 +364,8 @@ def make_domains(
     if isinstance(sites, (int, np.integer)):
         if sites < 0:
             raise ModelError(f"the number of sites must not be negative, got {sites}.")
+        if sites >= 2**31:
+            raise ModelError(f"a model has fewer than 2**31 sites, got {sites:,}.")
         names = SiteNames(int(sites))
     else:
         names = _read_names(sites)
@@ -353,8 +377,12 @@ def make_domains(
 
 
 def _read_names(given: Iterable[str]) -> SiteNames:
-    if isinstance(given, str):
+    if isinstance(given, (str, bytes)):
         raise ModelError(f"sites must be a list of names, not the single string {given!r}.")
+    if not is_iterable(given):
+        raise ModelError(
+            f"sites must be a mapping name -> states, a list of names, or how many there are, got {given!r}."
+        )
     names = tuple(str(name) if isinstance(name, str) else name for name in given)
     seen: set[str] = set()
     for name in names:
@@ -371,15 +399,27 @@ def _read_names(given: Iterable[str]) -> SiteNames:
 
 
 def _read_kind(given: Sequence[Label] | int | Interval, owner: str) -> SiteKind:
-    return given if isinstance(given, Interval) else _read_labels(given, owner)
+    return given if isinstance(given, Interval) else read_labels(given, owner)
 
 
-def _read_labels(given: Sequence[Label] | int, owner: str) -> tuple[Label, ...]:
+def read_labels(given: Sequence[Label] | int, owner: str) -> tuple[Label, ...]:
+    """Return the state labels of a site, which messages call ``owner``; refuse what are none.
+
+    Examples
+    --------
+    >>> read_labels(3, "every site")
+    (0, 1, 2)
+    """
+    if isinstance(given, (str, bool)) or not (isinstance(given, (int, np.integer)) or is_iterable(given)):
+        raise ModelError(f"{owner} needs a sequence of state labels or a number of states, got {given!r}.")
     if isinstance(given, (int, np.integer)):
         given = range(int(given))
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ModelError(f"{owner} needs a sequence of state labels or a number of states, got {given!r}.")
-    labels = tuple(_read_label(label, owner) for label in given)
+    labels = tuple(_read_label(label, owner) for label in islice(given, MOST_STATES + 1))
+    if len(labels) > MOST_STATES:
+        raise ModelError(
+            f"{owner} has more than {MOST_STATES:,} states, the most there can be; join states, split the "
+            "site into several, or make it a number (gs.Interval in gs.ContinuousModel)."
+        )
     if not labels:
         raise ModelError(f"{owner} has no states; a site needs at least one.")
     texts = [str(label) for label in labels]

@@ -11,6 +11,7 @@ import numpy as np
 from gibbsite.errors import ModelError
 from gibbsite.model.domain import Domains, FloatArray, IntArray, Label
 from gibbsite.model.factor import FactorGroup, TableFactors
+from gibbsite.model.reals import read_reals
 
 Finding: TypeAlias = Label | Mapping[Any, float] | Sequence[float] | FloatArray
 """What is known about one site: its state, or a likelihood per state."""
@@ -182,10 +183,7 @@ def _read_likelihood(
             problem = f"misses the state {missing[0]!r}" if missing else "has a state twice"
             raise ModelError(f"the soft evidence for {name!r} {problem}; give each state one likelihood.")
         given = [by_code[code] for code in range(len(labels))]
-    try:
-        likelihood: FloatArray = np.asarray(given, np.float64)
-    except (TypeError, ValueError):
-        raise ModelError(f"the soft evidence for {name!r} must be numbers, got {given!r}.") from None
+    likelihood = read_reals(given, f"the soft evidence for {name!r}").copy()
     if likelihood.shape != (len(labels),):
         raise ModelError(
             f"the soft evidence for {name!r} has shape {likelihood.shape}; the site has "

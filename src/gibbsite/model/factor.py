@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite.errors import ModelError
-from gibbsite.model.domain import Domains, FloatArray, IntArray, Scope, frozen
+from gibbsite.model.domain import Domains, FloatArray, IntArray, Scope, frozen, is_iterable
+from gibbsite.model.reals import read_reals
 
 if TYPE_CHECKING:
     from gibbsite.model.evidence import Folding
@@ -107,7 +108,7 @@ class TableFactors:
         name: str | None = None,
     ) -> None:
         rows = read_scopes(scopes)
-        tables = frozen(log_tables, np.float64)
+        tables = frozen(read_reals(log_tables, f"the log-tables of {group_text(name)}"), np.float64)
         m, r = rows.shape
         if tables.ndim != r + 1 or tables.shape[0] not in (1, m):
             raise ModelError(
@@ -152,7 +153,7 @@ class TableFactors:
 
     def reweighted(self, weights: Any) -> TableFactors:
         """Return the group with other log-tables: (m or 1, K1, ..., Kr), or one table for all."""
-        tables = np.asarray(weights, np.float64)
+        tables = read_reals(weights, f"the log-tables of {group_text(self.name)}")
         shape = self.weights.shape[1:]
         if tables.shape == shape:
             tables = tables[None]
@@ -261,6 +262,8 @@ def _stack(
 ) -> Iterable[tuple[tuple[int, ...], tuple[IntArray, FloatArray]]]:
     """Yield per shape the scopes and the checked log-tables of single factors."""
     what = "log_factors" if log else "factors"
+    if not is_iterable(factors):
+        raise ModelError(f"{what} must be a list of pairs (scope, table), got {factors!r}.")
     cards = domains.cards
     buckets: dict[tuple[int, ...], tuple[list[int], list[tuple[int, ...]], list[FloatArray]]] = {}
     for k, item in enumerate(factors):
@@ -270,12 +273,7 @@ def _stack(
             raise ModelError(f"{what}[{k}] is not a pair (scope, table).") from None
         where = domains.positions(scope, f"{what}[{k}]")
         shape = tuple([int(cards[p]) for p in where])
-        try:
-            table = np.asarray(values, np.float64)
-        except (TypeError, ValueError):
-            raise ModelError(
-                f"{what}[{k}] over {domains.scope_text(where)} is not a regular table of real numbers."
-            ) from None
+        table = read_reals(values, f"the entries of {what}[{k}] over {domains.scope_text(where)}")
         if table.shape != shape:
             if table.size != math.prod(shape) or table.ndim > 1:
                 text = f"{what}[{k}] over {domains.scope_text(where)}"
@@ -309,7 +307,10 @@ def store(group: object, **values: object) -> None:
 
 def read_scopes(scopes: npt.ArrayLike) -> IntArray:
     """Return scopes as a read-only int32 array of shape (m, r), r at least 1."""
-    array = np.asarray(scopes)
+    try:
+        array = np.asarray(scopes)
+    except (TypeError, ValueError):
+        raise ModelError("scopes must have one row per factor, all of equal length.") from None
     if array.ndim != 2 or array.shape[1] == 0:
         raise ModelError(f"scopes must have shape (m, r) with one row per factor, got shape {array.shape}.")
     if array.dtype.kind not in "iu" and array.size:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
 
 from gibbsite.errors import ModelError
 from gibbsite.model.base import Model
-from gibbsite.model.domain import Domains, IntArray, Label, Scope, SiteKey, make_domains
+from gibbsite.model.domain import (
+    Domains,
+    FloatArray,
+    IntArray,
+    Label,
+    Scope,
+    SiteKey,
+    is_iterable,
+    make_domains,
+)
 from gibbsite.model.evidence import (
     Finding,
     Folding,
@@ -24,6 +33,9 @@ from gibbsite.model.factor import FactorGroup, gather_tables
 
 if TYPE_CHECKING:
     import hashlib
+
+History: TypeAlias = "tuple[FactorGraph, tuple[tuple[dict[int, int], dict[int, FloatArray]], ...]]"
+"""The model before any evidence, and the evidence step by step: codes and likelihoods by position."""
 
 
 @final
@@ -73,6 +85,7 @@ class FactorGraph(Model):
         "_evidence",
         "_evidence_labels",
         "_groups",
+        "_history",
         "_log_offset",
         "_structure",
     )
@@ -93,6 +106,8 @@ class FactorGraph(Model):
                 f"the site {domains.names[int(np.argmax(domains.numbers))]!r} is a number, and tables need "
                 "states; use gs.ContinuousModel."
             )
+        if not is_iterable(groups):
+            raise ModelError(f"groups must be a list of factor groups, got {groups!r}.")
         given = tuple(groups)
         for group in given:
             if not hasattr(type(group), "fold"):
@@ -116,16 +131,17 @@ class FactorGraph(Model):
         evidence: dict[str, Label],
         evidence_labels: dict[str, tuple[Label, ...]],
         structure: dict[str, object],
+        history: History | None = None,
     ) -> None:
         self._domains, self._groups, self._log_offset = domains, groups, log_offset
         self._evidence, self._evidence_labels = evidence, evidence_labels
-        self._structure = structure
+        self._structure, self._history = structure, history
         self._digest: str | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The structure cache stays behind: it can be large and is quickly made again.
         parts = (self._domains, self._groups, self._log_offset)
-        return _restore, (*parts, self._evidence, self._evidence_labels)
+        return _restore, (*parts, self._evidence, self._evidence_labels, None, self._history)
 
     # ---- what is in it
 
@@ -213,7 +229,7 @@ class FactorGraph(Model):
         FactorGraph
             The remaining sites in their old order. Constants are in `log_offset`, so that
             log-potentials of complete assignments do not change. What evidence leaves of a factor
-            belongs to no named group: reweight first, then observe.
+            belongs to no named group, but `reweight` reaches it.
 
         Raises
         ------
@@ -229,10 +245,12 @@ class FactorGraph(Model):
         >>> pair.observe({"a": [0.3, 0.7]}).n_sites
         2
         """
+        hard, soft = read_evidence(self._domains, evidence, self._evidence)
+        return self._given(hard, soft) if hard or soft else self
+
+    def _given(self, hard: dict[int, int], soft: dict[int, FloatArray]) -> FactorGraph:
+        """Return the model given states (codes) and likelihoods by position."""
         domains = self._domains
-        hard, soft = read_evidence(domains, evidence, self._evidence)
-        if not hard and not soft:
-            return self
         groups = list(self._groups)
         if soft:
             groups = merge_tables([*groups, *soft_factors(domains, soft)])
@@ -246,7 +264,12 @@ class FactorGraph(Model):
                 name, labels = domains.names[at], domains.labels(at)
                 seen[name], seen_labels[name] = labels[code], labels
             domains = domains.keep(folding.codes < 0)
-        return _restore(domains, tuple(groups), offset, seen, seen_labels)
+        history = None
+        # Only factors of named groups can get other weights.
+        if any(group.name is not None for group in self._groups):
+            before, steps = self._history or (self, ())
+            history = before, (*steps, (hard, soft))
+        return _restore(domains, tuple(groups), offset, seen, seen_labels, None, history)
 
     def reweight(self, **weights: Any) -> FactorGraph:
         """Return the model with new weights for named groups, on the same structure.
@@ -256,12 +279,13 @@ class FactorGraph(Model):
         **weights
             Group name -> what that kind of group takes: one weight per factor in the order of
             ``model.group(name).scopes`` (spins, agreements), log-tables, or whatever a lattice
-            builder accepts.
+            builder accepts. Weights of an observed model are those of the model before its evidence.
 
         Returns
         -------
         FactorGraph
-            Shares scopes and the `structure` cache with this model.
+            Shares the `structure` cache with this model. Of an observed model: the same as to reweight
+            first, then observe.
 
         Examples
         --------
@@ -269,9 +293,14 @@ class FactorGraph(Model):
         >>> model = gm.ising_grid((3, 3), coupling=0.1)
         >>> model.reweight(couplings=0.3).group("couplings").weights[0].tolist()
         [0.3]
+        >>> seen = model.observe({"0": 1}).reweight(couplings=0.3)
+        >>> seen.digest == model.reweight(couplings=0.3).observe({"0": 1}).digest
+        True
         """
         for name in weights:
             self.group(name)
+        if self._history is not None:
+            return self._reweight_observed(weights)
         groups: list[FactorGroup] = []
         for group in self._groups:
             if group.name is not None and group.name in weights:
@@ -285,6 +314,29 @@ class FactorGraph(Model):
             self._evidence,
             self._evidence_labels,
             self._structure,
+        )
+
+    def _reweight_observed(self, weights: dict[str, Any]) -> FactorGraph:
+        """Reweight the model before the evidence, and fold that in again."""
+        assert self._history is not None
+        before, steps = self._history
+        try:
+            model = before.reweight(**weights)
+        except ModelError as error:
+            said = str(error).removesuffix(".")
+            raise ModelError(f"{said}; weights are those of the model before its evidence.") from None
+        history = model, steps
+        for hard, soft in steps:
+            model = model._given(hard, soft)
+        # Scopes and observed sites are the same, and so is what is left of them.
+        return _restore(
+            model._domains,
+            model._groups,
+            model._log_offset,
+            model._evidence,
+            model._evidence_labels,
+            self._structure,
+            history,
         )
 
     def log_potential(self, x: Mapping[Any, Label] | npt.ArrayLike) -> float:
@@ -331,7 +383,10 @@ class FactorGraph(Model):
         return codes if possible else None
 
     def _read_codes(self, x: npt.ArrayLike) -> IntArray:
-        array = np.asarray(x)
+        try:
+            array = np.asarray(x)
+        except ValueError:
+            array = np.zeros((), object)
         if array.shape != (self.n_sites,) or (array.dtype.kind not in "iu" and array.size):
             raise ModelError(
                 f"state codes must be {self.n_sites} integers, one per site, got {array.dtype} "
@@ -390,11 +445,12 @@ def _restore(
     evidence: dict[str, Label],
     evidence_labels: dict[str, tuple[Label, ...]],
     structure: dict[str, object] | None = None,
+    history: History | None = None,
 ) -> FactorGraph:
     """Put a model together from parts known to be valid."""
     model = object.__new__(FactorGraph)
     structure = {} if structure is None else structure
-    model._fill(domains, groups, log_offset, evidence, evidence_labels, structure)
+    model._fill(domains, groups, log_offset, evidence, evidence_labels, structure, history)
     return model
 
 

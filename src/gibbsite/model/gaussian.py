@@ -13,6 +13,7 @@ import numpy.typing as npt
 from gibbsite.errors import ModelError
 from gibbsite.model.base import Model
 from gibbsite.model.domain import Domains, FloatArray, Interval, SiteKey, make_domains
+from gibbsite.model.reals import read_reals
 
 _SYMMETRY = 1e-10  # relative to the largest entry
 _MOST_DENSE = 4000  # sites up to which a sparse precision may be made dense to learn its eigenvalues
@@ -61,9 +62,9 @@ class Gaussian(Model):
         sparse = hasattr(given, "tocsr")
         matrix = _read_sparse(given) if sparse else _read_dense(given, what)
         n = matrix.shape[0]
-        if names is not None and len(names) != n:
-            raise ModelError(f"{n} names are needed, one for each site, got {len(names)}.")
-        self._domains = make_domains(n if names is None else list(names), Interval())
+        self._domains = make_domains(n if names is None else names, Interval())
+        if self._domains.n_sites != n:
+            raise ModelError(f"{n} names are needed, one for each site, got {self._domains.n_sites}.")
         self.mean = _read_mean(mean, n)
         _check_symmetric(matrix, what, self._domains)
         if sparse:
@@ -183,10 +184,10 @@ def _solve(matrix: Any, right: Any) -> FloatArray:
 
 
 def _read_mean(mean: npt.ArrayLike | None, n: int) -> FloatArray:
-    try:
-        found = np.array(np.broadcast_to(np.asarray(0.0 if mean is None else mean, float), (n,)))
-    except (TypeError, ValueError):
-        raise ModelError(f"the mean must be {n} numbers, got {np.shape(mean)}.") from None  # type: ignore[arg-type]
+    given = np.zeros(()) if mean is None else read_reals(mean, "the mean")
+    if given.shape not in ((), (1,), (n,)):
+        raise ModelError(f"the mean must be {n} numbers, or one for all, got shape {given.shape}.")
+    found = np.array(np.broadcast_to(given, (n,)))
     if not np.isfinite(found).all():
         raise ModelError("the mean must be finite.")
     found.setflags(write=False)
@@ -194,10 +195,7 @@ def _read_mean(mean: npt.ArrayLike | None, n: int) -> FloatArray:
 
 
 def _read_dense(given: Any, what: str) -> FloatArray:
-    try:
-        matrix = np.array(given, float)
-    except (TypeError, ValueError):
-        raise ModelError(f"the {what} must be a square matrix of numbers.") from None
+    matrix = read_reals(given, f"the {what}").copy()
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ModelError(f"the {what} must be a square matrix, got shape {matrix.shape}.")
     if not np.isfinite(matrix).all():
@@ -207,6 +205,7 @@ def _read_dense(given: Any, what: str) -> FloatArray:
 
 
 def _read_sparse(given: Any) -> Any:
+    read_reals(given.data if given.nnz else 0.0, "the precision")
     matrix = given.tocsr().astype(float)
     matrix.sum_duplicates()
     matrix.sort_indices()

@@ -14,6 +14,7 @@ from gibbsite.errors import ModelError, TooLargeError
 from gibbsite.model.domain import Domains, FloatArray, IntArray, frozen
 from gibbsite.model.factor import FactorGroup, TableFactors, group_text, store
 from gibbsite.model.lattice import check_equal_states
+from gibbsite.model.reals import read_reals
 from gibbsite.model.weighted import agreement_tables
 
 if TYPE_CHECKING:
@@ -68,12 +69,12 @@ class KernelFactors:
         name: str | None = None,
         coupling: Any = None,
     ) -> None:
-        at = np.asarray(positions, np.float64)
+        at = read_reals(positions, "positions")
         if at.ndim != 2 or not at.shape[1]:
             raise ModelError(f"positions must have shape (n, d), one row per site, got shape {at.shape}.")
         if not np.isfinite(at).all():
             raise ModelError(f"position {int(np.argmin(np.isfinite(at).all(axis=1)))} is not finite.")
-        beta = np.asarray(weights, np.float64)
+        beta = read_reals(weights, f"beta of {group_text(name)}")
         if beta.size != 1 or not np.isfinite(beta).all():
             raise ModelError(f"beta of {group_text(name)} must be one finite number, got {weights!r}.")
         if not (isinstance(gamma, int | float | np.number) and 0.0 <= gamma < math.inf):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from gibbsite.errors import ModelError
 from gibbsite.model.domain import Domains, FloatArray, IntArray, frozen
 from gibbsite.model.factor import FactorGroup, group_text, store
+from gibbsite.model.reals import read_reals
 from gibbsite.model.weighted import AgreementFactors, SpinFactors, agreement_tables, spin_tables
 
 if TYPE_CHECKING:
@@ -64,14 +65,12 @@ class LatticeFactors:
         spin: bool = True,
         name: str | None = None,
     ) -> None:
-        shape = tuple(int(length) for length in shape)
-        periodic = tuple(bool(each) for each in periodic)
+        shape = read_lengths(shape)
+        periodic = read_rings(periodic, len(shape))
         if not shape or min(shape) < 1:
             raise ModelError(f"a lattice needs at least one site along each axis, got {shape}.")
         if math.prod(shape) >= 2**31:
             raise ModelError(f"the lattice {shape} has 2**31 or more sites; make it smaller.")
-        if len(periodic) != len(shape):
-            raise ModelError(f"periodic has {len(periodic)} entries for a lattice of {len(shape)} axes.")
         for axis, length in enumerate(shape):
             if periodic[axis] and length < 3:
                 raise ModelError(
@@ -208,7 +207,9 @@ class FieldFactors:
     def __init__(
         self, n_sites: int, weights: npt.ArrayLike, spin: bool = True, name: str | None = None
     ) -> None:
-        array = np.asarray(weights, np.float64)
+        if not isinstance(n_sites, (int, np.integer)) or n_sites < 0:
+            raise ModelError(f"{group_text(name)} needs a number of sites, got {n_sites!r}.")
+        array = read_reals(weights, f"the weights of {group_text(name)}")
         per_site = 1 if spin else array.shape[-1] if array.ndim else 0
         if per_site == 0 or array.size not in (per_site, per_site * n_sites):
             wanted = "one number" if spin else "K numbers"
@@ -308,6 +309,42 @@ class FieldFactors:
         return values
 
 
+def read_lengths(shape: Any) -> tuple[int, ...]:
+    """Return the lengths of a lattice, given as a number or one number per axis.
+
+    Examples
+    --------
+    >>> read_lengths(5), read_lengths([3, 4])
+    ((5,), (3, 4))
+    """
+    try:
+        lengths = np.atleast_1d(np.asarray(shape))
+    except ValueError:
+        lengths = np.zeros(0, object)
+    if lengths.ndim != 1 or (lengths.dtype.kind not in "iu" and lengths.size):
+        raise ModelError(f"the shape of a lattice must be whole numbers, one per axis, got {shape!r}.")
+    return tuple(lengths.tolist())
+
+
+def read_rings(periodic: Any, axes: int) -> tuple[bool, ...]:
+    """Return whether each axis of a lattice is a ring, given for all or for each.
+
+    Examples
+    --------
+    >>> read_rings(True, 2), read_rings([True, False], 2)
+    ((True, True), (True, False))
+    """
+    if isinstance(periodic, (bool, np.bool_)):
+        return (bool(periodic),) * axes
+    rings = tuple(periodic) if isinstance(periodic, (Sequence, np.ndarray)) else ()
+    if len(rings) != axes or not all(isinstance(ring, (bool, int, np.bool_)) for ring in rings):
+        raise ModelError(
+            f"periodic must be True or False for a lattice of {axes} axes, or one of them for each, "
+            f"got {periodic!r}."
+        )
+    return tuple(bool(ring) for ring in rings)
+
+
 def read_couplings(
     shape: tuple[int, ...], periodic: tuple[bool, ...], coupling: Any
 ) -> tuple[FloatArray, ...]:
@@ -336,7 +373,7 @@ def read_couplings(
     if isinstance(coupling, (tuple, list)) and len(coupling) == d:
         per_axis: Sequence[Any] = coupling
     else:
-        array = np.asarray(coupling, np.float64)
+        array = read_reals(coupling, "the couplings")
         if array.ndim == 0:
             per_axis = [array] * d
         elif array.shape in ((d, *shape), (d,)):
@@ -352,7 +389,7 @@ def read_couplings(
 
 
 def _axis_couplings(shape: tuple[int, ...], periodic: tuple[bool, ...], axis: int, given: Any) -> FloatArray:
-    array = np.asarray(given, np.float64)
+    array = read_reals(given, f"the couplings along axis {axis}")
     n = math.prod(shape)
     last = (slice(None),) * axis + (slice(-1, None),)
     shorter = tuple(length - (a == axis) for a, length in enumerate(shape))

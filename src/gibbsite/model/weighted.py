@@ -19,6 +19,7 @@ from gibbsite.model.factor import (
     read_scopes,
     store,
 )
+from gibbsite.model.reals import read_reals
 
 if TYPE_CHECKING:
     from gibbsite.model.evidence import Folding
@@ -243,7 +244,7 @@ def _one_if_equal(weights: FloatArray) -> FloatArray:
 
 
 def _read_weights(weights: npt.ArrayLike, m: int, name: str | None) -> FloatArray:
-    array = np.asarray(weights, np.float64)
+    array = read_reals(weights, f"the weights of {group_text(name)}")
     if array.ndim == 0:
         array = np.full(m, array)
     elif array.shape != (m,):

@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite.errors import ModelError
-from gibbsite.model.domain import FloatArray, IntArray, Label
+from gibbsite.model.domain import FloatArray, IntArray, Label, make_domains, read_labels
 from gibbsite.model.factor import TableFactors
 from gibbsite.model.factorgraph import FactorGraph
 from gibbsite.model.kernelled import KernelFactors
-from gibbsite.model.lattice import FieldFactors, LatticeFactors
+from gibbsite.model.lattice import FieldFactors, LatticeFactors, read_lengths, read_rings
+from gibbsite.model.reals import read_reals
 from gibbsite.model.weighted import AgreementFactors, SpinFactors
 
 Couplings: TypeAlias = Any
@@ -57,7 +58,7 @@ def ising(
     -0.4
     """
     n, scopes, weights = _read_pairs(couplings, sites, fields, field_axes=1)
-    h = np.zeros(()) if fields is None else np.asarray(fields, np.float64)
+    h = np.zeros(()) if fields is None else read_reals(fields, "fields")
     if h.shape not in ((), (n,)):
         raise ModelError(f"fields have shape {h.shape}; expected a number or {n} fields.")
     groups = (
@@ -99,8 +100,8 @@ def potts(
     (1.0, 3.0)
     """
     n, scopes, weights = _read_pairs(couplings, sites, fields, field_axes=2)
-    k = _count_states(states)
-    h = np.zeros((1, k)) if fields is None else np.asarray(fields, np.float64)
+    k = len(read_labels(states, "every site"))
+    h = np.zeros((1, k)) if fields is None else read_reals(fields, "fields")
     if h.shape == (k,):
         h = h[None]
     if h.shape not in ((1, k), (n, k)):
@@ -151,8 +152,8 @@ def kernel_potts(
     8357.3
     """
     pairs = KernelFactors(positions, gamma, beta, name="couplings", coupling=coupling)
-    n, k = len(pairs.positions), _count_states(states)
-    h = np.zeros(k) if fields is None else np.asarray(fields, np.float64)
+    n, k = len(pairs.positions), len(read_labels(states, "every site"))
+    h = np.zeros(k) if fields is None else read_reals(fields, "fields")
     if h.shape not in ((k,), (n, k)):
         raise ModelError(f"fields have shape {h.shape}; expected ({k},) or ({n}, {k}).")
     groups = (pairs, FieldFactors(n, h, spin=False, name="fields"))
@@ -191,9 +192,9 @@ def ising_grid(
     >>> ising_grid((1000, 1000), coupling=0.4)
     FactorGraph(1,000,000 sites of 2 states, 2,998,000 factors in 2 groups)
     """
-    lengths, rings = _read_lattice(shape, periodic)
+    lengths = read_lengths(shape)
     groups = (
-        LatticeFactors(lengths, rings, coupling, spin=True, name="couplings"),
+        LatticeFactors(lengths, read_rings(periodic, len(lengths)), coupling, spin=True, name="couplings"),
         FieldFactors(math.prod(lengths), _read_field(field, lengths, 0), name="fields"),
     )
     return FactorGraph(math.prod(lengths), groups=groups, states=(-1, 1))
@@ -231,35 +232,19 @@ def potts_grid(
     >>> potts_grid((4, 5), 3, 1.0, field=[0.0, 0.1, 0.2]).log_potential([1] * 20)
     33.0
     """
-    lengths, rings = _read_lattice(shape, periodic)
-    k = _count_states(states)
+    lengths = read_lengths(shape)
+    k = len(read_labels(states, "every site"))
     h = np.zeros(k) if field is None else _read_field(field, lengths, 1)
     groups = (
-        LatticeFactors(lengths, rings, coupling, spin=False, name="couplings"),
+        LatticeFactors(lengths, read_rings(periodic, len(lengths)), coupling, spin=False, name="couplings"),
         FieldFactors(math.prod(lengths), h, spin=False, name="fields"),
     )
     return FactorGraph(math.prod(lengths), groups=groups, states=states)
 
 
-def _read_lattice(
-    shape: int | Sequence[int], periodic: bool | Sequence[bool]
-) -> tuple[tuple[int, ...], tuple[bool, ...]]:
-    lengths = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(shape)
-    if isinstance(periodic, (bool, np.bool_)):
-        return lengths, (bool(periodic),) * len(lengths)
-    return lengths, tuple(periodic)
-
-
-def _count_states(states: int | Sequence[Label]) -> int:
-    count = int(states) if isinstance(states, (int, np.integer)) else len(states)
-    if count < 1:
-        raise ModelError("every site has no states; a Potts model needs at least one.")
-    return count
-
-
 def _read_field(field: npt.ArrayLike, shape: tuple[int, ...], state_axes: int) -> FloatArray:
     """Return the field of a lattice; only the group knows how many states there must be."""
-    array: FloatArray = np.asarray(field, np.float64)
+    array = read_reals(field, "the field")
     lattice = array.shape[: array.ndim - state_axes]
     if array.ndim < state_axes or lattice not in ((), shape):
         states = "" if state_axes == 0 else "K"
@@ -277,11 +262,11 @@ def _read_pairs(
     field_axes: int,
 ) -> tuple[int, IntArray, FloatArray]:
     """Return the number of sites, and the pairs i < j sorted by (i, j) with their weights."""
-    named = None if sites is None else len(sites)
+    named = None if sites is None else make_domains(sites, 2).n_sites
     is_matrix = not isinstance(couplings, tuple)
     if isinstance(couplings, tuple):
         i, j, w = _read_edges(couplings)
-        given = None if fields is None else np.asarray(fields)
+        given = None if fields is None else read_reals(fields, "fields")
         sized = named is None and given is not None and given.ndim == field_axes
         largest = int(max(i.max(), j.max())) + 1 if i.size else 0
         n = len(given) if sized and given is not None else named if named is not None else largest
@@ -308,8 +293,11 @@ def _read_pairs(
 def _read_edges(couplings: tuple[Any, ...]) -> tuple[Positions, Positions, FloatArray]:
     if len(couplings) != 3:
         raise ModelError(f"couplings must be a tuple (i, j, w), got {len(couplings)} entries.")
-    i, j = (np.atleast_1d(np.asarray(part)) for part in couplings[:2])
-    w = np.asarray(couplings[2], np.float64)
+    try:
+        i, j = (np.atleast_1d(np.asarray(part)) for part in couplings[:2])
+    except ValueError:
+        raise ModelError("couplings (i, j, w) need integer site positions i and j.") from None
+    w = read_reals(couplings[2], "couplings")
     w = np.full(i.shape, w) if w.ndim == 0 else w
     if not (i.ndim == 1 and i.shape == j.shape == w.shape):
         raise ModelError(
@@ -327,14 +315,14 @@ def _read_matrix(couplings: Any) -> tuple[int, Positions, Positions, FloatArray]
             matrix = matrix.copy()
             matrix.sum_duplicates()
     else:
-        matrix = np.asarray(couplings, np.float64)
+        matrix = read_reals(couplings, "couplings")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ModelError(f"couplings must be a square matrix, got shape {matrix.shape}.")
     if isinstance(matrix, np.ndarray):
         i, j = np.nonzero(matrix)
         return len(matrix), i, j, matrix[i, j]
     i = np.repeat(np.arange(matrix.shape[0], dtype=np.int32), np.diff(matrix.indptr))
-    return int(matrix.shape[0]), i, matrix.indices, matrix.data.astype(np.float64)
+    return int(matrix.shape[0]), i, matrix.indices, read_reals(matrix.data, "couplings")
 
 
 def _unordered(

@@ -1,0 +1,258 @@
+"""dimod's sampler interface: Gibbs sampling for programs that speak of BQMs and sample sets.
+
+A read is the outcome of a chain of its own: the best state it saw while it was cooled down, or its last state
+at a given inverse temperature. dimod is imported when a sampler is made.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite.formats.bqm import from_bqm, import_extra, ising_terms, to_bqm
+from gibbsite.kernel import AnnealedGibbs, Gibbs, Kernel
+from gibbsite.model import FactorGraph
+from gibbsite.model.reals import read_real, read_reals
+from gibbsite.result import Result
+from gibbsite.run import BestState, Marginals
+from gibbsite.run.budget import read_budget, whole
+from gibbsite.run.engine import Recording
+from gibbsite.run.executor import read_threads
+from gibbsite.run.plan import package_version
+from gibbsite.run.progress import choose_progress
+from gibbsite.sampling import record_chains
+
+_SWEEPS = 1000
+# log-odds against a move uphill: by all terms of a variable, at first; by its strongest, in the end
+_HOT, _COLD = math.log(2.0), math.log(100.0)
+
+
+class DimodSampler:
+    """A dimod sampler: reads by simulated annealing, or at a given inverse temperature.
+
+    Examples
+    --------
+    >>> import dimod
+    >>> import gibbsite as gs
+    >>> bqm = dimod.BinaryQuadraticModel({"a": 1.0}, {("a", "b"): -2.0}, 0.5, "SPIN")
+    >>> found = gs.DimodSampler().sample(bqm, num_reads=10, num_sweeps=50, seed=1)
+    >>> {variable: int(value) for variable, value in found.first.sample.items()}, float(found.first.energy)
+    ({'a': -1, 'b': -1}, -2.5)
+    """
+
+    def __init__(self) -> None:
+        # A virtual subclass: importing gibbsite does not need dimod.
+        import_extra("dimod").Sampler.register(type(self))
+
+    @property
+    def parameters(self) -> dict[str, list[str]]:
+        """What the methods take beside a problem, each with the properties it depends on."""
+        names = (
+            "num_reads",
+            "num_sweeps",
+            "beta_range",
+            "beta",
+            "initial_state",
+            "seed",
+            "threads",
+            "progress",
+        )
+        return {name: ["default_sweeps"] if name == "num_sweeps" else [] for name in names}
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """What there is to know about the sampler."""
+        return {"default_sweeps": _SWEEPS, "version": package_version()}
+
+    def sample(
+        self,
+        bqm: Any,
+        *,
+        num_reads: int = 1,
+        num_sweeps: int = _SWEEPS,
+        beta_range: Any = None,
+        beta: float | None = None,
+        initial_state: Mapping[Any, int] | None = None,
+        seed: Any = None,
+        threads: int | None = None,
+        progress: Any = False,
+        **unknown: Any,
+    ) -> Any:
+        """Return states of low energy, or states drawn at an inverse temperature.
+
+        Parameters
+        ----------
+        bqm : dimod.BinaryQuadraticModel
+            The problem.
+        num_reads : int
+            Number of reads.
+        num_sweeps : int
+            Sweeps over all variables in each of them.
+        beta_range : pair of float, optional
+            First and last inverse temperature of the annealing, which grow from sweep to sweep by the same
+            factor. By default every variable moves freely at first, and none does in the end.
+        beta : float, optional
+            Sample at this inverse temperature instead of annealing: each read is the state of a chain after
+            ``num_sweeps`` from a random state, for ``p(x) ~ exp(-beta * E(x))`` if these are enough.
+        initial_state : mapping, optional
+            Variable -> value, where all reads start; at random by default.
+        seed : int, Generator or SeedSequence, optional
+            Repeats reads exactly.
+        threads : int, optional
+            Number of threads; the reads do not depend on it.
+        progress : optional
+            As in :func:`gibbsite.sample`; silent by default.
+        **unknown
+            Ignored with a warning, as dimod's samplers do.
+
+        Returns
+        -------
+        dimod.SampleSet
+            A row for each read, with its energy. ``info`` has the inverse temperatures, the time taken, and
+            whether Ctrl-C ended the run.
+        """
+        dimod = import_extra("dimod")
+        for name in unknown:
+            warning = dimod.exceptions.SamplerUnknownArgWarning
+            warnings.warn(f"Ignoring unknown kwarg: {name!r}", warning, stacklevel=2)
+        reads, sweeps = whole("num_reads", num_reads, 1), whole("num_sweeps", num_sweeps, 1)
+        if beta is not None and beta_range is not None:
+            raise ModelError("give beta_range to anneal or beta to sample at one temperature, not both.")
+        # the temperatures of the annealing are those of the energy itself
+        model = from_bqm(bqm, beta=1.0 if beta is None else beta)
+        if not model.n_sites:
+            return _sample_set(np.zeros((reads, 0), np.int8), bqm, {})
+        inverse = (
+            _inverse_temperatures(model, beta_range, sweeps) if beta is None else np.array([float(beta)])
+        )
+        kernel: Kernel = Gibbs() if beta is not None else AnnealedGibbs(1.0 / inverse)
+        start = "random" if initial_state is None else _read_state(initial_state)
+        recording = record_chains(
+            model,
+            kernel,
+            scan=None,
+            length=partial(read_budget, sweeps=sweeps, steps=None, seconds=None, warmup=0, thin=1),
+            chains=reads,
+            rng=seed,
+            start=start,
+            record=BestState() if beta is None else Marginals(rao_blackwell=False, batches=False),
+            threads=read_threads(threads),
+            progress=choose_progress(progress),
+        )
+        info = {
+            "beta_range": [float(inverse[0]), float(inverse[-1])],
+            "seconds": recording.seconds,
+            "interrupted": recording.interrupted,
+        }
+        return _sample_set(_outcomes(recording, beta is None), bqm, info)
+
+    def sample_ising(self, h: Any, J: Any, **parameters: Any) -> Any:
+        """Return reads of an Ising problem, given by linear and quadratic biases; see :meth:`sample`."""
+        return self.sample(import_extra("dimod").BinaryQuadraticModel.from_ising(h, J), **parameters)
+
+    def sample_qubo(self, Q: Any, **parameters: Any) -> Any:
+        """Return reads of a QUBO, pair of variables -> bias; see :meth:`sample`."""
+        return self.sample(import_extra("dimod").BinaryQuadraticModel.from_qubo(Q), **parameters)
+
+
+def to_sampleset(draws: Any, model: Any, *, beta: float = 1.0) -> Any:
+    """Return draws of a model of two-state sites and at most pairwise factors as a dimod sample set.
+
+    Parameters
+    ----------
+    draws : Result or int array (..., sites)
+        A result with draws of all sites (``record="draws"``), or with a best state, which is a single row
+        then; or state codes such as ``gs.solve_exact(model, task="PR").draw(100)`` gives.
+    model : FactorGraph or dimod.BinaryQuadraticModel
+        What was sampled, which energies are of: the model, or the BQM it was made from.
+    beta : float
+        Inverse temperature: the energy of a model is ``-log_potential / beta``.
+
+    Returns
+    -------
+    dimod.SampleSet
+        A row for each draw, chain after chain; variables are the site names, or those of the BQM.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising([[0, 0.5], [0.5, 0]])
+    >>> result = gs.sample(model, sweeps=10, chains=2, record="draws", rng=1, progress=False)
+    >>> found = to_sampleset(result, model)
+    >>> len(found), float(found.first.energy)
+    (20, -0.5)
+    """
+    bqm = to_bqm(model, beta=beta) if isinstance(model, FactorGraph) else model
+    sites = from_bqm(bqm).sites
+    if not isinstance(draws, Result):
+        codes = np.asarray(draws)
+        if codes.dtype.kind not in "iu" or codes.shape[-1:] != (len(sites),) or not _are_bits(codes):
+            raise ModelError(f"draws must be a result or state codes 0 and 1 of {len(sites)} sites.")
+        return _sample_set(codes.reshape(-1, len(sites)), bqm, {})
+    if draws.domains.names.all() != sites:
+        raise IncompatibleError(
+            "the result and the model have different sites; give the model that was sampled, observed or not."
+        )
+    if draws.values.shape[-1] == len(sites):
+        return _sample_set(draws.values.reshape(-1, len(sites)), bqm, {})
+    if draws.best is None:
+        raise IncompatibleError('the result has no draws of all sites; sample with record="draws".')
+    return _sample_set(draws.best_codes[None], bqm, {})
+
+
+def _sample_set(codes: NDArray[Any], bqm: Any, info: dict[str, Any]) -> Any:
+    """Return state codes (rows, sites) as values of the variables, with energies."""
+    values = codes if bqm.vartype.name == "BINARY" else 2 * codes.astype(np.int8) - 1
+    found = import_extra("dimod").SampleSet.from_samples_bqm(
+        (values.astype(np.int8), list(bqm.variables)), bqm
+    )
+    found.info.update(info)
+    return found
+
+
+def _outcomes(recording: Recording, best: bool) -> NDArray[Any]:
+    """Return a state of each chain: the best it saw, or its last."""
+    return np.stack([tape.best_x for tape in recording.tapes] if best else recording.states)
+
+
+def _inverse_temperatures(model: FactorGraph, given: Any, sweeps: int) -> NDArray[np.float64]:
+    """Return an inverse temperature for each sweep, each the same multiple of the one before."""
+    if given is None:
+        hot, cold = _range_of(model)
+    else:
+        ends = read_reals(given, "beta_range")
+        if ends.shape != (2,) or not (0.0 < ends[0] <= ends[1] < np.inf):
+            raise ModelError(f"beta_range must be two positive numbers, the smaller first, got {given!r}.")
+        hot, cold = ends.tolist()
+    return np.asarray(np.geomspace(hot, cold, sweeps) if sweeps > 1 else np.array([cold]), np.float64)
+
+
+def _range_of(model: FactorGraph) -> tuple[float, float]:
+    """Return the inverse temperatures at which all sites move, and at which none does any more."""
+    terms = ising_terms(model)
+    most = np.abs(terms.fields)  # by which a site is bound at most, and by its strongest term
+    strongest = most.copy()
+    for ends in terms.pairs.T:
+        most += np.bincount(ends, np.abs(terms.couplings), len(most))
+        np.maximum.at(strongest, ends, np.abs(terms.couplings))
+    bound = strongest[strongest > 0.0]
+    if not bound.size:
+        return 1.0, 1.0
+    return _HOT / (2.0 * float(most.max())), _COLD / (2.0 * float(bound.min()))
+
+
+def _read_state(given: Any) -> dict[str, int]:
+    if not isinstance(given, Mapping):
+        raise ModelError(f"initial_state must be a mapping variable -> value, got {type(given).__name__}.")
+    return {str(variable): int(read_real(value, "initial_state")) for variable, value in given.items()}
+
+
+def _are_bits(codes: NDArray[Any]) -> bool:
+    return bool(((codes == 0) | (codes == 1)).all())
