@@ -15,7 +15,8 @@ and one of four shapes says what users write for it:
 
 What Numba compiles is called directly. Anything else, if it is allowed, is called back in Python, which takes
 some microseconds and the interpreter's lock. In both ways an exception becomes NaN, which whoever calls
-checks for; of a call back the exception itself is kept.
+checks for. The exception of a call back is kept; compiled functions are called once more in Python to learn
+what it was (:meth:`Foreign.cause_at`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ import numpy as np
 from numba.core import types as numba_types
 from numpy.typing import NDArray
 
+from gibbsite._hidden_random import hidden_random
 from gibbsite._jit import compiled
 from gibbsite.errors import ModelError
 
@@ -66,6 +68,10 @@ class Foreign:
         Why it was not compiled, in a line.
     raised : list
         The first exception of a function that is called back.
+    function : callable
+        What the user gave.
+    key : str
+        Its shape, and of values the number of arguments.
     """
 
     name: str
@@ -75,6 +81,30 @@ class Foreign:
     reason: str = ""
     raised: list[BaseException] = field(default_factory=list)
     alive: Any = field(repr=False, default=None)
+    function: Any = field(repr=False, default=None)
+    key: str = "value1"
+
+    def cause_at(
+        self, first: NDArray[np.float64], second: NDArray[np.float64], words: NDArray[np.uint64] | None = None
+    ) -> BaseException | None:
+        """Return the exception behind a failed call with these arrays, None if there was none.
+
+        Examples
+        --------
+        >>> adopt(lambda x: 1.0 / int(x[0]), "value").cause_at(np.zeros(1), np.zeros(0))
+        ZeroDivisionError('float division by zero')
+        """
+        kept = take_raised([self])
+        if kept is not None or not self.compiled:
+            return kept
+        inner = getattr(self.function, "py_func", self.function)
+        generator = np.zeros(4, np.uint64) if words is None else words.copy()
+        try:
+            with np.errstate(all="ignore"):
+                _call_in_python(inner, self.key, first.copy(), second.copy(), generator)
+        except Exception as reason:
+            return reason
+        return None
 
 
 def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool = False) -> Foreign:
@@ -94,7 +124,8 @@ def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool =
     Raises
     ------
     ModelError
-        If it is no function, or has to be compiled and cannot be; with the reason in a line.
+        If it is no function, takes random numbers from elsewhere than its argument, or has to be compiled and
+        cannot be; with the reason in a line.
 
     Examples
     --------
@@ -108,17 +139,34 @@ def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool =
     name = getattr(function, "__name__", type(function).__name__)
     digest = digest_of(function)
     key = shape if shape != "value" else f"value{arguments}"
+    _refuse_hidden_random(function, name, shape)
     try:
         thunk = _compile(function, key)
-        return Foreign(name, thunk.address, digest, True, alive=thunk)
+        return Foreign(name, thunk.address, digest, True, alive=thunk, function=function, key=key)
     except Exception as reason:  # whatever Numba raises: it says why the function is not for compiled code
         said = _first_reason(reason)
     if must_compile and not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         raise ModelError(f"the function {name} cannot be compiled: {said}")
-    found = Foreign(name, 0, digest, False, said)
+    found = Foreign(name, 0, digest, False, said, function=function, key=key)
     found.alive = _C_SIGNATURE(_calling_back(function, key, found.raised))
     found.address = ctypes.cast(found.alive, ctypes.c_void_p).value or 0
     return found
+
+
+def _refuse_hidden_random(function: Any, name: str, shape: str) -> None:
+    source = hidden_random(function)
+    if source is None:
+        return
+    if shape == "draw":
+        raise ModelError(
+            f"the function {name} takes random numbers from {source}, which the seed of a run does not reach; "
+            "take them from its argument rng: rng.normal(...) in Python, gs.random.normal(rng, ...) in "
+            "functions that Numba compiles."
+        )
+    raise ModelError(
+        f"the function {name} takes random numbers from {source}; it must return the same whenever it is "
+        "called with the same values."
+    )
 
 
 def take_raised(functions: Iterable[Foreign]) -> BaseException | None:
@@ -189,24 +237,38 @@ def _calling_back(function: Any, key: str, raised: list[BaseException]) -> Calla
         try:
             first = np.ctypeslib.as_array(a, (na,)).copy() if na else np.zeros(0)
             second = np.ctypeslib.as_array(b, (nb,)) if nb else np.zeros(0)
-            if key == "value1":
-                return float(function(first))
-            if key == "value2":
-                return float(function(first, second.copy()))
-            if key == "array":
-                second[:] = _of_size(function(first), nb)
-            elif key == "adding":
-                np.ctypeslib.as_array(a, (2 * na,))[na:] += _of_size(function(first, second.copy()), na)
+            if key in ("value1", "value2"):
+                return float(_call_in_python(function, key, first, second.copy(), None))
+            if key == "draw":
+                rng, move_on = _generator(np.ctypeslib.as_array(words, (4,)))
+                second[:] = _call_in_python(function, key, first, second, rng)
+                move_on()
+            elif key == "array":
+                second[:] = _call_in_python(function, key, first, second, None)
             else:
-                rng, generator = _generator(np.ctypeslib.as_array(words, (4,)))
-                second[:] = function(first, rng)
-                generator()
+                np.ctypeslib.as_array(a, (2 * na,))[na:] += _call_in_python(function, key, first, second.copy(), None)
             return 0.0
         except BaseException as reason:
             raised.append(reason)
             return np.nan
 
     return back
+
+
+def _call_in_python(
+    function: Any, key: str, first: NDArray[np.float64], second: NDArray[np.float64], rng: Any
+) -> Any:
+    """Call a function of the user in Python; return the number or the array that its shape promises."""
+    if key == "value1":
+        return float(function(first))
+    if key == "value2":
+        return float(function(first, second))
+    if key == "array":
+        return _of_size(function(first), second.size)
+    if key == "adding":
+        return _of_size(function(first, second), first.size)
+    found = np.asarray(function(first, rng), float)
+    return found if found.ndim == 0 else _of_size(found, second.size)
 
 
 def _of_size(found: Any, size: int) -> NDArray[np.float64]:

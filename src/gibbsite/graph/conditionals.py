@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._foreign import adopt
+from gibbsite._foreign import Foreign, adopt
+from gibbsite.errors import ModelError
 from gibbsite.graph.lower import Lowered, lowers
 from gibbsite.model.conditionals import Conditionals
 
@@ -43,9 +44,9 @@ class ConditionalsGraph(NamedTuple):
 @lowers(Conditionals)
 def lower_conditionals(model: Conditionals) -> Lowered:
     """Turn conditionals into arrays; compile their functions where Numba can."""
-    draws = [None if draw is None else adopt(draw, "draw") for draw in model.draws]
-    density = None if model.log_density is None else adopt(model.log_density, "value")
     domains = model.domains
+    draws = [None if draw is None else _adopted(model, block) for block, draw in enumerate(model.draws)]
+    density = None if model.log_density is None else adopt(model.log_density, "value")
     cards = np.asarray(domains.cards, np.int64)
     low, high = domains.bounds
     arrays = ConditionalsGraph(
@@ -61,3 +62,11 @@ def lower_conditionals(model: Conditionals) -> Lowered:
     )
     functions = [code for code in (*draws, density) if code is not None]
     return Lowered("conditionals", arrays, functions, units=len(model.blocks))
+
+
+def _adopted(model: Conditionals, block: int) -> Foreign:
+    try:
+        return adopt(model.draws[block], "draw")
+    except ModelError as reason:
+        names = model.domains.scope_text(model.blocks[block])
+        raise ModelError(f"the conditional of {names}: {reason}") from None

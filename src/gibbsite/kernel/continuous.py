@@ -19,6 +19,7 @@ from gibbsite._jit import Integer, implement
 from gibbsite._random import Words
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.graph.continuous import ContinuousGraph
+from gibbsite.graph.extremes import Bounds, all_bounds, known_bounds
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.base import Kernel, Remark, step
 from gibbsite.kernel.continuous_batch import Batch, gather, make_desk
@@ -141,7 +142,7 @@ class ContinuousGibbs(Kernel):
         arrays: ContinuousGraph = graph.arrays
         others = np.flatnonzero((arrays.card == 0) & (arrays.degree == 0))
         if others.size:
-            site = int(others[0])
+            site = int(graph.structure["free"][others[0]])
             domains, groups = graph.structure["domains"], graph.structure["groups"]
             guilty = next(g.name for g in groups if g.degree is None and (g.scopes == site).any())
             raise IncompatibleError(
@@ -178,13 +179,19 @@ class ContinuousGibbs(Kernel):
 
     def _batch(self, graph: Graph) -> Batch:
         if self.minibatch is None:
-            return Batch(no_rows(graph), 1.0, np.ones(graph.n_sites, np.bool_))
+            return Batch(no_rows(graph), 1.0, np.ones(graph.n_sites, np.bool_), self._bounds(graph))
         size, rows = self.size(graph), drawn_rows(graph)
         tau = batch_rate(size, local_energies(graph).largest)
         plain = rows.degree == 0
         if self.minibatch == "auto":
             plain |= ~_pays(tau, rows.local, rows.degree)
-        return Batch(rows, tau, plain)
+        return Batch(rows, tau, plain, self._bounds(graph))
+
+    def _bounds(self, graph: Graph) -> Bounds:
+        """Return the bounds of factors: of all where they are needed, otherwise those that were given."""
+        if self.minibatch is None and self.method != "rejection":
+            return known_bounds(graph)
+        return all_bounds(graph, "method='rejection'" if self.minibatch is None else "minibatch=")
 
     def _interpolation(self) -> Interpolation:
         degree, fine = _read_degree("degree", self.degree), _read_degree("fine", self.fine)
@@ -265,7 +272,7 @@ class ContinuousGibbs(Kernel):
     def inspect(self, model: Any, graph: Graph, memory: Any) -> None:
         """Raise an error if a factor was not a number, or outside its bounds."""
         if memory.fault[0] != FINE:
-            raise_fault(model, graph.arrays, memory.fault)
+            raise_fault(model, graph, self._bounds(graph), memory.fault)
 
 
 def _pays(tau: float, energy: Any, many: Any) -> Any:
@@ -297,9 +304,10 @@ def _step(
     site = np.int64(i)
     memory.counts[UPDATES] += 1
     rng = gather(kernel.batch, graph, memory, x, site, rng)
-    rng, many = ask(kernel.method, graph, memory, x, site, rng)
+    bounds = kernel.batch.bounds
+    rng, many = ask(kernel.method, graph, bounds, memory, x, site, rng)
     while many > 0:
-        if not energies(graph, memory, x, site, many):
+        if not energies(graph, bounds, memory, x, site, many):
             return rng
         rng, many = answer(kernel.method, graph, memory, x, site, rng)
     if memory.fault[0] == FINE:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gibbsite._jit import Integer, inlined
 from gibbsite._random import Words, uniform
 from gibbsite.graph.continuous import ContinuousGraph
+from gibbsite.graph.extremes import Bounds
 from gibbsite.kernel._local import from_logs
 from gibbsite.kernel.continuous_energy import CHOSEN, ContinuousMemory, Floats
 from gibbsite.kernel.continuous_interpolated import Interpolation, answer_nodes, ask_nodes
@@ -36,7 +37,13 @@ class Method(NamedTuple):
 
 @inlined
 def ask(
-    method: Method, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
+    method: Method,
+    graph: ContinuousGraph,
+    bounds: Bounds,
+    memory: ContinuousMemory,
+    x: Floats,
+    i: Integer,
+    rng: Words,
 ) -> tuple[Words, Integer]:
     """Write the points where the energy of site i is needed first to ``desk.points``; return how many."""
     kind = method.kind[i]
@@ -49,7 +56,7 @@ def ask(
     if kind == INTERPOLATED:
         return rng, ask_nodes(method.interpolation, graph, memory, x, i)
     if kind == REJECTED:
-        return ask_trials(method.gain, graph, memory, i, rng)
+        return ask_trials(bounds, method.gain, graph, memory, i, rng)
     return rng, ask_slice(graph, memory, x, i)
 
 

@@ -188,12 +188,14 @@ class Metropolis(WalkingKernel):
     def inspect(self, model: Model, graph: Graph, memory: Any) -> None:
         """Raise what went wrong; show what a proposal of the user raised."""
         if isinstance(self.proposal, Proposal) and memory.trouble[0] in (DRAWN, RATIO):
-            for function in self.proposal.functions():
-                if function is not None and function.raised:
-                    raised = function.raised[0]
-                    function.raised.clear()
-                    where = model.place_text(memory.trouble[2:])
-                    raise SamplingError(f"The proposal raised {raised!r} at {where}.") from raised
+            here, there = memory.trouble[2:], memory.there[: graph.n_sites]
+            draw, other = self.proposal.functions()
+            raised = draw.cause_at(here, there, memory.words)
+            if raised is None and other is not None:
+                raised = other.cause_at(there, here) or other.cause_at(here, there)
+            if raised is not None:
+                where = model.place_text(here)
+                raise SamplingError(f"The proposal raised {raised!r} at {where}.") from raised
         super().inspect(model, graph, memory)
 
 
@@ -318,6 +320,8 @@ def _move_as_proposed(
         return rng
     store(words, rng)
     total = call_at(kernel.draw, here, 0, n, there, 0, n, words)
+    if math.isnan(total):
+        store(words, rng)  # as they were, to see why
     rng = load(words)
     for k in range(n):
         total += there[k] - there[k]

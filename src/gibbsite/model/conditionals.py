@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.model.base import Model
 from gibbsite.model.domain import Domains, FloatArray, Interval, make_domains
 
@@ -104,6 +104,13 @@ class Conditionals(Model):
         for function in (*self.draws, self.log_density):
             digest.update(digest_of(function).encode() if function is not None else b"-")
         return digest.hexdigest()
+
+    def observe(self, evidence: Mapping[Any, Any]) -> Conditionals:
+        """Refuse evidence: what is drawn given it is known to the functions alone."""
+        raise IncompatibleError(
+            "Conditionals cannot fold evidence in: leave the observed sites out of draws and sites, and let the "
+            "functions of the others use the observed values."
+        )
 
     def draw_start(self, rng: np.random.Generator) -> FloatArray:
         """Return a random start, as of other models, but not at bounds, where draws may be undefined."""
