@@ -24,6 +24,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import threading
 import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -43,10 +44,11 @@ nb: Any = numba_types
 _SIGNATURE = nb.float64(
     nb.CPointer(nb.float64), nb.intp, nb.CPointer(nb.float64), nb.intp, nb.CPointer(nb.uint64)
 )
-_DOUBLES, _WORDS = ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_uint64)
+# pointers as whole numbers: objects for them would take longer than most functions
 _C_SIGNATURE = ctypes.CFUNCTYPE(
-    ctypes.c_double, _DOUBLES, ctypes.c_ssize_t, _DOUBLES, ctypes.c_ssize_t, _WORDS
+    ctypes.c_double, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p
 )
+_MIXING = 12  # numbers thrown away before the first one is used, as where such a generator is seeded
 SHAPES = ("value", "array", "adding", "draw")
 
 
@@ -233,26 +235,32 @@ def _compile(function: Any, key: str) -> Any:
 def _calling_back(function: Any, key: str, raised: list[BaseException]) -> Callable[..., float]:
     """Return a Python function with the C signature around a function of the user."""
 
-    def back(a: Any, na: int, b: Any, nb: int, words: Any) -> float:
+    def back(a: int, na: int, b: int, nb: int, words: int) -> float:
         try:
-            first = np.ctypeslib.as_array(a, (na,)).copy() if na else np.zeros(0)
-            second = np.ctypeslib.as_array(b, (nb,)) if nb else np.zeros(0)
+            first, second = _doubles(a, na).copy(), _doubles(b, nb)
             if key in ("value1", "value2"):
                 return float(_call_in_python(function, key, first, second.copy(), None))
             if key == "draw":
-                rng, move_on = _generator(np.ctypeslib.as_array(words, (4,)))
+                rng, move_on = _generator(_doubles(words, 4).view(np.uint64))
                 second[:] = _call_in_python(function, key, first, second, rng)
                 move_on()
             elif key == "array":
                 second[:] = _call_in_python(function, key, first, second, None)
             else:
-                np.ctypeslib.as_array(a, (2 * na,))[na:] += _call_in_python(function, key, first, second.copy(), None)
+                _doubles(a, 2 * na)[na:] += _call_in_python(function, key, first, second.copy(), None)
             return 0.0
         except BaseException as reason:
             raised.append(reason)
             return np.nan
 
     return back
+
+
+def _doubles(address: int, size: int) -> NDArray[np.float64]:
+    """Return numbers in memory as an array, without a copy."""
+    if not size:
+        return np.zeros(0)
+    return np.frombuffer((ctypes.c_double * size).from_address(address))
 
 
 def _call_in_python(
@@ -278,14 +286,31 @@ def _of_size(found: Any, size: int) -> NDArray[np.float64]:
     return array
 
 
+class _Generators(threading.local):
+    """A NumPy generator for each thread, to be set to where a chain is."""
+
+    def __init__(self) -> None:
+        self.bits = np.random.SFC64(0)
+        self.rng = np.random.Generator(self.bits)
+        self.state: Any = self.bits.state
+
+
+_GENERATORS = _Generators()
+
+
 def _generator(words: NDArray[np.uint64]) -> tuple[np.random.Generator, Callable[[], None]]:
     """Return a NumPy generator that starts from the words of a chain, and what moves these on."""
-    rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence([int(w) for w in words])))
+    mine = _GENERATORS
+    mine.state["state"]["state"] = words.copy()
+    bits = mine.bits
+    bits.state = mine.state
+    bits.random_raw(_MIXING, output=False)
 
     def move_on() -> None:
-        words[:] = rng.integers(1, 2**64, 4, np.uint64)
+        words[:] = bits.random_raw(4)
+        words[0] |= np.uint64(1)  # not all zero
 
-    return rng, move_on
+    return mine.rng, move_on
 
 
 def call_at(
@@ -300,13 +325,8 @@ def call_at(
 ) -> float:
     """Call the function at an address with parts of two arrays: from ``at`` on, ``count`` numbers."""
     function = _C_SIGNATURE(int(address))
-    parts = [
-        array.ravel()[int(at) :].ctypes.data_as(_DOUBLES)
-        for array, at in ((first, first_at), (second, second_at))
-    ]
-    return float(
-        function(parts[0], int(first_count), parts[1], int(second_count), words.ctypes.data_as(_WORDS))
-    )
+    starts = [array.ctypes.data + 8 * int(at) for array, at in ((first, first_at), (second, second_at))]
+    return float(function(starts[0], int(first_count), starts[1], int(second_count), words.ctypes.data))
 
 
 ROOM = 1024

@@ -33,17 +33,12 @@ class Method(NamedTuple):
     kind: NDArray[np.int8]
     interpolation: Interpolation
     gain: float
+    bounds: Bounds
 
 
 @inlined
 def ask(
-    method: Method,
-    graph: ContinuousGraph,
-    bounds: Bounds,
-    memory: ContinuousMemory,
-    x: Floats,
-    i: Integer,
-    rng: Words,
+    method: Method, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
 ) -> tuple[Words, Integer]:
     """Write the points where the energy of site i is needed first to ``desk.points``; return how many."""
     kind = method.kind[i]
@@ -56,7 +51,7 @@ def ask(
     if kind == INTERPOLATED:
         return rng, ask_nodes(method.interpolation, graph, memory, x, i)
     if kind == REJECTED:
-        return ask_trials(bounds, method.gain, graph, memory, i, rng)
+        return ask_trials(method.bounds, method.gain, graph, memory, i, rng)
     return rng, ask_slice(graph, memory, x, i)
 
 
