@@ -161,8 +161,8 @@ def _refuse_hidden_random(function: Any, name: str, shape: str) -> None:
         return
     if shape == "draw":
         raise ModelError(
-            f"the function {name} takes random numbers from {source}, which the seed of a run does not reach; "
-            "take them from its argument rng: rng.normal(...) in Python, gs.random.normal(rng, ...) in "
+            f"the function {name} takes random numbers from {source}, which the seed of a run does not reach"
+            "; take them from its argument rng: rng.normal(...) in Python, gs.random.normal(rng, ...) in "
             "functions that Numba compiles."
         )
     raise ModelError(
@@ -260,7 +260,8 @@ def _doubles(address: int, size: int) -> NDArray[np.float64]:
     """Return numbers in memory as an array, without a copy."""
     if not size:
         return np.zeros(0)
-    return np.frombuffer((ctypes.c_double * size).from_address(address))
+    memory: Any = (ctypes.c_double * size).from_address(address)
+    return np.frombuffer(memory, np.float64)
 
 
 def _call_in_python(

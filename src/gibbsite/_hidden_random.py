@@ -1,8 +1,8 @@
 """Random numbers that a function of the user takes from somewhere else than from the generator of its chain.
 
-A conditional that calls ``np.random.normal`` draws from a state that no seed of a run reaches and no checkpoint
-keeps: such runs cannot be repeated. The code of functions is looked through for names that lead there, with the
-functions that it calls; names that only exist while it runs are not seen.
+A conditional that calls ``np.random.normal`` draws from a state that no seed of a run reaches and no
+checkpoint keeps: such runs cannot be repeated. The code of functions is looked through for names that lead
+there, with the functions that it calls; names that only exist while it runs are not seen.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _search(function: Any, seen: set[int]) -> str | None:
     if isinstance(function, types.MethodType):
         function = function.__func__
     elif not isinstance(function, types.FunctionType):
-        function = getattr(type(function), "__call__", None)
+        function = vars(type(function)).get("__call__")
     if not isinstance(function, types.FunctionType) or id(function) in seen:
         return None
     if seen and (function.__module__ or "").split(".")[0] in _KNOWN:

@@ -9,7 +9,7 @@ standard normal. Five tests of every site ask whether they are, all of exact or 
 * the sum of all squared scores, chi-squared: too wide or too narrow;
 * the same for every place by itself, for widths that are wrong in different ways;
 * the largest distance of the empirical from the uniform distribution function, over all draws, and at each
-  place: at most 2 exp(-2 n distance^2), by Massart's form of the inequality of Dvoretzky, Kiefer and Wolfowitz.
+  place: at most 2 exp(-2 n distance^2), by the inequality of Dvoretzky, Kiefer and Wolfowitz [1]_.
 
 For the same tests the smallest deviation is computed that they would have noticed: that a test was not failed
 says that larger ones are absent, and nothing about smaller ones.
@@ -113,7 +113,7 @@ class Compatibility:
     def __str__(self) -> str:
         found = self.detects
         able = (
-            f"standard deviations off by {found.sd:.1%}, means off by {found.mean:.2g} standard deviations, or "
+            f"standard deviations off by {found.sd:.1%}, means off by {found.mean:.2g} of them, or "
             f"distribution functions off by {found.distance:.2g} would have been found with probability "
             f"{self.power:.4g} ({self.draws:,} draws of every site)"
         )
@@ -305,7 +305,7 @@ def _draws_needed(tolerance: float, places: int, level: float, power: float) -> 
         low, high = high, 2 * high
         if high > _MOST_DRAWS:
             raise ModelError(
-                f"a tolerance of {tolerance:g} needs more than {_MOST_DRAWS:,} draws at each place; ask for less."
+                f"a tolerance of {tolerance:g} needs more than {_MOST_DRAWS:,} draws at a place; ask for less."
             )
     while high - low > 1:
         middle = (low + high) // 2
@@ -325,8 +325,8 @@ def _fill_draws(address: int, x: Floats, out: Floats, words: NDArray[np.uint64])
     many, count = out.shape
     for k in range(many):
         if np.isnan(call_at(address, x, 0, x.size, out, k * count, count, words)):
-            return k
-    return many
+            return int(k)
+    return int(many)
 
 
 @compiled
@@ -414,7 +414,7 @@ class _Examination:
             row, k = (int(n) for n in np.argwhere(~inside)[0])
             name = self.model.domains.names[int(sites[k])]
             raise ModelError(
-                f"the conditional of {names} returned {out[row, k]:g} for {name!r}, which cannot have that value, "
+                f"the conditional of {names} returned {out[row, k]:g} for {name!r}, which cannot be, "
                 f"given {self.model.place_text(self.x)}."
             )
         return out
@@ -433,9 +433,7 @@ class _Examination:
             ) from raised
         return logs
 
-    def _places_in_law(
-        self, sites: NDArray[np.int32], drawn: Floats, k: int
-    ) -> tuple[Floats, str | None]:
+    def _places_in_law(self, sites: NDArray[np.int32], drawn: Floats, k: int) -> tuple[Floats, str | None]:
         """Return where drawn values lie in the law of their coordinate given all others, numbers in (0, 1).
 
         The second value tells of a draw where the density is zero, None if there is none.
@@ -472,7 +470,7 @@ class _Examination:
         return self.model.place_text(there)
 
     def _law(self, place: Floats, site: int, values: Floats) -> tuple[Floats, Floats]:
-        """Return points between which the density along an axis is integrated, values among them; the masses."""
+        """Return points, values among them, and the mass of the density along an axis between them."""
         ends = [self._reach(place, site, float(end)) for end in (values.min(), values.max())]
         grid = np.linspace(values.min(), values.max(), _PANELS)
         edges = np.unique(np.concatenate([values, grid, *ends]))

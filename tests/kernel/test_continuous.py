@@ -137,7 +137,9 @@ def test_a_value_that_is_no_number() -> None:
         return p[0] * math.sqrt(x[0] + 0.5)
 
     model = data_model(bounds=(0.0, 3.0), function=hole)
-    with pytest.raises(gs.SamplingError, match=r"factor [01] of 'bump' is nan at .*must be a number .*ValueError"):
+    with pytest.raises(
+        gs.SamplingError, match=r"factor [01] of 'bump' is nan at .*must be a number .*ValueError"
+    ):
         gs.sample(model, sweeps=500, rng=1, progress=False, start=[0.5, 0.5, 0.0])
 
 
@@ -191,7 +193,9 @@ def switch(x: Any) -> Any:
 SWITCH = gs.ContinuousModel({"a": gs.Interval(-9, 9), "z": ["left", "right"]}, [(switch, ("a", "z"))])
 
 
-@pytest.mark.parametrize("kernel", [gs.ContinuousGibbs(), gs.ContinuousGibbs("double")], ids=["slice", "double"])
+@pytest.mark.parametrize(
+    "kernel", [gs.ContinuousGibbs(), gs.ContinuousGibbs("double")], ids=["slice", "double"]
+)
 def test_full_updates_need_no_bounds(kernel: Any) -> None:
     """A normal about -1 or 2, each with probability 1/2; a Laplace law; 5.5 standard errors: 4e-8."""
     result = gs.sample(SWITCH, kernel, sweeps=4000, rng=1, progress=False)
@@ -211,7 +215,7 @@ def test_densities_that_are_zero_somewhere() -> None:
     result = gs.sample(ordered, sweeps=4000, rng=1, progress=False)
     assert abs(result.marginals["0"]["mean"] - 1 / 3) < 5.5 * result.mcse["0"]["mean"]
     assert abs(result.marginals["1"]["mean"] - 2 / 3) < 5.5 * result.mcse["1"]["mean"]
-    with pytest.raises(gs.SamplingError, match="density is zero in a part .* use method='slice'"):
+    with pytest.raises(gs.SamplingError, match=r"density is zero in a part .* use method='slice'"):
         gs.sample(ordered, gs.ContinuousGibbs("double"), sweeps=100, rng=1, progress=False)
 
 
@@ -242,7 +246,13 @@ def test_evidence_in_minibatches_is_that_of_the_smaller_model() -> None:
     given = gs.compile_graph(whole.observe({"b": 0.0}))
     alone = gs.ContinuousModel({"a": gs.Interval(-3, 3)}, [gs.normal_factors([0] * 40, data, 1.0)])
     assert known_bounds(given).bound == pytest.approx(known_bounds(gs.compile_graph(alone)).bound)
-    result = gs.sample(whole.observe({"b": 0.0}), gs.ContinuousGibbs("slice", minibatch=100.0), sweeps=4000, rng=1, progress=False)
+    result = gs.sample(
+        whole.observe({"b": 0.0}),
+        gs.ContinuousGibbs("slice", minibatch=100.0),
+        sweeps=4000,
+        rng=1,
+        progress=False,
+    )
     assert abs(result.marginals["a"]["mean"]) < 5.5 * result.mcse["a"]["mean"]
     assert abs(result.marginals["a"]["sd"] - 40**-0.5) < 5.5 * result.mcse["a"]["sd"]
 
@@ -255,6 +265,8 @@ def fails(x: Any, p: Any) -> Any:
 
 def test_the_exception_of_a_compiled_factor_is_shown() -> None:
     model = data_model(function=fails)
-    with pytest.raises(gs.SamplingError, match=r"factor [01] of 'bump' is nan at .*ValueError\('boom'\)") as told:
+    with pytest.raises(
+        gs.SamplingError, match=r"factor [01] of 'bump' is nan at .*ValueError\('boom'\)"
+    ) as told:
         gs.sample(model, sweeps=5000, rng=1, progress=False, start=[0.0, 0.0, 0.0])
     assert isinstance(told.value.__cause__, ValueError)

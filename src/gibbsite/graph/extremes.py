@@ -177,8 +177,8 @@ def find_bounds(
         found = _enclose(group, code, f, low[f], high[f], states[f], rng)
         if found is None:
             raise IncompatibleError(
-                f"no safe bounds were found for factor {f} of {group.name!r}, which {method} needs: it is not "
-                "smooth enough on its box, or has too many sites; give bounds=(low, high), or take a method "
+                f"no safe bounds were found for factor {f} of {group.name!r}, which {method} needs: it is "
+                "not smooth enough on its box, or has too many sites; give bounds=(low, high), or take a method "
                 "that needs none, as gs.ContinuousGibbs(method='slice')."
             )
         least[f], most[f] = found
@@ -194,7 +194,7 @@ def _enclose(
     states: NDArray[np.bool_],
     rng: np.random.Generator,
 ) -> tuple[float, float] | None:
-    """Return bounds of one factor: over all states, of interpolants in its numbers; None if there are none."""
+    """Return bounds of one factor over all states and numbers of its sites; None if there are none."""
     fixed = states | (low == high)
     many = [int(high[k] - low[k]) + 1 for k in np.flatnonzero(fixed)]
     if np.prod(many, dtype=float) > _MOST_POINTS:

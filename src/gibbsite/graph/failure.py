@@ -38,9 +38,9 @@ def cause_at(graph: Graph, x: Floats) -> BaseException | None:
             continue
         for first, second in _arguments(graph, number, code, x):
             if _fails(code, first, second):
-                raised = code.cause_at(first, second)
-                if raised is not None:
-                    return raised
+                found: BaseException | None = code.cause_at(first, second)
+                if found is not None:
+                    return found
     return None
 
 

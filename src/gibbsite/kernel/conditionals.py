@@ -29,7 +29,7 @@ _FAILED, _OUTSIDE = 1, 2
 
 
 class ConditionalsMemory(NamedTuple):
-    """Room for the values of a block and the words of the generator; what went wrong, in which block, and where.
+    """Room for the values of a block and the words of the generator; what went wrong, and where.
 
     ``trouble`` has what went wrong, the block, and the first of its sites that is concerned; ``place`` the
     state it was drawn given, ``words`` the generator before. ``walk`` is what slice sampling of sites without
@@ -108,8 +108,8 @@ class ConditionalGibbs(Kernel):
         wrong = "no state code" if arrays.card[site] else "not"
         why = f"{wrong} between {low:g} and {high:g}" if np.isfinite(value) else "no finite number"
         raise SamplingError(
-            f"the conditional of the site {model.domains.names[site]!r} returned {value:.6g}, which is {why}, "
-            f"given {given}.{cause_text(raised)}"
+            f"the conditional of the site {model.domains.names[site]!r} returned {value:.6g}, which is {why}"
+            f", given {given}.{cause_text(raised)}"
         ) from raised
 
 

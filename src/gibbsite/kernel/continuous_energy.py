@@ -5,8 +5,8 @@ full, each worth its height phi above its floor, some drawn s times, each worth 
 (see :mod:`.poisson`). Then the energy of any value of the site is one function, :func:`energies`. It goes
 through the factors once for many values, because a factor is costly to find and cheap to call again.
 
-A value that is NaN or plus infinity, or outside of the bounds of its factor where these are known, is noted as
-a *fault*: the step that meets one changes nothing, and neither does any later one.
+A value that is NaN or plus infinity, or outside of the bounds of its factor where these are known, is noted
+as a *fault*: the step that meets one changes nothing, and neither does any later one.
 """
 
 from __future__ import annotations

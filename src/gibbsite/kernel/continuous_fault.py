@@ -13,7 +13,6 @@ from gibbsite.graph.lower import Graph
 from gibbsite.kernel.continuous_energy import EMPTY, FACTOR, FULL, HOPELESS, VALUE, VALUES, Floats
 from gibbsite.kernel.continuous_rejection import MOST_TRIES
 
-
 _DEMAND = {True: "it must be a number wherever the sites can be", False: "it must be finite there"}
 
 
@@ -28,8 +27,8 @@ def raise_fault(model: Any, graph: Graph, bounds: Bounds, fault: Floats) -> NoRe
         )
     if fault[0] == EMPTY:
         raise SamplingError(
-            f"the density is zero in a part of the interval of the site {model.domains.names[number]!r}, where "
-            "no interpolant of its logarithm exists; use method='slice'."
+            f"the density is zero in a part of the interval of the site {model.domains.names[number]!r}, "
+            "where no interpolant of its logarithm exists; use method='slice'."
         )
     if fault[0] == FULL:
         raise SamplingError(
@@ -46,7 +45,9 @@ def raise_fault(model: Any, graph: Graph, bounds: Bounds, fault: Floats) -> NoRe
     value = float(fault[VALUE]) / group.weight
     told = f"factor {rank} of {group.name!r} is {value:.10g} at {where}"
     if not math.isfinite(value):
-        raised = graph.structure["functions"][g].cause_at(fault[VALUES:][: scope.size], group.parameters[rank])
+        raised = graph.structure["functions"][g].cause_at(
+            fault[VALUES:][: scope.size], group.parameters[rank]
+        )
         raise SamplingError(f"{told}; {_DEMAND[math.isnan(value)]}.{cause_text(raised)}") from raised
     low, width = float(bounds.floor[number]) / group.weight, float(bounds.bound[number]) / group.weight
     # not the digits by which bounds were widened for rounding

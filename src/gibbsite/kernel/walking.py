@@ -227,8 +227,8 @@ class WalkingKernel(Kernel):
                 )
         if graph.kind == "functions" and graph.arrays.card.any():
             raise IncompatibleError(
-                f"{name} moves numbers, and some sites of this model have states; use gs.ContinuousGibbs(), or "
-                "gs.ContinuousGibbs(method='slice')."
+                f"{name} moves numbers, and some sites of this model have states; use gs.ContinuousGibbs() "
+                "or gs.ContinuousGibbs(method='slice')."
             )
 
     @abstractmethod

@@ -59,8 +59,8 @@ class Model(ABC):
     def observe(self, evidence: Mapping[Any, Any]) -> Model:
         """Return the model given evidence, where there is a way to fold it in."""
         raise IncompatibleError(
-            f"A {type(self).__name__} cannot fold evidence in: give it functions of the other sites, with the "
-            "observed values put in; gs.FactorGraph, gs.ContinuousModel and gs.Gaussian have observe."
+            f"A {type(self).__name__} cannot fold evidence in: give it functions of the other sites, with "
+            "the observed values put in; gs.FactorGraph, gs.ContinuousModel and gs.Gaussian have observe."
         )
 
     def labels(self, site: SiteKey) -> tuple[Label, ...]:

@@ -108,8 +108,8 @@ class Conditionals(Model):
     def observe(self, evidence: Mapping[Any, Any]) -> Conditionals:
         """Refuse evidence: what is drawn given it is known to the functions alone."""
         raise IncompatibleError(
-            "Conditionals cannot fold evidence in: leave the observed sites out of draws and sites, and let the "
-            "functions of the others use the observed values."
+            "Conditionals cannot fold evidence in: leave the observed sites out of draws and sites, and let "
+            "the functions of the others use the observed values."
         )
 
     def draw_start(self, rng: np.random.Generator) -> FloatArray:

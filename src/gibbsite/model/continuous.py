@@ -31,8 +31,8 @@ class ContinuousModel(Model):
 
     Notes
     -----
-    A site that has states is seen by functions as its code 0, 1, ... . Factors may be minus infinity where the
-    density is zero.
+    A site that has states is seen by functions as its code 0, 1, ... . Factors may be minus infinity where
+    the density is zero.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class ContinuousModel(Model):
 
     @property
     def places(self) -> tuple[IntArray, FloatArray]:
-        """Position of all sites among the free ones, -1 - k for the k-th observed one; the observed values."""
+        """Position of all sites among the free ones, -1 - k for observed ones; the observed values."""
         free = np.isnan(self._observed)
         place = np.where(free, np.cumsum(free) - 1, -np.cumsum(~free)).astype(np.int32)
         return place, self._observed[~free]
@@ -164,8 +164,8 @@ class ContinuousModel(Model):
         if not self._whole.numbers[i]:
             if np.ndim(value) or isinstance(value, Mapping):
                 raise ModelError(
-                    f"the evidence for {self._whole.names[i]!r} must be one of its states; likelihoods of all "
-                    "of them are a factor: add (function, sites) to the model."
+                    f"the evidence for {self._whole.names[i]!r} must be one of its states; likelihoods of "
+                    "all of them are a factor: add (function, sites) to the model."
                 )
             return float(self._whole.code(i, value))
         low, high = (bound[i] for bound in self._whole.bounds)
@@ -175,8 +175,8 @@ class ContinuousModel(Model):
             number = np.nan
         if not low <= number <= high:
             raise ModelError(
-                f"the site {self._whole.names[i]!r} cannot be observed as {value!r}; its values are numbers from "
-                f"{low:g} to {high:g}."
+                f"the site {self._whole.names[i]!r} cannot be observed as {value!r}; its values are numbers "
+                f"from {low:g} to {high:g}."
             )
         return number
 

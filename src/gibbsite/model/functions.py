@@ -168,7 +168,7 @@ class FunctionFactors:
         return self.weight * found
 
     def placed(self, domains: Domains) -> FunctionFactors:
-        """Return the factors with positions in place of names; refuse scopes that name no site, or one twice."""
+        """Return the factors with positions for names; refuse scopes that name no site, or one twice."""
         if self.scopes.dtype != object:
             self._check(domains)
             return self
