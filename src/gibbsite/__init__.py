@@ -96,6 +96,7 @@ if TYPE_CHECKING:
     )
     from gibbsite.model import (
         AgreementFactors,
+        Angle,
         Conditionals,
         ContinuousModel,
         DataDensity,
@@ -220,6 +221,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "model": (
         "AgreementFactors",
+        "Angle",
         "Conditionals",
         "ContinuousModel",
         "DataDensity",
@@ -272,6 +274,7 @@ __all__ = [
     "ULA",
     "Advice",
     "AgreementFactors",
+    "Angle",
     "AnnealedGibbs",
     "BestState",
     "BlockScan",

@@ -43,7 +43,7 @@ def _search(function: Any, seen: set[int]) -> str | None:
     if isinstance(function, types.MethodType):
         function = function.__func__
     elif not isinstance(function, types.FunctionType):
-        function = vars(type(function)).get("__call__")
+        function = getattr(function.__call__, "__func__", None)
     if not isinstance(function, types.FunctionType) or id(function) in seen:
         return None
     if seen and (function.__module__ or "").split(".")[0] in _KNOWN:

@@ -305,7 +305,7 @@ def _draws_needed(tolerance: float, places: int, level: float, power: float) -> 
         low, high = high, 2 * high
         if high > _MOST_DRAWS:
             raise ModelError(
-                f"a tolerance of {tolerance:g} needs more than {_MOST_DRAWS:,} draws at a place; ask for less."
+                f"a tolerance of {tolerance:g} needs more than {_MOST_DRAWS:,} draws at a place; raise it."
             )
     while high - low > 1:
         middle = (low + high) // 2
@@ -408,6 +408,9 @@ class _Examination:
             ) from raised
         if not np.array_equal(place, self.x):
             raise ModelError(f"the conditional of {names} changes its argument; let it work on a copy.")
+        turn = graph.period[sites]
+        around = graph.low[sites] + np.mod(out - graph.low[sites], np.where(turn > 0, turn, 1.0))
+        out = np.where(turn > 0, around, out)
         inside = (out >= graph.low[sites]) & (out <= graph.high[sites]) & np.isfinite(out)
         inside &= (graph.card[sites] == 0) | (out == np.floor(out))
         if not inside.all():

@@ -20,8 +20,8 @@ class ConditionalsGraph(NamedTuple):
     ----------
     offset : int64 (n + 1,)
         Cells of the sites.
-    low, high, card
-        Bounds of the sites, and numbers of states, 0 for numbers.
+    low, high, period, card
+        Bounds of the sites, length of a turn of angles, 0 for others, and numbers of states, 0 for numbers.
     start, member
         Sites of block b: ``member[start[b] : start[b + 1]]``.
     address : int64 (blocks,)
@@ -33,6 +33,7 @@ class ConditionalsGraph(NamedTuple):
     offset: NDArray[np.int64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    period: NDArray[np.float64]
     card: NDArray[np.int32]
     start: NDArray[np.int64]
     member: NDArray[np.int32]
@@ -53,6 +54,7 @@ def lower_conditionals(model: Conditionals) -> Lowered:
         offset=domains.offset,
         low=low,
         high=high,
+        period=domains.periods,
         card=np.where(domains.numbers, 0, cards).astype(np.int32),
         start=np.concatenate([[0], np.cumsum([len(block) for block in model.blocks])]).astype(np.int64),
         member=np.array([site for block in model.blocks for site in block], np.int32),

@@ -53,6 +53,8 @@ class ContinuousGraph(NamedTuple):
         Cells of the sites.
     low, high : float (n,)
         Bounds; of states 0 and the largest code.
+    period : float (n,)
+        Length of a turn of angles, 0 for other sites.
     card : int32 (n,)
         Number of states, 0 for numbers.
     row, start, factor
@@ -69,6 +71,7 @@ class ContinuousGraph(NamedTuple):
     offset: Longs
     low: Floats
     high: Floats
+    period: Floats
     card: NDArray[np.int32]
     row: NDArray[np.int32]
     start: Longs
@@ -177,6 +180,7 @@ def lower_continuous(model: ContinuousModel) -> Lowered:
         offset=domains.offset,
         low=low,
         high=high,
+        period=domains.periods,
         card=np.where(domains.numbers, 0, cards).astype(np.int32),
         row=row,
         start=start,

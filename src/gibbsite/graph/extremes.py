@@ -178,7 +178,7 @@ def find_bounds(
         if found is None:
             raise IncompatibleError(
                 f"no safe bounds were found for factor {f} of {group.name!r}, which {method} needs: it is "
-                "not smooth enough on its box, or has too many sites; give bounds=(low, high), or take a method "
+                "not smooth enough on its box, or has too many sites; give bounds=(low, high), or a method "
                 "that needs none, as gs.ContinuousGibbs(method='slice')."
             )
         least[f], most[f] = found

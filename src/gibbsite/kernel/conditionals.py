@@ -17,6 +17,7 @@ from gibbsite.graph.failure import cause_text
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel._local import log_potential
 from gibbsite.kernel.base import Kernel, step
+from gibbsite.kernel.densities import wrapped
 from gibbsite.kernel.slicing import Slice, SliceParameters
 from gibbsite.kernel.walking import Walk
 
@@ -143,7 +144,9 @@ def _step(
     said = call_at(graph.address[i], x, 0, x.size, memory.out, 0, count, memory.words)
     what, rank = _FAILED if np.isnan(said) else 0, 0
     for k in range(count):
-        site, v = graph.member[first + k], memory.out[k]
+        site = graph.member[first + k]
+        v = wrapped(graph.low[site], graph.period[site], memory.out[k])
+        memory.out[k] = v
         inside = graph.low[site] <= v <= graph.high[site] and abs(v) < np.inf
         if what == 0 and (not inside or (graph.card[site] > 0 and v != np.floor(v))):
             what, rank = _OUTSIDE, k

@@ -29,7 +29,7 @@ from gibbsite._random import Words, load, store, uniform
 from gibbsite.errors import ModelError, SamplingError
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.base import step
-from gibbsite.kernel.densities import density_at, is_whole, part_of
+from gibbsite.kernel.densities import density_at, is_whole, part_of, period_of, wrapped
 from gibbsite.kernel.proposal import Proposal
 from gibbsite.kernel.tuning import read_shape, stretch, tune_size
 from gibbsite.kernel.walking import (
@@ -248,6 +248,13 @@ def _weigh_exactly(judge: Exactly, graph: Any, memory: Walk, x: Floats, rng: Wor
     return rng, value, value - memory.now[0]
 
 
+@inlined
+def _go_round(graph: Any, place: Floats, n: Integer) -> None:
+    """Bring the angles of a proposed place back into their turn."""
+    for k in range(n):
+        place[k] = wrapped(graph.low[k], period_of(graph, k), place[k])
+
+
 @implement(step, TogetherParameters)
 def _move_together(
     kernel: TogetherParameters,
@@ -264,6 +271,7 @@ def _move_together(
     for k in range(x.size):
         rng, memory.noise[k] = draw_unit(kernel.even, rng)
     stretch(memory.factor, memory.noise, memory.size[0], x, memory.there)
+    _go_round(graph, memory.there, x.size)
     rng, value, gain = weigh(kernel.judge, graph, memory, x, rng)
     return decide(memory, x, value, gain, kernel.wanted, rng)
 
@@ -285,7 +293,7 @@ def _move_alone(
     now = memory.now[0] if whole else checked(memory, part_of(graph, x, i), x)
     before = x[i]
     rng, z = draw_unit(kernel.even, rng)
-    after = before + memory.size[i] * z
+    after = wrapped(graph.low[i], period_of(graph, i), before + memory.size[i] * z)
     value = -math.inf
     if graph.low[i] <= after <= graph.high[i]:
         x[i] = after
@@ -328,6 +336,7 @@ def _move_as_proposed(
     if total != 0.0:  # or NaN
         complain(memory, DRAWN, total, x)
         return rng
+    _go_round(graph, there, n)
     rng, value, gain = weigh(kernel.judge, graph, memory, x, rng)
     if kernel.density != 0 and gain > -math.inf:
         ratio = call_at(kernel.density, there, 0, n, here, 0, n, words)

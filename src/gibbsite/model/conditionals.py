@@ -25,8 +25,8 @@ class Conditionals(Model):
         of values for a block, given the values ``x`` of all sites in the order of ``sites``. ``None`` in
         place of a function: the site has no sampler, and is moved by slice sampling on ``log_density``.
     sites : mapping, optional
-        Site -> ``gs.Interval(low, high)``, state labels or a number of states; without it, and for sites that
-        are left out, all of the real line. The order of the sites is that of this mapping, then of ``draws``.
+        Site -> ``gs.Interval(low, high)``, ``gs.Angle()``, state labels or a number of states; without it,
+        and for sites that are left out, all of the real line. The order of the sites is that of this mapping, then of ``draws``.
     log_density : callable, optional
         Joint log-density ``f(x)``, up to a constant: needed for sites without sampler, for recording the
         energy, and for :func:`gibbsite.check_conditionals`.

@@ -21,8 +21,8 @@ class ContinuousModel(Model):
     Parameters
     ----------
     sites : mapping or int
-        Name -> ``gs.Interval(low, high)`` with finite bounds, or state labels, or a number of states; or only
-        how many sites there are, all of the interval given as ``states``.
+        Name -> ``gs.Interval(low, high)`` with finite bounds, ``gs.Angle()``, state labels, or a number of
+        states; or only how many sites there are, all of the interval or angle given as ``states``.
     factors : iterable
         Groups of factors (:class:`FunctionFactors`, :func:`product_factors` and so on); or single ones as
         (function, sites), where the function takes the array of their values.
@@ -173,6 +173,8 @@ class ContinuousModel(Model):
             number = float(value)
         except (TypeError, ValueError):
             number = np.nan
+        if self._whole.periods[i] and np.isfinite(number):
+            number = low + (number - low) % self._whole.periods[i]
         if not low <= number <= high:
             raise ModelError(
                 f"the site {self._whole.names[i]!r} cannot be observed as {value!r}; its values are numbers "
