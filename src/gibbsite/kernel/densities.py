@@ -72,7 +72,7 @@ def _period_of_drawn(graph: ConditionalsGraph, i: Integer) -> float:
 
 
 @inlined
-def wrapped(low: float, period: float, v: Any) -> Any:
+def wrapped(low: Any, period: Any, v: Any) -> Any:
     """Return a value of an angle as one from ``low`` on, less than a turn; other numbers as they are."""
     if period == 0.0 or low <= v < low + period:
         return v

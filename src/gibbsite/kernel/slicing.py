@@ -1,8 +1,8 @@
 """Slice sampling, one coordinate at a time: uniform draws under the graph of the density.
 
 A height below the density at x_i is drawn, then an interval around x_i that is widened until both ends are
-above the graph (that of an angle is a whole turn, cut anywhere), then a place in it, which is drawn anew from a shrunk interval as long as it lies above
-(Neal, 2003, figures 3 and 5). Exact whatever the width.
+above the graph, then a place in it, which is drawn anew from a shrunk interval as long as it lies above
+(Neal, 2003, figures 3 and 5). Exact whatever the width. That of an angle is a whole turn, cut anywhere.
 
 References
 ----------

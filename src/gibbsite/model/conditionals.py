@@ -26,7 +26,8 @@ class Conditionals(Model):
         place of a function: the site has no sampler, and is moved by slice sampling on ``log_density``.
     sites : mapping, optional
         Site -> ``gs.Interval(low, high)``, ``gs.Angle()``, state labels or a number of states; without it,
-        and for sites that are left out, all of the real line. The order of the sites is that of this mapping, then of ``draws``.
+        and for sites that are left out, all of the real line. The order of the sites is that of this mapping,
+        then of ``draws``.
     log_density : callable, optional
         Joint log-density ``f(x)``, up to a constant: needed for sites without sampler, for recording the
         energy, and for :func:`gibbsite.check_conditionals`.
