@@ -18,6 +18,7 @@ ORDER = [
     {"_lean"},
     {"_jit"},
     {"_intrinsic", "_vector"},
+    {"_hidden_random"},
     {"_foreign"},
     {"_random"},
     {"_normal"},

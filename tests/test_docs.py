@@ -40,7 +40,8 @@ def test_the_example_kernel_is_short_and_passes_everything() -> None:
     assert module.__dict__["result"].diagnostics.converged
 
 
-PAGES = ["README.md", *(f"docs/{page}.md" for page in ("denoise", "densities", "diagnostics", "dogs", "learn", "poisson"))]
+_DOCS = ("denoise", "densities", "diagnostics", "dogs", "learn", "poisson")
+PAGES = ["README.md", *(f"docs/{page}.md" for page in _DOCS)]
 
 
 @pytest.mark.parametrize("page", PAGES)

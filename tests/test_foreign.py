@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import stats
 
 import gibbsite as gs
 from gibbsite._foreign import ROOM, adopt, call_at, digest_of, stack_room
+from gibbsite._hidden_random import hidden_random
 from gibbsite._jit import compiled_loop
 
 WORDS = np.zeros(4, np.uint64)
@@ -73,6 +75,73 @@ def test_an_exception_becomes_nan_and_is_kept() -> None:
     direct = adopt(divides, "value")
     assert direct.compiled
     assert math.isnan(call_at(direct.address, np.ones(2), 0, 2, NONE, 0, 0, WORDS))
+
+
+def test_the_cause_of_a_failure_is_found_by_calling_again() -> None:
+    def fails(x: NDArray[Any]) -> Any:
+        if x[0] > 3.0:
+            raise ValueError("boom")
+        return x[0]
+
+    found = adopt(fails, "value")
+    assert found.compiled
+    assert math.isnan(call_at(found.address, np.array([4.0]), 0, 1, NONE, 0, 0, WORDS))
+    assert repr(found.cause_at(np.array([4.0]), NONE)) == "ValueError('boom')"
+    assert found.cause_at(np.array([2.0]), NONE) is None
+
+
+GLOBAL = np.random.default_rng(1)
+
+
+def calls_another(x: Any, rng: Any) -> Any:
+    return draws_globally(x)
+
+
+def draws_globally(x: Any) -> Any:
+    return GLOBAL.normal()
+
+
+def imports_inside(x: Any, rng: Any) -> Any:
+    import random
+
+    return random.gauss(0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (lambda x, rng: np.random.normal(), "np.random.normal"),  # noqa: NPY002
+        (lambda x, rng: next(np.random.rand() for _ in x), "np.random.rand"),  # noqa: NPY002
+        (lambda x, rng: np.random.default_rng().normal(), "np.random.default_rng"),
+        (calls_another, "GLOBAL.normal"),
+        (imports_inside, "random.gauss"),
+        (lambda x, rng: stats.norm.rvs(), "stats.norm.rvs"),
+    ],
+)
+def test_random_numbers_from_elsewhere_are_found(function: Any, name: str) -> None:
+    assert hidden_random(function) == name
+    with pytest.raises(
+        gs.ModelError, match=f"{name}, which the seed of a run does not reach.*gs.random.normal"
+    ):
+        adopt(function, "draw")
+    with pytest.raises(gs.ModelError, match="must return the same"):
+        adopt(function, "value", arguments=2)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, rng: rng.normal(),
+        lambda x, rng: gs.random.normal(rng),
+        lambda x, rng: np.random.default_rng(rng).normal(),
+        lambda x, rng: stats.norm.rvs(random_state=rng),
+        lambda x, rng: float(isinstance(rng, np.random.Generator)),
+        np.sum,
+        len,
+    ],
+)
+def test_random_numbers_of_the_generator_are_fine(function: Any) -> None:
+    assert hidden_random(function) is None
 
 
 def test_arrays_and_draws() -> None:

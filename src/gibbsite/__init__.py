@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     )
     from gibbsite.model import (
         AgreementFactors,
+        Angle,
         Conditionals,
         ContinuousModel,
         DataDensity,
@@ -224,6 +225,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "model": (
         "AgreementFactors",
+        "Angle",
         "Conditionals",
         "ContinuousModel",
         "DataDensity",
@@ -276,6 +278,7 @@ __all__ = [
     "ULA",
     "Advice",
     "AgreementFactors",
+    "Angle",
     "AnnealedGibbs",
     "BestState",
     "BlockScan",

@@ -15,7 +15,8 @@ and one of four shapes says what users write for it:
 
 What Numba compiles is called directly. Anything else, if it is allowed, is called back in Python, which takes
 some microseconds and the interpreter's lock. In both ways an exception becomes NaN, which whoever calls
-checks for; of a call back the exception itself is kept.
+checks for. The exception of a call back is kept; compiled functions are called once more in Python to learn
+what it was (:meth:`Foreign.cause_at`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import threading
 import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -33,6 +35,7 @@ import numpy as np
 from numba.core import types as numba_types
 from numpy.typing import NDArray
 
+from gibbsite._hidden_random import hidden_random
 from gibbsite._jit import compiled
 from gibbsite.errors import ModelError
 
@@ -41,10 +44,11 @@ nb: Any = numba_types
 _SIGNATURE = nb.float64(
     nb.CPointer(nb.float64), nb.intp, nb.CPointer(nb.float64), nb.intp, nb.CPointer(nb.uint64)
 )
-_DOUBLES, _WORDS = ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_uint64)
+# pointers as whole numbers: objects for them would take longer than most functions
 _C_SIGNATURE = ctypes.CFUNCTYPE(
-    ctypes.c_double, _DOUBLES, ctypes.c_ssize_t, _DOUBLES, ctypes.c_ssize_t, _WORDS
+    ctypes.c_double, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p
 )
+_MIXING = 12  # numbers thrown away before the first one is used, as where such a generator is seeded
 SHAPES = ("value", "array", "adding", "draw")
 
 
@@ -66,6 +70,10 @@ class Foreign:
         Why it was not compiled, in a line.
     raised : list
         The first exception of a function that is called back.
+    function : callable
+        What the user gave.
+    key : str
+        Its shape, and of values the number of arguments.
     """
 
     name: str
@@ -75,6 +83,30 @@ class Foreign:
     reason: str = ""
     raised: list[BaseException] = field(default_factory=list)
     alive: Any = field(repr=False, default=None)
+    function: Any = field(repr=False, default=None)
+    key: str = "value1"
+
+    def cause_at(
+        self, first: NDArray[np.float64], second: NDArray[np.float64], words: NDArray[np.uint64] | None = None
+    ) -> BaseException | None:
+        """Return the exception behind a failed call with these arrays, None if there was none.
+
+        Examples
+        --------
+        >>> adopt(lambda x: 1.0 / int(x[0]), "value").cause_at(np.zeros(1), np.zeros(0))
+        ZeroDivisionError('float division by zero')
+        """
+        kept = take_raised([self])
+        if kept is not None or not self.compiled:
+            return kept
+        inner = getattr(self.function, "py_func", self.function)
+        generator = np.zeros(4, np.uint64) if words is None else words.copy()
+        try:
+            with np.errstate(all="ignore"):
+                _call_in_python(inner, self.key, first.copy(), second.copy(), generator)
+        except Exception as reason:
+            return reason
+        return None
 
 
 def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool = False) -> Foreign:
@@ -94,7 +126,8 @@ def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool =
     Raises
     ------
     ModelError
-        If it is no function, or has to be compiled and cannot be; with the reason in a line.
+        If it is no function, takes random numbers from elsewhere than its argument, or has to be compiled and
+        cannot be; with the reason in a line.
 
     Examples
     --------
@@ -108,17 +141,34 @@ def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool =
     name = getattr(function, "__name__", type(function).__name__)
     digest = digest_of(function)
     key = shape if shape != "value" else f"value{arguments}"
+    _refuse_hidden_random(function, name, shape)
     try:
         thunk = _compile(function, key)
-        return Foreign(name, thunk.address, digest, True, alive=thunk)
+        return Foreign(name, thunk.address, digest, True, alive=thunk, function=function, key=key)
     except Exception as reason:  # whatever Numba raises: it says why the function is not for compiled code
         said = _first_reason(reason)
     if must_compile and not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         raise ModelError(f"the function {name} cannot be compiled: {said}")
-    found = Foreign(name, 0, digest, False, said)
+    found = Foreign(name, 0, digest, False, said, function=function, key=key)
     found.alive = _C_SIGNATURE(_calling_back(function, key, found.raised))
     found.address = ctypes.cast(found.alive, ctypes.c_void_p).value or 0
     return found
+
+
+def _refuse_hidden_random(function: Any, name: str, shape: str) -> None:
+    source = hidden_random(function)
+    if source is None:
+        return
+    if shape == "draw":
+        raise ModelError(
+            f"the function {name} takes random numbers from {source}, which the seed of a run does not reach"
+            "; take them from its argument rng: rng.normal(...) in Python, gs.random.normal(rng, ...) in "
+            "functions that Numba compiles."
+        )
+    raise ModelError(
+        f"the function {name} takes random numbers from {source}; it must return the same whenever it is "
+        "called with the same values."
+    )
 
 
 def take_raised(functions: Iterable[Foreign]) -> BaseException | None:
@@ -185,28 +235,49 @@ def _compile(function: Any, key: str) -> Any:
 def _calling_back(function: Any, key: str, raised: list[BaseException]) -> Callable[..., float]:
     """Return a Python function with the C signature around a function of the user."""
 
-    def back(a: Any, na: int, b: Any, nb: int, words: Any) -> float:
+    def back(a: int, na: int, b: int, nb: int, words: int) -> float:
         try:
-            first = np.ctypeslib.as_array(a, (na,)).copy() if na else np.zeros(0)
-            second = np.ctypeslib.as_array(b, (nb,)) if nb else np.zeros(0)
-            if key == "value1":
-                return float(function(first))
-            if key == "value2":
-                return float(function(first, second.copy()))
-            if key == "array":
-                second[:] = _of_size(function(first), nb)
-            elif key == "adding":
-                np.ctypeslib.as_array(a, (2 * na,))[na:] += _of_size(function(first, second.copy()), na)
+            first, second = _doubles(a, na).copy(), _doubles(b, nb)
+            if key in ("value1", "value2"):
+                return float(_call_in_python(function, key, first, second.copy(), None))
+            if key == "draw":
+                rng, move_on = _generator(_doubles(words, 4).view(np.uint64))
+                second[:] = _call_in_python(function, key, first, second, rng)
+                move_on()
+            elif key == "array":
+                second[:] = _call_in_python(function, key, first, second, None)
             else:
-                rng, generator = _generator(np.ctypeslib.as_array(words, (4,)))
-                second[:] = function(first, rng)
-                generator()
+                _doubles(a, 2 * na)[na:] += _call_in_python(function, key, first, second.copy(), None)
             return 0.0
         except BaseException as reason:
             raised.append(reason)
             return np.nan
 
     return back
+
+
+def _doubles(address: int, size: int) -> NDArray[np.float64]:
+    """Return numbers in memory as an array, without a copy."""
+    if not size:
+        return np.zeros(0)
+    memory: Any = (ctypes.c_double * size).from_address(address)
+    return np.frombuffer(memory, np.float64)
+
+
+def _call_in_python(
+    function: Any, key: str, first: NDArray[np.float64], second: NDArray[np.float64], rng: Any
+) -> Any:
+    """Call a function of the user in Python; return the number or the array that its shape promises."""
+    if key == "value1":
+        return float(function(first))
+    if key == "value2":
+        return float(function(first, second))
+    if key == "array":
+        return _of_size(function(first), second.size)
+    if key == "adding":
+        return _of_size(function(first, second), first.size)
+    found = np.asarray(function(first, rng), float)
+    return found if found.ndim == 0 else _of_size(found, second.size)
 
 
 def _of_size(found: Any, size: int) -> NDArray[np.float64]:
@@ -216,14 +287,31 @@ def _of_size(found: Any, size: int) -> NDArray[np.float64]:
     return array
 
 
+class _Generators(threading.local):
+    """A NumPy generator for each thread, to be set to where a chain is."""
+
+    def __init__(self) -> None:
+        self.bits = np.random.SFC64(0)
+        self.rng = np.random.Generator(self.bits)
+        self.state: Any = self.bits.state
+
+
+_GENERATORS = _Generators()
+
+
 def _generator(words: NDArray[np.uint64]) -> tuple[np.random.Generator, Callable[[], None]]:
     """Return a NumPy generator that starts from the words of a chain, and what moves these on."""
-    rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence([int(w) for w in words])))
+    mine = _GENERATORS
+    mine.state["state"]["state"] = words.copy()
+    bits = mine.bits
+    bits.state = mine.state
+    bits.random_raw(_MIXING, output=False)
 
     def move_on() -> None:
-        words[:] = rng.integers(1, 2**64, 4, np.uint64)
+        words[:] = bits.random_raw(4)
+        words[0] |= np.uint64(1)  # not all zero
 
-    return rng, move_on
+    return mine.rng, move_on
 
 
 def call_at(
@@ -238,13 +326,8 @@ def call_at(
 ) -> float:
     """Call the function at an address with parts of two arrays: from ``at`` on, ``count`` numbers."""
     function = _C_SIGNATURE(int(address))
-    parts = [
-        array.ravel()[int(at) :].ctypes.data_as(_DOUBLES)
-        for array, at in ((first, first_at), (second, second_at))
-    ]
-    return float(
-        function(parts[0], int(first_count), parts[1], int(second_count), words.ctypes.data_as(_WORDS))
-    )
+    starts = [array.ctypes.data + 8 * int(at) for array, at in ((first, first_at), (second, second_at))]
+    return float(function(starts[0], int(first_count), starts[1], int(second_count), words.ctypes.data))
 
 
 ROOM = 1024

@@ -119,7 +119,8 @@ def measure_efficiency(
         result = sample(model, kernel, sweeps=sweeps, warmup=warmup, **how)
     verdict, numbers = result.diagnostics, np.flatnonzero(model.domains.numbers)
     # chains that never moved agree with each other, and know nothing
-    stuck = any(result.marginals[model.sites[i]]["sd"] == 0.0 for i in numbers.tolist())
+    told = [result.marginals[model.sites[i]] for i in numbers.tolist()]
+    stuck = any(each.get("sd") == 0.0 or each.get("resultant") == 1.0 for each in told)
     off = bias = None
     if truth is not None:
         gaps = {site: abs(result.marginals[site]["mean"] - mean) for site, (mean, _) in truth.items()}

@@ -268,13 +268,18 @@ class SecondLook:
 
 
 def _first_cells(setup: Setup) -> NDArray[np.intp]:
-    """Return the cells that are compared: probabilities, and means of numbers without their squares."""
+    """Return the cells that are compared: probabilities, and means of numbers without their squares.
+
+    Angles are left out: a mean direction is no average.
+    """
     cells = np.arange(setup.layout.n_marginal)
-    if not setup.layout.number.size:
+    domains = setup.model.domains
+    if setup.graph.discrete or not domains.numbers.any():
         return cells
     cards = np.asarray(setup.model.cards, np.intp)
-    squares = (np.cumsum(cards) - cards + 1)[setup.layout.number]
-    return np.asarray(np.setdiff1d(cells, squares), np.intp)
+    first = np.cumsum(cards) - cards
+    circular = first[domains.numbers & (domains.angular > 0.0)]
+    return np.asarray(np.setdiff1d(cells, np.concatenate([first[domains.numbers] + 1, circular])), np.intp)
 
 
 def _moves_like_draws(kernel: Kernel) -> bool:

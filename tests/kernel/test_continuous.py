@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite.graph.extremes import known_bounds
 from gibbsite.kernel import default_kernel
 from gibbsite.kernel.minibatch import local_energies
 
@@ -57,7 +58,7 @@ def test_factors_that_are_always_evaluated_are_not_drawn() -> None:
     )
     graph = gs.compile_graph(model)
     seen = local_energies(graph)
-    drawn = graph.arrays.bound[:50].sum()
+    drawn = known_bounds(graph).bound[:50].sum()
     assert seen.degree == 50
     assert seen.total == pytest.approx(drawn)
     assert seen.local == pytest.approx([drawn, drawn])
@@ -136,7 +137,9 @@ def test_a_value_that_is_no_number() -> None:
         return p[0] * math.sqrt(x[0] + 0.5)
 
     model = data_model(bounds=(0.0, 3.0), function=hole)
-    with pytest.raises(gs.SamplingError, match=r"factor [01] of 'bump' is nan at .*finite"):
+    with pytest.raises(
+        gs.SamplingError, match=r"factor [01] of 'bump' is nan at .*must be a number .*ValueError"
+    ):
         gs.sample(model, sweeps=500, rng=1, progress=False, start=[0.5, 0.5, 0.0])
 
 
@@ -181,3 +184,89 @@ def test_resumed_runs_are_identical(tmp_path: Path, method: str) -> None:
     rest = sample(data_model(), kernel, sweeps=60, checkpoint=path, resume=True, **how)
     assert np.array_equal(whole.values, rest.values)
     assert whole.report == rest.report
+
+
+def switch(x: Any) -> Any:
+    return -0.5 * (x[0] - (2.0 if x[1] > 0.5 else -1.0)) ** 2
+
+
+SWITCH = gs.ContinuousModel({"a": gs.Interval(-9, 9), "z": ["left", "right"]}, [(switch, ("a", "z"))])
+
+
+@pytest.mark.parametrize(
+    "kernel", [gs.ContinuousGibbs(), gs.ContinuousGibbs("double")], ids=["slice", "double"]
+)
+def test_full_updates_need_no_bounds(kernel: Any) -> None:
+    """A normal about -1 or 2, each with probability 1/2; a Laplace law; 5.5 standard errors: 4e-8."""
+    result = gs.sample(SWITCH, kernel, sweeps=4000, rng=1, progress=False)
+    assert abs(result.marginals["z"]["left"] - 0.5) < 5.5 * result.mcse["z"]["left"]
+    assert abs(result.marginals["a"]["mean"] - 0.5) < 5.5 * result.mcse["a"]["mean"]
+    assert abs(result.marginals["a"]["sd"] - math.sqrt(1 + 1.5**2)) < 5.5 * result.mcse["a"]["sd"]
+    kink = gs.ContinuousModel({"a": gs.Interval(-40, 40)}, [(lambda x: -abs(x[0]), ("a",))])
+    result = gs.sample(kink, kernel, sweeps=4000, rng=1, progress=False)
+    assert abs(result.marginals["a"]["sd"] - math.sqrt(2)) < 5.5 * result.mcse["a"]["sd"]
+
+
+def test_densities_that_are_zero_somewhere() -> None:
+    """Two numbers in order: means 1/3 and 2/3; interpolants say what to use instead."""
+    ordered = gs.ContinuousModel(
+        2, [(lambda x: 0.0 if x[0] < x[1] else -np.inf, (0, 1))], states=gs.Interval(0, 1)
+    )
+    result = gs.sample(ordered, sweeps=4000, rng=1, progress=False)
+    assert abs(result.marginals["0"]["mean"] - 1 / 3) < 5.5 * result.mcse["0"]["mean"]
+    assert abs(result.marginals["1"]["mean"] - 2 / 3) < 5.5 * result.mcse["1"]["mean"]
+    with pytest.raises(gs.SamplingError, match=r"density is zero in a part .* use method='slice'"):
+        gs.sample(ordered, gs.ContinuousGibbs("double"), sweeps=100, rng=1, progress=False)
+
+
+def test_kernels_that_move_numbers_name_one_that_moves_states() -> None:
+    with pytest.raises(gs.IncompatibleError, match=r"use gs.ContinuousGibbs\(\)"):
+        gs.sample(SWITCH, gs.Slice(), sweeps=10, rng=1, progress=False)
+
+
+def test_observed_sites_are_folded_in() -> None:
+    """Given a = 0.5 both sides are as likely; given the side, a is normal about 2."""
+    number = gs.sample(SWITCH.observe({"z": "right"}), sweeps=4000, rng=1, progress=False)
+    assert number.marginals["z"] == {"left": 0.0, "right": 1.0}
+    assert abs(number.marginals["a"]["mean"] - 2.0) < 5.5 * number.mcse["a"]["mean"]
+    assert abs(number.marginals["a"]["sd"] - 1.0) < 5.5 * number.mcse["a"]["sd"]
+    state = gs.sample(SWITCH.observe({"a": 1.0}), sweeps=4000, rng=1, progress=False)
+    assert state.marginals["a"] == {"mean": 1.0, "sd": 0.0}
+    assert state.mcse["a"] == {"mean": 0.0, "sd": 0.0}
+    right = 1 / (1 + math.exp(-1.5))  # exp(-1/2) against exp(-2)
+    assert abs(state.marginals["z"]["right"] - right) < 5.5 * state.mcse["z"]["right"]
+
+
+def test_evidence_in_minibatches_is_that_of_the_smaller_model() -> None:
+    """Bounds and draws of factors see the observed value, not the interval."""
+    data = np.linspace(-1, 1, 40)
+    whole = gs.ContinuousModel(
+        {"a": gs.Interval(-3, 3), "b": gs.Interval(-3, 3)}, [gs.mixture_factors(["a", "b"], data, 1.0)]
+    )
+    given = gs.compile_graph(whole.observe({"b": 0.0}))
+    alone = gs.ContinuousModel({"a": gs.Interval(-3, 3)}, [gs.normal_factors([0] * 40, data, 1.0)])
+    assert known_bounds(given).bound == pytest.approx(known_bounds(gs.compile_graph(alone)).bound)
+    result = gs.sample(
+        whole.observe({"b": 0.0}),
+        gs.ContinuousGibbs("slice", minibatch=100.0),
+        sweeps=4000,
+        rng=1,
+        progress=False,
+    )
+    assert abs(result.marginals["a"]["mean"]) < 5.5 * result.mcse["a"]["mean"]
+    assert abs(result.marginals["a"]["sd"] - 40**-0.5) < 5.5 * result.mcse["a"]["sd"]
+
+
+def fails(x: Any, p: Any) -> Any:
+    if x[0] > 0.9:
+        raise ValueError("boom")
+    return -p[0] * x[0] ** 2
+
+
+def test_the_exception_of_a_compiled_factor_is_shown() -> None:
+    model = data_model(function=fails)
+    with pytest.raises(
+        gs.SamplingError, match=r"factor [01] of 'bump' is nan at .*ValueError\('boom'\)"
+    ) as told:
+        gs.sample(model, sweeps=5000, rng=1, progress=False, start=[0.0, 0.0, 0.0])
+    assert isinstance(told.value.__cause__, ValueError)

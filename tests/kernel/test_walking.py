@@ -219,6 +219,45 @@ def test_exceptions_of_functions_that_are_called_back_are_shown() -> None:
     np.testing.assert_allclose(kept.energy[0], -0.5 * kept.values[0, :, 0] ** 2, rtol=1e-12)
 
 
+def test_exceptions_of_compiled_functions_are_shown() -> None:
+    def careful(x: Floats) -> Any:
+        if x[0] > 3.0:
+            raise ValueError("boom")
+        return -0.05 * x[0] ** 2
+
+    def never(x: Floats) -> Any:
+        if x[0] > -100.0:
+            raise ValueError("boom")
+        return 0.0
+
+    def sloped(x: Floats) -> Any:
+        if x[0] > 3.0:
+            raise ValueError("no slope")
+        return np.array([-0.1 * x[0]])
+
+    with pytest.raises(gs.SamplingError, match=r"NaN at 0=[3-9].*raised ValueError\('boom'\)") as wrong:
+        quick(gs.LogDensity(careful, dim=1), gs.Metropolis(), sweeps=5000)
+    assert isinstance(wrong.value.__cause__, ValueError)
+    with pytest.raises(gs.ModelError, match=r"NaN at 0=4.*raised ValueError\('boom'\)"):
+        quick(gs.LogDensity(careful, dim=1), gs.Metropolis(), start=[4.0])
+    with pytest.raises(gs.ModelError, match=r"nan at 0=.*raised ValueError\('boom'\)"):
+        quick(gs.LogDensity(never, dim=1), gs.Metropolis())
+    smooth = gs.LogDensity(lambda x: -0.05 * x[0] ** 2, sloped, dim=1)
+    with pytest.raises(gs.SamplingError, match=r"gradient is not finite.*raised ValueError\('no slope'\)"):
+        quick(smooth, gs.MALA(), sweeps=5000)
+
+
+def test_a_row_that_fails_is_shown() -> None:
+    def likelihood(theta: Floats, row: Floats) -> Any:
+        if theta[0] > 2.0 and row[0] == 7.0:
+            raise ValueError("lucky number")
+        return -0.001 * (row[0] - theta[0]) ** 2
+
+    model = gs.DataDensity(None, likelihood, np.arange(10.0), dim=1)
+    with pytest.raises(gs.SamplingError, match=r"ValueError\('lucky number'\)"):
+        quick(model, gs.Metropolis(), sweeps=5000, start=[0.0])
+
+
 def test_a_step_that_is_too_large_is_told_with_a_better_one() -> None:
     model = gs.LogDensity(
         lambda x: -50.0 * x[0] ** 2 - 0.5 * x[1] ** 2, lambda x: np.array([-100.0, -1.0]) * x, dim=2

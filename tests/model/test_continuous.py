@@ -10,24 +10,28 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.graph.continuous import evaluate_factors
+from gibbsite.graph.extremes import all_bounds
 from gibbsite.kernel._local import log_potential
+from gibbsite.model.functions import quadratic_factor
 
 BOX = gs.Interval(-1.0, 2.0)
 
 
 def bounds_hold(model: gs.ContinuousModel, tight: float | None = None) -> None:
     """Every factor stays in its bounds on a fine grid, corners included, and comes near to them."""
-    graph: Any = gs.compile_graph(model).arrays
+    compiled = gs.compile_graph(model)
+    graph: Any = compiled.arrays
+    bounds = all_bounds(compiled, "this test")
     axes = [np.linspace(low, high, 41) for low, high in zip(graph.low, graph.high, strict=True)]
     out = np.empty(graph.group.size)
     seen = [np.full(out.size, np.inf), np.full(out.size, -np.inf)]
     for place in itertools.product(*axes):
         evaluate_factors(graph, np.array(place), out)
         seen = [np.minimum(seen[0], out), np.maximum(seen[1], out)]
-    assert (seen[0] >= graph.floor).all()
-    assert (seen[1] <= graph.floor + graph.bound).all()
+    assert (seen[0] >= bounds.floor).all()
+    assert (seen[1] <= bounds.floor + bounds.bound).all()
     if tight is not None:
-        assert (graph.bound - (seen[1] - seen[0]) <= tight * graph.bound + 1e-9).all()
+        assert (bounds.bound - (seen[1] - seen[0]) <= tight * bounds.bound + 1e-9).all()
 
 
 def test_bounds_of_families_are_attained() -> None:
@@ -51,10 +55,20 @@ def test_bounds_that_are_found() -> None:
     bounds_hold(gs.ContinuousModel({"a": BOX, "s": 3}, [(lambda x: (x[0] - x[1]) ** 3, ("a", "s"))]), 0.02)
 
 
-def test_a_function_that_is_not_smooth_needs_bounds() -> None:
-    rough = (lambda x: abs(x[0] - 0.3), ("a",))
-    with pytest.raises(gs.ModelError, match="no safe bounds were found for factor 0"):
-        gs.compile_graph(gs.ContinuousModel({"a": BOX}, [rough]))
+def test_bounds_are_found_state_by_state() -> None:
+    """A switch on a state is no kink in a number."""
+    switch = (lambda x: -((x[0] - (1.5 if x[1] > 0.5 else -0.5)) ** 2), ("a", "s"))
+    bounds_hold(gs.ContinuousModel({"a": BOX, "s": 2}, [switch]), 0.02)
+
+
+def test_a_function_that_is_not_smooth_needs_bounds_where_factors_are_drawn() -> None:
+    rough = gs.ContinuousModel({"a": BOX}, [(lambda x: abs(x[0] - 0.3), ("a",))])
+    said = (
+        r"no safe bounds were found for factor 0 of .*, which .* needs.*gs.ContinuousGibbs\(method='slice'\)"
+    )
+    for kernel in (gs.ContinuousGibbs(minibatch=3.0), gs.ContinuousGibbs("rejection"), gs.PoissonMH()):
+        with pytest.raises(gs.IncompatibleError, match=said):
+            gs.sample(rough, kernel, sweeps=10, rng=1, progress=False)
     given = gs.FunctionFactors(lambda x, p: abs(x[0] - 0.3), [[0]], bounds=(0.0, 1.7))
     bounds_hold(gs.ContinuousModel({"a": BOX}, [given]))
 
@@ -126,7 +140,6 @@ def test_parts_that_make_no_sense(make: Any, said: str) -> None:
 @pytest.mark.parametrize(
     ("function", "options", "said"),
     [
-        (lambda x: np.log(x[0]), {}, "factor 0 of '<lambda>' is (NaN|infinite)"),
         (lambda x: x[0], {"bounds": (1.0, 0.0)}, "smaller one first"),
         (lambda x: x[0], {"bounds": (0.0, np.inf)}, "must be finite"),
         (lambda x: x.nonsense(), {}, "cannot be compiled: .*nonsense"),
@@ -136,3 +149,93 @@ def test_functions_that_make_no_sense(function: Any, options: Any, said: str) ->
     model = gs.ContinuousModel({"a": BOX}, [gs.FunctionFactors(function, [[0]], **options)])
     with pytest.raises(gs.ModelError, match=said):
         gs.compile_graph(model)
+
+
+def wave(x: Any, p: Any) -> Any:
+    return p[0] * x[0] * x[1]
+
+
+def test_factors_are_given_sites_by_name() -> None:
+    sites = {"a": BOX, "b": BOX, "c": BOX}
+    named = [
+        gs.FunctionFactors(wave, [["a", "b"], ["c", "b"]], [[1.0], [2.0]]),
+        gs.FunctionFactors(wave, ["b", "c"], [[1.0], [2.0]]),
+        gs.normal_factors(["c", "a"], 0.0, 1.0),
+        gs.normal_factors("c", 0.0, 1.0),
+        gs.product_factors([("a", "b")], 1.0),
+        gs.difference_factors([("a", "c")], 1.0),
+        gs.logistic_factors(["b", "a"], [[1.0, 2.0]], [1]),
+        gs.mixture_factors(["b", "a"], [1.0], 1.0),
+        quadratic_factor(["b", "a"], [0.0, 0.0], [1.0, 0.0], [[2.0, 0.5], [0.5, 1.0]]),
+    ]
+    scopes = [[[0, 1], [2, 1]], [1, 2], [[2], [0]], [[2]], [[0, 1]], [[0, 2]], [1, 0], [1, 0], [[1, 0]]]
+    model = gs.ContinuousModel(sites, named)
+    assert [group.scopes.tolist() for group in model.groups] == scopes
+    by_position = [gs.FunctionFactors(wave, [[0, 1], [2, 1]], [[1.0], [2.0]])]
+    assert gs.ContinuousModel(sites, named[:1]).digest == gs.ContinuousModel(sites, by_position).digest
+    with pytest.raises(gs.ModelError, match="a factor of 'wave' names an unknown site 'd'"):
+        gs.ContinuousModel(sites, [gs.FunctionFactors(wave, [["a", "d"]], [[1.0]])])
+    with pytest.raises(gs.ModelError, match="names the site 'a' twice"):
+        gs.ContinuousModel(sites, [gs.FunctionFactors(wave, [["a", "a"]], [[1.0]])])
+    for wrong in ([["a", "b"], ["c"]], [[0.5, 1.0]], [[None]]):
+        with pytest.raises(gs.ModelError, match="names or positions of sites"):
+            gs.FunctionFactors(wave, wrong, [[1.0]])
+
+
+@pytest.mark.parametrize(
+    ("evidence", "said"),
+    [
+        ({"a": 7.0}, "'a' cannot be observed as 7.0; its values are numbers from -1 to 2"),
+        ({"a": "much"}, "'a' cannot be observed as 'much'"),
+        ({"a": float("nan")}, "'a' cannot be observed as nan"),
+        ({"d": 1.0}, "the evidence names an unknown site 'd'"),
+        ({"s": "maybe"}, "no state 'maybe'"),
+        ({"s": [0.5, 0.5]}, "must be one of its states"),
+        ({"b": 1.0}, "already observed as 0.5"),
+        ({"a": 1.0, 0: 1.0}, "twice"),
+        (3, "must be a mapping"),
+    ],
+)
+def test_evidence_that_makes_no_sense(evidence: Any, said: str) -> None:
+    sites = {"a": BOX, "b": BOX, "s": ["no", "yes"]}
+    model = gs.ContinuousModel(sites, [(lambda x: x[0] * x[1], ("a", "s"))]).observe({"b": 0.5})
+    with pytest.raises(gs.ModelError, match=said):
+        model.observe(evidence)
+
+
+def test_observed_sites_keep_their_part_of_the_log_potential() -> None:
+    sites = {"a": BOX, "b": BOX, "s": ["no", "yes"]}
+    factors = [(lambda x: x[0] * (1.0 + x[1]) - x[2], ("a", "s", "b")), (lambda x: x[0] ** 2, ("b",))]
+    model = gs.ContinuousModel(sites, factors)
+    given = model.observe({"s": "yes"}).observe({"b": 0.5})
+    assert given.sites == ("a",)
+    assert given.evidence == {"b": 0.5, "s": "yes"}
+    whole = log_potential(gs.compile_graph(model).arrays, np.array([1.5, 0.5, 1.0]))
+    assert log_potential(gs.compile_graph(given).arrays, np.array([1.5])) == pytest.approx(whole)
+    assert given.digest != model.observe({"s": "yes", "b": 0.25}).digest
+    with pytest.raises(gs.ModelError, match=r"observed as 0.5 and no longer free"):
+        given.index("b")
+
+
+def test_models_that_take_no_evidence_say_so() -> None:
+    for model in (
+        gs.LogDensity(lambda x: -(x[0] ** 2), dim=1),
+        gs.Conditionals({"0": lambda x, rng: rng.normal()}),
+    ):
+        with pytest.raises(gs.IncompatibleError, match="cannot fold evidence in"):
+            model.observe({"0": 1.0})
+
+
+def test_evidence_of_a_normal_distribution() -> None:
+    pair = gs.Gaussian([1.0, 0.0], [[1.0, 0.8], [0.8, 2.0]], names=["a", "b"])
+    given = pair.observe({"b": 1.0})
+    assert given.mean == pytest.approx([1.4])
+    assert given.evidence == {"b": 1.0}
+    assert given.digest != pair.condition({"b": 1.0}).digest
+    result = gs.sample(given, gs.ExactGaussian(), sweeps=100, rng=1, progress=False)
+    assert result.marginals["b"] == {"mean": 1.0, "sd": 0.0}
+    for wrong, said in (({"a": "x", "b": 0.0}, "finite numbers"), ({"a": 0.0, "b": 0.0}, "nothing is left")):
+        with pytest.raises(gs.ModelError, match=said):
+            pair.observe(wrong)
+    with pytest.raises(gs.ModelError, match="already observed"):
+        given.observe({"b": 2.0})

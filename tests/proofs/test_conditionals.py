@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numba
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite import random
+from gibbsite import compatibility, random
 from tests.proofs.density_laws import FALSE_ALARM, Floats, Normal, move_each, p_value
 
 COVARIANCE = np.array([[1.0, 0.8, 0.3], [0.8, 2.0, 0.1], [0.3, 0.1, 0.5]])
@@ -137,6 +138,112 @@ def test_compatibility() -> None:
         gs.check_conditionals(MODELS["Python"]())
 
 
+def pair(slope: float = 0.4, sd: float = 0.68**0.5) -> gs.Conditionals:
+    """Of a normal law; right is what is left out."""
+    return gs.Conditionals(
+        {
+            "a": lambda x, rng: rng.normal(slope * x[1], sd),
+            "b": lambda x, rng: rng.normal(0.8 * x[0], 1.36**0.5),
+        },
+        log_density=lambda x: -0.5 * (2 * x[0] ** 2 - 1.6 * x[0] * x[1] + x[1] ** 2) / 1.36,
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"sd": 0.68}, "standard deviation of 'a' is 0.82"),
+        ({"sd": 1.0}, "standard deviation of 'a' is 1.2"),
+        ({"sd": 0.9 * 0.68**0.5}, "standard deviation of 'a' is 0.(89|90)"),
+        ({"slope": 0.5}, "mean of 'a' is off by"),
+    ],
+)
+def test_what_the_check_promises_to_notice_is_noticed(wrong: dict[str, float], said: str) -> None:
+    """Missed with probability 0.001 at most, by the check's own account; seeds are fixed."""
+    found = gs.check_conditionals(pair(**wrong))
+    assert found.verdict == "incompatible"
+    assert not found
+    assert said.split(" is ")[0] in found.evidence
+    assert re.search(said, str(found))
+    assert found.p_values["b"] > 1e-6
+
+
+def test_compatible_means_that_deviations_are_excluded() -> None:
+    found = gs.check_conditionals(pair())
+    assert found.verdict == "compatible"
+    assert max(found.detects) <= found.tolerance == 0.1
+    assert "off by" in str(found)
+    few = gs.check_conditionals(pair(), draws=50)
+    assert few.verdict == "undecided"
+    assert not few
+    assert few.detects.sd > 0.2
+    assert few.needed == found.draws
+    assert f"take {few.needed:,} draws" in str(few)
+    for wrong in ({"tolerance": 0.0}, {"power": 1.0}, {"places": 0}, {"draws": 0.5}, {"start": [1.0]}):
+        with pytest.raises(gs.ModelError):
+            gs.check_conditionals(pair(), **wrong)
+
+
+def test_the_power_that_is_reported_is_that_of_the_tests() -> None:
+    """Scores of normal conditionals that are off by as much as is said to be noticed: 99.9 % of 2000.
+
+    Fewer than 1980 of 2000 have probability below 1e-12 then; those of conditionals that are right are
+    called wrong with probability 1e-6 each, so one of 2000 in 0.002.
+    """
+    places, draws, level = 10, 60, 1e-6
+    able = compatibility._detectable(places, draws, level, 0.999)
+    rng = np.random.default_rng(5)
+
+    def share(shift: float, scale: float) -> float:
+        rejected = 0
+        for _ in range(2000):
+            z = rng.normal(size=(places, draws)) * scale + shift * rng.choice([-1.0, 1.0], (places, 1))
+            found = compatibility._judge(compatibility._Scores(z, [""] * places, False, ""))
+            rejected += min(p for p, _ in found) < level
+        return rejected / 2000
+
+    assert share(able.mean, 1.0) > 0.99
+    assert share(0.0, 1.0 + able.sd) > 0.99
+    assert share(0.0, 1.0 - able.sd) > 0.99
+    assert share(0.0, 1.0) == 0.0
+
+
+def test_the_check_is_of_states_and_of_laws_that_are_not_normal() -> None:
+    chances = np.array([0.2, 0.3, 0.5])
+
+    def states(p: Any) -> gs.Conditionals:
+        return gs.Conditionals(
+            {"z": lambda x, rng: float(rng.choice(3, p=p))},
+            {"z": 3},
+            log_density=lambda x: np.log(chances[int(x[0])]),
+        )
+
+    assert gs.check_conditionals(states(chances))
+    assert "'z'" in gs.check_conditionals(states(chances[[1, 0, 2]])).evidence
+
+    def gamma(shape: float) -> gs.Conditionals:
+        return gs.Conditionals(
+            {"g": lambda x, rng: rng.gamma(shape)},
+            {"g": gs.Interval(0.0)},
+            log_density=lambda x: -0.5 * np.log(x[0]) - x[0],
+        )
+
+    assert gs.check_conditionals(gamma(0.5))
+    assert not gs.check_conditionals(gamma(0.6))
+    late = gs.Conditionals(
+        {"g": lambda x, rng: rng.exponential()}, log_density=lambda x: -x[0] if x[0] > 0.1 else -np.inf
+    )
+    assert "density is zero where 'g' was drawn" in gs.check_conditionals(late).evidence
+
+
+def test_the_check_tells_what_fails() -> None:
+    broken = gs.Conditionals({"a": fails}, log_density=lambda x: -(x[0] ** 2))
+    with pytest.raises(
+        gs.ModelError, match=r"conditional of \(a\) raised RuntimeError\('no idea'\), given a="
+    ):
+        gs.check_conditionals(broken)
+
+
 @pytest.mark.parametrize(
     ("draws", "sites", "said"),
     [
@@ -156,15 +263,43 @@ def fails(x: Floats, rng: Any) -> float:
     raise RuntimeError("no idea")
 
 
+@numba.njit
+def compiled_failure(x: Any, rng: Any) -> Any:
+    value = random.normal(rng)
+    if value > 1.0:
+        raise ValueError("too large")
+    return value
+
+
 @pytest.mark.parametrize(
     ("draw", "sites", "said"),
     [
         (lambda x, rng: rng.normal(), {"a": gs.Interval(0.0, 1.0)}, "'a' returned .* not between 0 and 1"),
         (lambda x, rng: 0.5, {"a": 3}, "'a' returned 0.5, which is no state code"),
-        (lambda x, rng: float("nan"), None, "'a' returned nan"),
-        (fails, None, "no idea"),
+        (lambda x, rng: float("nan"), None, "'a' returned nan, which is no finite number, given a="),
+        (lambda x, rng: float("inf"), None, "'a' returned inf, which is no finite number, given a="),
+        (lambda x, rng: 1 / 0, None, "'a' returned inf.*given a=.*ZeroDivisionError"),
+        (fails, None, r"conditional of \(a\) raised RuntimeError\('no idea'\), given a="),
+        (compiled_failure, None, r"conditional of \(a\) raised ValueError\('too large'\), given a="),
+        (lambda x, rng: rng.normal(size=2), None, r"conditional of \(a\) failed: an array of shape"),
     ],
 )
 def test_draws_that_make_no_sense(draw: Any, sites: Any, said: str) -> None:
     with pytest.raises(gs.SamplingError, match=said):
         gs.sample(gs.Conditionals({"a": draw}, sites), sweeps=2000, rng=1, progress=False)
+
+
+def inexplicit(x: Any, rng: Any) -> Any:
+    return np.random.normal(x[0])  # noqa: NPY002
+
+
+@numba.njit
+def hidden(x: Any, rng: Any) -> Any:
+    return np.random.normal()  # noqa: NPY002
+
+
+@pytest.mark.parametrize("draw", [hidden, inexplicit], ids=["compiled", "Python"])
+def test_random_numbers_of_others_are_refused(draw: Any) -> None:
+    """They would come from a state that the seed of a run does not reach."""
+    with pytest.raises(gs.ModelError, match=r"conditional of \(a\).*np.random.normal.*argument rng"):
+        gs.sample(gs.Conditionals({"a": draw}), sweeps=10, rng=1, progress=False)

@@ -15,6 +15,7 @@ from scipy.stats import chi2
 import gibbsite as gs
 from gibbsite._jit import compiled
 from gibbsite._random import load, store, stream
+from gibbsite.graph.extremes import all_bounds
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel._local import log_potential
 from gibbsite.kernel.continuous_chebyshev import (
@@ -141,7 +142,7 @@ def energy_of(graph: Graph, memory: Any, values: Floats) -> Floats:
     found = np.empty(values.size)
     for k, v in enumerate(values):
         memory.desk.points[0] = v
-        assert energies(graph.arrays, memory, np.zeros(1), 0, 1)
+        assert energies(graph.arrays, all_bounds(graph, "this test"), memory, np.zeros(1), 0, 1)
         found[k] = memory.desk.energy[0]
     return found
 
@@ -168,7 +169,7 @@ def test_corrected_proposals_leave_the_conditional_as_it_is(
         desk = memory.desk._replace(
             factor=np.array([0, 1], np.int32),
             times=np.array([3, 7], np.int32),
-            scale=1.0 / (0.8 * graph.arrays.bound),
+            scale=1.0 / (0.8 * all_bounds(graph, "this test").bound),
         )
         memory = memory._replace(desk=desk)
         memory.desk.reach[:] = 0, 2
@@ -176,7 +177,7 @@ def test_corrected_proposals_leave_the_conditional_as_it_is(
     arguments = parameters.method, graph.arrays, memory, x, 0
     rng, many = ask(*arguments, load(stream(3, 0)))
     while many > 1:
-        assert energies(graph.arrays, memory, x, 0, many)
+        assert energies(graph.arrays, all_bounds(graph, "this test"), memory, x, 0, many)
         rng, many = answer(*arguments, rng)
     stage = memory.desk.stage
     assert stage[_LEVEL] == _PROPOSES
@@ -239,7 +240,7 @@ def test_without_the_correction_low_degrees_are_biased() -> None:
     x = np.array([0.3])
     arguments = parameters.method, graph.arrays, memory, x, 0
     rng, many = ask(*arguments, load(stream(3, 0)))
-    assert energies(graph.arrays, memory, x, 0, many)
+    assert energies(graph.arrays, all_bounds(graph, "this test"), memory, x, 0, many)
     answer(*arguments, rng)
     out = np.empty(30_000)
     _draw_series(memory.poly, stream(12, 0), out)

@@ -114,7 +114,7 @@ def test_draws_of_the_open_batch_count_in_the_mean():
 def test_counted_draws(cards: list[int], draws: int, seed: int):
     rng = np.random.default_rng(seed)
     values = rng.integers(0, cards, size=(2, draws, len(cards))).astype(np.int16)
-    found, numbers = count_states(values, np.array(cards, np.int32), np.zeros(len(cards), bool))
+    found, numbers = count_states(values, np.array(cards, np.int32), np.full(len(cards), np.nan))
     totals, trace, same, length = found
     assert not numbers.size
     assert same == draws

@@ -7,6 +7,7 @@ bounds and one list of numbers, however many sites it has.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from gibbsite._foreign import ROOM, Foreign, adopt, call_at
 from gibbsite._jit import Integer, compiled, inlined
 from gibbsite.errors import ModelError
+from gibbsite.graph.extremes import given_bounds
 from gibbsite.graph.lower import Lowered, lowers
 from gibbsite.model.continuous import ContinuousModel
 from gibbsite.model.functions import FunctionFactors
@@ -51,6 +53,8 @@ class ContinuousGraph(NamedTuple):
         Cells of the sites.
     low, high : float (n,)
         Bounds; of states 0 and the largest code.
+    period : float (n,)
+        Length of a turn of angles, 0 for other sites.
     card : int32 (n,)
         Number of states, 0 for numbers.
     row, start, factor
@@ -58,8 +62,8 @@ class ContinuousGraph(NamedTuple):
         first: up to ``sure[row[i]]``.
     group : int16 (factors,)
         Group of each factor.
-    floor, bound : float (factors,)
-        Smallest value of each factor, and the largest height above it (M).
+    member, known
+        Sites of the factors; member -1 - k is no site, but the observed value ``known[k]``.
     degree : int8 (n,)
         Conditionals of the site are exponentials of polynomials of this degree, 0 for others.
     """
@@ -67,18 +71,32 @@ class ContinuousGraph(NamedTuple):
     offset: Longs
     low: Floats
     high: Floats
+    period: Floats
     card: NDArray[np.int32]
     row: NDArray[np.int32]
     start: Longs
     sure: Longs
     factor: NDArray[np.int32]
     group: NDArray[np.int16]
-    floor: Floats
-    bound: Floats
     degree: NDArray[np.int8]
     groups: Groups
     member: NDArray[np.int32]
+    known: Floats
     parameter: Floats
+
+    def call_of(self, f: int, x: Floats) -> tuple[Floats, Floats]:
+        """Return the arrays that the function of a factor is called with at a place."""
+        groups, g = self.groups, int(self.group[f])
+        rank, arity, width = f - int(groups.first[g]), int(groups.arity[g]), int(groups.width[g])
+        at = int(groups.member_at[g] + groups.member_step[g] * rank)
+        spot = int(groups.parameter_at[g] + width * rank)
+        everything = np.concatenate([x, self.known[::-1]])  # member -1 - k is observed value k
+        return everything[self.member[at : at + arity]], self.parameter[spot : spot + width]
+
+    def calls_of(self, g: int, x: Floats) -> Iterator[tuple[Floats, Floats]]:
+        """Yield the arrays that the function of a group is called with at a place, factor by factor."""
+        for f in np.flatnonzero(self.group == g).tolist():
+            yield self.call_of(f, x)
 
     def pairs(self) -> NDArray[np.int64]:
         """Return all pairs of sites that share a factor, each once, the smaller one first."""
@@ -91,7 +109,8 @@ class ContinuousGraph(NamedTuple):
             scope = np.sort(self.member[at : at + scopes * arity].reshape(scopes, arity), axis=1)
             a, b = np.triu_indices(arity, 1)
             found.append(np.stack([scope[:, a].ravel(), scope[:, b].ravel()], axis=1).astype(np.int64))
-        return np.unique(np.concatenate(found), axis=0)
+        pairs = np.unique(np.concatenate(found), axis=0)
+        return pairs[pairs[:, 0] >= 0]
 
 
 @inlined
@@ -111,7 +130,7 @@ def factor_value(
     at = groups.member_at[g] + groups.member_step[g] * rank
     for k in range(arity):
         j = graph.member[at + k]
-        work[k] = v if j == i else x[j]
+        work[k] = graph.known[-1 - j] if j < 0 else v if j == i else x[j]
     spot = groups.parameter_at[g] + width * rank
     value = call_at(groups.address[g], work, 0, arity, graph.parameter, spot, width, groups.nothing)
     return float(groups.weight[g] * value)
@@ -127,7 +146,7 @@ def evaluate_factors(graph: ContinuousGraph, x: Floats, out: Floats) -> None:
 
 @lowers(ContinuousModel)
 def lower_continuous(model: ContinuousModel) -> Lowered:
-    """Turn a model of functions into arrays; compile its functions and find the bounds that are not given."""
+    """Turn a model of functions into arrays, and compile its functions."""
     groups = model.groups
     for group in groups:
         if group.arity > ROOM:
@@ -139,7 +158,8 @@ def lower_continuous(model: ContinuousModel) -> Lowered:
     first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     arity = np.array([group.arity for group in groups], np.int64)
     width = np.array([group.parameters.shape[1] for group in groups], np.int64)
-    members = [group.scopes.ravel() for group in groups]
+    place, known = model.places
+    members = [place[group.scopes.ravel()] for group in groups]
     parameters = [group.parameters.ravel() for group in groups]
     table = Groups(
         first=first[:-1].copy() if len(groups) else np.zeros(1, np.int64),
@@ -154,31 +174,28 @@ def lower_continuous(model: ContinuousModel) -> Lowered:
     )
     domains = model.domains
     low, high = domains.bounds
-    row, start, sure, factor = _rows(model, first)
+    row, start, sure, factor = _rows(model, place, first)
     cards = np.asarray(domains.cards, np.int64)
-    from gibbsite.graph.extremes import bound_group
-
-    pairs = [bound_group(group, code, low, high) for group, code in zip(groups, codes, strict=True)]
-    floor = np.concatenate([np.zeros(0), *(pair[0] for pair in pairs)])
-    top = np.concatenate([np.zeros(0), *(pair[1] for pair in pairs)])
     arrays = ContinuousGraph(
         offset=domains.offset,
         low=low,
         high=high,
+        period=domains.periods,
         card=np.where(domains.numbers, 0, cards).astype(np.int32),
         row=row,
         start=start,
         sure=sure,
         factor=factor,
         group=np.repeat(np.arange(len(groups)), sizes).astype(np.int16),
-        floor=floor,
-        bound=top - floor,
-        degree=_degrees(model),
+        degree=_degrees(model, place),
         groups=table,
         member=np.concatenate([np.zeros(0, np.int32), *members]).astype(np.int32),
+        known=known,
         parameter=np.concatenate([np.zeros(0), *parameters]),
     )
-    model.structure.update(domains=domains, groups=groups)  # for messages
+    # of all sites, observed ones too, as factors name them
+    model.structure.update(domains=model.whole, groups=groups, box=model.box, free=np.flatnonzero(place >= 0))
+    model.structure["given bounds"] = given_bounds(groups, *model.box)
     return Lowered("functions", arrays, codes)
 
 
@@ -194,7 +211,9 @@ def _begins(parts: list[Any]) -> Longs:
     return np.cumsum([0, *sizes[:-1]]).astype(np.int64) if parts else np.zeros(1, np.int64)
 
 
-def _rows(model: ContinuousModel, first: Longs) -> tuple[NDArray[np.int32], Longs, Longs, NDArray[np.int32]]:
+def _rows(
+    model: ContinuousModel, place: NDArray[np.int32], first: Longs
+) -> tuple[NDArray[np.int32], Longs, Longs, NDArray[np.int32]]:
     """Return the row of each site, and the rows: numbers of factors, those that are always evaluated first.
 
     Sites that touch whole groups of common scope, and nothing else, share a row if they touch the same ones.
@@ -204,13 +223,14 @@ def _rows(model: ContinuousModel, first: Longs) -> tuple[NDArray[np.int32], Long
     own_site, own_factor = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     order = sorted(range(len(groups)), key=lambda g: not groups[g].always)
     for g in order:
+        scopes = place[groups[g].scopes]
         if groups[g].common:
-            for site in groups[g].scopes.tolist():
+            for site in scopes[scopes >= 0].tolist():
                 shared[site].append(g)
         else:
-            scopes = groups[g].scopes
-            own_site.append(scopes.ravel().astype(np.int64))
-            own_factor.append(np.repeat(np.arange(len(scopes)) + first[g], scopes.shape[1]))
+            free = scopes.ravel() >= 0
+            own_site.append(scopes.ravel()[free].astype(np.int64))
+            own_factor.append(np.repeat(np.arange(len(scopes)) + first[g], scopes.shape[1])[free])
     site, factor = np.concatenate(own_site), np.concatenate(own_factor)
     always = np.repeat([group.always for group in groups], [group.size for group in groups])
     ranked = np.lexsort((factor, ~always[factor] if factor.size else factor, site))
@@ -240,11 +260,12 @@ def _rows(model: ContinuousModel, first: Longs) -> tuple[NDArray[np.int32], Long
     return row, start, start[:-1] + np.array(sure, np.int64), joined
 
 
-def _degrees(model: ContinuousModel) -> NDArray[np.int8]:
+def _degrees(model: ContinuousModel, place: NDArray[np.int32]) -> NDArray[np.int8]:
     """Return of which degree the sum of the factors of each site is in it, 0 if it is no polynomial."""
     degree = np.ones(model.n_sites, np.int8)
     for group in model.groups:
-        sites = np.unique(group.scopes)
+        sites = np.unique(place[group.scopes])
+        sites = sites[sites >= 0]
         if group.degree is None:
             degree[sites] = 0
         else:

@@ -90,12 +90,12 @@ def lower_density(model: LogDensity) -> Lowered:
     functions = [value] if slope is None else [value, slope]
     at = _valued(value)
     places = random_places(model, at)
-    _try_value(model, functions, at, places, "the log-density")
+    _try_value(model, value, at, places, "the log-density")
     if slope is not None:
         check_gradient(
             model,
             at,
-            _sloped(model, functions, slope, model.gradient),
+            _sloped(model, slope, model.gradient),
             places,
             f"the log-density {value.name!r}",
         )
@@ -130,17 +130,17 @@ def lower_data(model: DataDensity) -> Lowered:
     if prior is not None:
         at = _valued(prior)
         places = random_places(model, at)
-        _try_value(model, functions, at, places, "the log-prior")
+        _try_value(model, prior, at, places, "the log-prior")
         if prior_slope is not None:
-            gradient = _sloped(model, functions, prior_slope, model.prior_gradient)
+            gradient = _sloped(model, prior_slope, model.prior_gradient)
             check_gradient(model, at, gradient, places, f"the log-prior {prior.name!r}")
     rng = np.random.default_rng(2)
     for row in rng.integers(0, model.n_rows, _ROWS).tolist():
         at = _valued(value, model.data[row])
         places = random_places(model, at)
-        _try_value(model, functions, at, places, "the log-likelihood")
+        _try_value(model, value, at, places, "the log-likelihood", model.data[row])
         if slope is not None:
-            gradient = _sloped(model, functions, slope, model.likelihood_gradient, model.data[row])
+            gradient = _sloped(model, slope, model.likelihood_gradient, model.data[row])
             what = f"the log-likelihood {value.name!r} of row {row}"
             check_gradient(model, at, gradient, places, what)
     take_raised(functions)
@@ -158,9 +158,7 @@ def _valued(code: Foreign, row: Floats = _NONE) -> Any:
     return at
 
 
-def _sloped(
-    model: Density, functions: list[Foreign], code: Foreign, function: Any, row: Floats = _NONE
-) -> Any:
+def _sloped(model: Density, code: Foreign, function: Any, row: Floats = _NONE) -> Any:
     """Return the gradient as a function that refuses what is no gradient at all."""
 
     def at(place: Floats) -> Floats:
@@ -171,9 +169,11 @@ def _sloped(
         else:
             said = call_at(code.address, desk, 0, n, desk[n:], 0, n, _WORDS)
         if not (said == 0.0 and np.isfinite(desk[n:]).all()):
-            raised = take_raised(functions)
-            shape = np.shape(function(place.copy(), row) if row.size else function(place.copy()))
+            raised = code.cause_at(place, row if row.size else np.zeros(n))
             where = model.place_text(place)
+            if raised is not None and not isinstance(raised, ModelError):
+                raise ModelError(f"the gradient {code.name!r} raised {raised!r} at {where}.") from raised
+            shape = np.shape(function(place.copy(), row) if row.size else function(place.copy()))
             if shape != (n,):
                 raise ModelError(
                     f"the gradient {code.name!r} must have shape ({n},), got {shape} at {where}."
@@ -186,13 +186,15 @@ def _sloped(
     return at
 
 
-def _try_value(model: Density, functions: list[Foreign], at: Any, places: list[Floats], what: str) -> None:
+def _try_value(
+    model: Density, code: Foreign, at: Any, places: list[Floats], what: str, row: Floats = _NONE
+) -> None:
     """Refuse a function that changes its argument, or is no number wherever it is tried."""
     if not places:
         place = model.draw_start(np.random.default_rng(0))
         value = at(place)
         if math.isnan(value) or value == math.inf:
-            raised = take_raised(functions)
+            raised = code.cause_at(place, row)
             why = "" if raised is None else f" The function raised {raised!r}."
             raise ModelError(
                 f"{what} is {value} at {model.place_text(place)}; it must be a number or -inf.{why}"

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from gibbsite._foreign import call_at
 from gibbsite._jit import Integer, implement
 from gibbsite._random import Words, load, store
-from gibbsite.errors import SamplingError
+from gibbsite.errors import ModelError, SamplingError
 from gibbsite.graph.conditionals import ConditionalsGraph
+from gibbsite.graph.failure import cause_text
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel._local import log_potential
 from gibbsite.kernel.base import Kernel, step
+from gibbsite.kernel.densities import wrapped
 from gibbsite.kernel.slicing import Slice, SliceParameters
 from gibbsite.kernel.walking import Walk
 
@@ -28,15 +30,17 @@ _FAILED, _OUTSIDE = 1, 2
 
 
 class ConditionalsMemory(NamedTuple):
-    """Room for the values of a block and the words of the generator; what went wrong, where, what value.
+    """Room for the values of a block and the words of the generator; what went wrong, and where.
 
-    ``walk`` is what slice sampling of sites without a function needs.
+    ``trouble`` has what went wrong, the block, and the first of its sites that is concerned; ``place`` the
+    state it was drawn given, ``words`` the generator before. ``walk`` is what slice sampling of sites without
+    a function needs.
     """
 
     out: NDArray[np.float64]
     words: NDArray[np.uint64]
     trouble: NDArray[np.int64]
-    value: NDArray[np.float64]
+    place: NDArray[np.float64]
     walk: Walk
 
 
@@ -73,8 +77,10 @@ class ConditionalGibbs(Kernel):
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> ConditionalsMemory:
         """Allocate room for the largest block."""
         widest = int(np.diff(graph.arrays.start).max(initial=1))
-        words, trouble = np.zeros(4, np.uint64), np.zeros(2, np.int64)
-        return ConditionalsMemory(np.zeros(widest), words, trouble, np.zeros(1), _OTHER.walk(graph))
+        words, trouble = np.zeros(4, np.uint64), np.zeros(3, np.int64)
+        return ConditionalsMemory(
+            np.zeros(widest), words, trouble, np.zeros(graph.n_sites), _OTHER.walk(graph)
+        )
 
     def freeze(self, memory: Any) -> None:
         """End learning how wide slices should be."""
@@ -83,21 +89,29 @@ class ConditionalGibbs(Kernel):
     def inspect(self, model: Model, graph: Graph, memory: Any) -> None:
         """Stop where a function failed, or left the domain of its sites."""
         _OTHER.inspect(model, graph, memory.walk)
-        what, where = memory.trouble.tolist()
+        what, block, rank = memory.trouble.tolist()
         if not what:
             return
         arrays: ConditionalsGraph = graph.arrays
+        sites = arrays.member[arrays.start[block] : arrays.start[block + 1]]
+        codes = graph.structure["functions"]
+        draw = next(code for code in codes if code.address == arrays.address[block])
+        raised = graph.take_raised() or draw.cause_at(memory.place, np.zeros(sites.size), memory.words)
+        given = model.place_text(memory.place)
         if what == _FAILED:
-            block = model.domains.scope_text(arrays.member[arrays.start[where] : arrays.start[where + 1]])
-            raised = graph.take_raised()
-            said = f": {raised!r}" if raised else ", or returned a value that is no number"
-            raise SamplingError(f"the conditional of {block} failed{said}.") from raised
-        name = model.domains.names[where]
-        low, high = arrays.low[where], arrays.high[where]
+            said = f"raised {raised!r}" if raised else "returned no number, or too many"
+            if isinstance(raised, ModelError):  # of ours
+                said = f"failed: {str(raised).removesuffix('.')}"
+            names = model.domains.scope_text(sites)
+            raise SamplingError(f"the conditional of {names} {said}, given {given}.") from raised
+        site, value = int(sites[rank]), memory.out[rank]
+        low, high = arrays.low[site], arrays.high[site]
+        wrong = "no state code" if arrays.card[site] else "not"
+        why = f"{wrong} between {low:g} and {high:g}" if np.isfinite(value) else "no finite number"
         raise SamplingError(
-            f"the conditional of the site {name!r} returned {memory.value[0]:.6g}, which is "
-            f"{'no state code' if arrays.card[where] else 'not'} between {low:g} and {high:g}."
-        )
+            f"the conditional of the site {model.domains.names[site]!r} returned {value:.6g}, which is {why}"
+            f", given {given}.{cause_text(raised)}"
+        ) from raised
 
 
 @implement(log_potential, ConditionalsGraph)
@@ -128,16 +142,21 @@ def _step(
     first, count = graph.start[i], graph.start[i + 1] - graph.start[i]
     store(memory.words, rng)
     said = call_at(graph.address[i], x, 0, x.size, memory.out, 0, count, memory.words)
-    rng = load(memory.words)
-    if np.isnan(said):
-        memory.trouble[0], memory.trouble[1] = _FAILED, i
-        return rng
+    what, rank = _FAILED if np.isnan(said) else 0, 0
     for k in range(count):
-        site, v = graph.member[first + k], memory.out[k]
-        inside = graph.low[site] <= v <= graph.high[site]
-        if not inside or (graph.card[site] > 0 and v != np.floor(v)):
-            memory.trouble[0], memory.trouble[1], memory.value[0] = _OUTSIDE, site, v
-            return rng
+        site = graph.member[first + k]
+        v = wrapped(graph.low[site], graph.period[site], memory.out[k])
+        memory.out[k] = v
+        inside = graph.low[site] <= v <= graph.high[site] and abs(v) < np.inf
+        if what == 0 and (not inside or (graph.card[site] > 0 and v != np.floor(v))):
+            what, rank = _OUTSIDE, k
+    if what != 0:
+        memory.trouble[0], memory.trouble[1], memory.trouble[2] = what, i, rank
+        store(memory.words, rng)  # as they were, to see why
+        for k in range(x.size):
+            memory.place[k] = x[k]
+        return rng
+    rng = load(memory.words)
     for k in range(count):
         x[graph.member[first + k]] = memory.out[k]
     return rng

@@ -19,6 +19,7 @@ from gibbsite._jit import Integer, implement
 from gibbsite._random import Words
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.graph.continuous import ContinuousGraph
+from gibbsite.graph.extremes import Bounds, all_bounds, known_bounds
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.base import Kernel, Remark, step
 from gibbsite.kernel.continuous_batch import Batch, gather, make_desk
@@ -90,8 +91,10 @@ class ContinuousGibbs(Kernel):
         factors of a site are polynomials of degree 1 or 2 in it and are evaluated in full. ``"its"``: from an
         interpolant of the density, with a Metropolis correction. ``"double"``: from an interpolant of the
         exponential of an interpolant of the energy, which takes fewer evaluations, with the same correction.
-        ``"rejection"``: uniform proposals, for energies that differ by a few units only. ``"slice"``: by
-        shrinking the interval. ``"auto"``: exact-inverse where it is possible, otherwise double.
+        ``"rejection"``: uniform proposals, for energies that differ by a few units only; needs bounds of all
+        factors, as minibatches do. ``"slice"``: by
+        shrinking the interval, whatever the density is. ``"auto"``: exact-inverse where it is possible, slice
+        where all factors are evaluated otherwise, and double for minibatches.
     minibatch : float, "auto" or None
         None: every update evaluates all factors of its site. A number: Poisson minibatches, and the number is
         lambda, the mean number of factors drawn whatever the state at the site with the largest sum of
@@ -141,7 +144,7 @@ class ContinuousGibbs(Kernel):
         arrays: ContinuousGraph = graph.arrays
         others = np.flatnonzero((arrays.card == 0) & (arrays.degree == 0))
         if others.size:
-            site = int(others[0])
+            site = int(graph.structure["free"][others[0]])
             domains, groups = graph.structure["domains"], graph.structure["groups"]
             guilty = next(g.name for g in groups if g.degree is None and (g.scopes == site).any())
             raise IncompatibleError(
@@ -170,21 +173,29 @@ class ContinuousGibbs(Kernel):
             raise ModelError(f"tolerance must be a positive number, got {self.tolerance!r}.")
         batch = self._batch(graph)
         kind = np.full(graph.n_sites, _KINDS[self.method], np.int8)
+        if self.method == "auto":  # in full, slices give several times as many effective draws a second
+            kind[batch.plain] = SLICED
         if self.method in ("auto", "exact-inverse"):
             kind[batch.plain & (arrays.degree > 0)] = INVERSE
         kind[arrays.card > 0] = STATES
-        method = Method(kind, self._interpolation(), math.log1p(1.0 / batch.tau))
+        method = Method(kind, self._interpolation(), math.log1p(1.0 / batch.tau), batch.bounds)
         return ContinuousParameters(batch, method)
 
     def _batch(self, graph: Graph) -> Batch:
         if self.minibatch is None:
-            return Batch(no_rows(graph), 1.0, np.ones(graph.n_sites, np.bool_))
+            return Batch(no_rows(graph), 1.0, np.ones(graph.n_sites, np.bool_), self._bounds(graph))
         size, rows = self.size(graph), drawn_rows(graph)
         tau = batch_rate(size, local_energies(graph).largest)
         plain = rows.degree == 0
         if self.minibatch == "auto":
             plain |= ~_pays(tau, rows.local, rows.degree)
-        return Batch(rows, tau, plain)
+        return Batch(rows, tau, plain, self._bounds(graph))
+
+    def _bounds(self, graph: Graph) -> Bounds:
+        """Return the bounds of factors: of all where they are needed, otherwise those that were given."""
+        if self.minibatch is None and self.method != "rejection":
+            return known_bounds(graph)
+        return all_bounds(graph, "method='rejection'" if self.minibatch is None else "minibatch=")
 
     def _interpolation(self) -> Interpolation:
         degree, fine = _read_degree("degree", self.degree), _read_degree("fine", self.fine)
@@ -265,7 +276,7 @@ class ContinuousGibbs(Kernel):
     def inspect(self, model: Any, graph: Graph, memory: Any) -> None:
         """Raise an error if a factor was not a number, or outside its bounds."""
         if memory.fault[0] != FINE:
-            raise_fault(model, graph.arrays, memory.fault)
+            raise_fault(model, graph, self._bounds(graph), memory.fault)
 
 
 def _pays(tau: float, energy: Any, many: Any) -> Any:
@@ -299,7 +310,7 @@ def _step(
     rng = gather(kernel.batch, graph, memory, x, site, rng)
     rng, many = ask(kernel.method, graph, memory, x, site, rng)
     while many > 0:
-        if not energies(graph, memory, x, site, many):
+        if not energies(graph, kernel.batch.bounds, memory, x, site, many):
             return rng
         rng, many = answer(kernel.method, graph, memory, x, site, rng)
     if memory.fault[0] == FINE:

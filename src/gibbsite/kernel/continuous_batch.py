@@ -15,6 +15,7 @@ from gibbsite._jit import Integer, inlined
 from gibbsite._poisson import poisson
 from gibbsite._random import Words
 from gibbsite.graph.continuous import ContinuousGraph
+from gibbsite.graph.extremes import Bounds
 from gibbsite.kernel.batched import stays_in
 from gibbsite.kernel.continuous_energy import (
     CALLS,
@@ -33,11 +34,12 @@ _HASH = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Batch(NamedTuple):
-    """How minibatches are drawn: rows of factors, tau, and which sites are updated in full instead."""
+    """How minibatches are drawn: rows of factors, tau, which sites are updated in full, bounds of factors."""
 
     rows: FunctionRows
     tau: float
     plain: NDArray[np.bool_]
+    bounds: Bounds
 
     def room(self) -> int:
         """Return how many different factors a minibatch can have, but for chances below e^-100."""
@@ -66,7 +68,7 @@ def make_desk(room: int, points: int, arity: int) -> Desk:
 
 
 @inlined
-def _put(graph: ContinuousGraph, memory: ContinuousMemory, f: Integer, tau: float) -> None:
+def _put(bounds: Bounds, memory: ContinuousMemory, f: Integer, tau: float) -> None:
     """Add a factor to the minibatch, or count it once more."""
     desk = memory.desk
     mask = np.int64(desk.table.size - 1)
@@ -81,7 +83,7 @@ def _put(graph: ContinuousGraph, memory: ContinuousMemory, f: Integer, tau: floa
     else:
         desk.factor[size] = f
         desk.times[size] = 1
-        desk.scale[size] = 1.0 / (tau * graph.bound[f])
+        desk.scale[size] = 1.0 / (tau * bounds.bound[f])
         desk.place[size] = at
         desk.reach[1] = size + 1
         desk.table[at] = size + 1
@@ -92,7 +94,7 @@ def gather(
     batch: Batch, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
 ) -> Words:
     """Choose the factors that the update of site i is about."""
-    desk, rows, counts = memory.desk, batch.rows, memory.counts
+    desk, rows, counts, bounds = memory.desk, batch.rows, memory.counts, batch.bounds
     row = np.int64(graph.row[i])
     begin = graph.start[row]
     plain = batch.plain[i]
@@ -110,11 +112,11 @@ def gather(
         f = graph.factor[k]
         stays = True
         if n >= always:
-            heights(graph, memory, f, x, i, 1)
-            rng, stays = stays_in(rng, desk.height[0] / graph.bound[f])
+            heights(graph, bounds, memory, f, x, i, 1)
+            rng, stays = stays_in(rng, desk.height[0] / bounds.bound[f])
             kept += stays
         if stays:
-            _put(graph, memory, f, batch.tau)
+            _put(bounds, memory, f, batch.tau)
     for n in range(desk.reach[1]):
         desk.table[desk.place[n]] = 0
     counts[KEPT] += kept

@@ -5,8 +5,8 @@ full, each worth its height phi above its floor, some drawn s times, each worth 
 (see :mod:`.poisson`). Then the energy of any value of the site is one function, :func:`energies`. It goes
 through the factors once for many values, because a factor is costly to find and cheap to call again.
 
-A height that is no number, or not between 0 and M, is noted as a *fault*: the step that meets one changes
-nothing, and neither does any later one.
+A value that is NaN or plus infinity, or outside of the bounds of its factor where these are known, is noted
+as a *fault*: the step that meets one changes nothing, and neither does any later one.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from gibbsite._foreign import call_at
 from gibbsite._jit import Integer, inlined
 from gibbsite.graph.continuous import ContinuousGraph
+from gibbsite.graph.extremes import Bounds
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -27,7 +28,7 @@ Ints = NDArray[np.int32]
 # Positions in the counts of a chain.
 UPDATES, KEPT, FACTORS, CALLS, PROPOSED, ACCEPTED = range(6)
 # Kinds of faults, in the first entry of the record.
-FINE, OUTSIDE, FULL, HOPELESS = range(4)
+FINE, OUTSIDE, FULL, HOPELESS, EMPTY = range(5)
 # In the record of a fault: the factor, its value, from where on the values of its sites are.
 FACTOR, VALUE, VALUES = 1, 2, 3
 # Products of terms 1 + phi / (tau M) have their logarithm taken when they exceed _LARGE; a single one is
@@ -75,7 +76,13 @@ class ContinuousMemory(NamedTuple):
 
 @inlined
 def heights(
-    graph: ContinuousGraph, memory: ContinuousMemory, f: Integer, x: Floats, i: Integer, many: Integer
+    graph: ContinuousGraph,
+    bounds: Bounds,
+    memory: ContinuousMemory,
+    f: Integer,
+    x: Floats,
+    i: Integer,
+    many: Integer,
 ) -> None:
     """Write the heights of factor f above its floor, with x[i] replaced by each of the points."""
     groups, work, points, height = graph.groups, memory.desk.work, memory.desk.points, memory.desk.height
@@ -86,23 +93,27 @@ def heights(
     own = 0
     for k in range(arity):
         j = graph.member[first + k]
-        work[k] = x[j]
+        work[k] = x[j] if j >= 0 else graph.known[-1 - j]
         if j == i:
             own = k
     spot = groups.parameter_at[g] + width * rank
-    floor, bound = graph.floor[f], graph.bound[f]
+    floor, bound = bounds.floor[f], bounds.bound[f]
+    free = bound == math.inf
     for a in range(many):
         work[own] = points[a]
         value = weight * call_at(address, work, 0, arity, graph.parameter, spot, width, groups.nothing)
         height[a] = value - floor
-        if not (value >= floor and value - floor <= bound) and memory.fault[0] == FINE:
+        fine = value < math.inf if free else value >= floor and value - floor <= bound
+        if not fine and memory.fault[0] == FINE:
             memory.fault[0], memory.fault[FACTOR], memory.fault[VALUE] = OUTSIDE, f, value
             for k in range(arity):
                 memory.fault[VALUES + k] = work[k]
 
 
 @inlined
-def energies(graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, many: Integer) -> bool:
+def energies(
+    graph: ContinuousGraph, bounds: Bounds, memory: ContinuousMemory, x: Floats, i: Integer, many: Integer
+) -> bool:
     """Write the energies of site i at the first ``many`` points; tell whether all went well."""
     desk = memory.desk
     height, energy, product = desk.height, desk.energy, desk.product
@@ -113,13 +124,13 @@ def energies(graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Int
     for n in range(whole + desk.reach[1]):
         k = n - whole
         f = graph.factor[begin + n] if k < 0 else desk.factor[k]
-        heights(graph, memory, f, x, i, many)
+        heights(graph, bounds, memory, f, x, i, many)
         if k < 0:
             for a in range(many):
                 energy[a] += height[a]
             continue
         scale, times = desk.scale[k], desk.times[k]
-        if times > _MOST_POWER or scale * graph.bound[f] > _MOST_TERM:
+        if times > _MOST_POWER or scale * bounds.bound[f] > _MOST_TERM:
             for a in range(many):
                 energy[a] += times * math.log1p(scale * height[a])
             continue

@@ -36,7 +36,7 @@ from gibbsite.kernel.continuous_chebyshev import (
     shape_of,
     transform,
 )
-from gibbsite.kernel.continuous_energy import ACCEPTED, CHOSEN, PROPOSED, ContinuousMemory
+from gibbsite.kernel.continuous_energy import ACCEPTED, CHOSEN, EMPTY, FACTOR, PROPOSED, ContinuousMemory
 
 
 class Interpolation(NamedTuple):
@@ -120,6 +120,9 @@ def answer_nodes(
     first, skip, many = new_points(method.nodes, level)
     for k in range(many):
         poly.value[first + k * skip] = energy[k]
+        if energy[k] == -math.inf:  # no polynomial
+            memory.fault[0], memory.fault[FACTOR] = EMPTY, i
+            return rng, 0
     if level == 0:
         stage[_NOW] = energy[many]
     good = _fit_energy(method, level, poly) if method.double else _fit_density(method, level, poly)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gibbsite._jit import Integer, inlined
 from gibbsite._random import Words, uniform
 from gibbsite.graph.continuous import ContinuousGraph
+from gibbsite.graph.extremes import Bounds
 from gibbsite.kernel._local import from_logs
 from gibbsite.kernel.continuous_energy import CHOSEN, ContinuousMemory, Floats
 from gibbsite.kernel.continuous_interpolated import Interpolation, answer_nodes, ask_nodes
@@ -32,6 +33,7 @@ class Method(NamedTuple):
     kind: NDArray[np.int8]
     interpolation: Interpolation
     gain: float
+    bounds: Bounds
 
 
 @inlined
@@ -49,7 +51,7 @@ def ask(
     if kind == INTERPOLATED:
         return rng, ask_nodes(method.interpolation, graph, memory, x, i)
     if kind == REJECTED:
-        return ask_trials(method.gain, graph, memory, i, rng)
+        return ask_trials(method.bounds, method.gain, graph, memory, i, rng)
     return rng, ask_slice(graph, memory, x, i)
 
 

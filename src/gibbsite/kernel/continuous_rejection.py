@@ -11,6 +11,7 @@ import math
 from gibbsite._jit import Integer, inlined
 from gibbsite._random import Words, uniform
 from gibbsite.graph.continuous import ContinuousGraph
+from gibbsite.graph.extremes import Bounds
 from gibbsite.kernel.continuous_energy import CHOSEN, FACTOR, HOPELESS, ContinuousMemory
 
 #: Proposals that are looked at together, and after how many a run gives up.
@@ -29,14 +30,14 @@ def _try(graph: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Word
 
 @inlined
 def ask_trials(
-    gain: float, graph: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words
+    bounds: Bounds, gain: float, graph: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words
 ) -> tuple[Words, Integer]:
     """Ask for the energies of some proposals; ``gain`` is log(1 + 1 / tau), the most of a factor drawn."""
     desk = memory.desk
     bound = 0.0
     begin = graph.start[graph.row[i]]
     for k in range(begin, begin + desk.reach[0]):
-        bound += graph.bound[graph.factor[k]]
+        bound += bounds.bound[graph.factor[k]]
     for k in range(desk.reach[1]):
         bound += desk.times[k] * gain
     desk.stage[_BOUND], desk.stage[_TRIES] = bound, 0.0

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gibbsite._jit import Integer, inlined
 from gibbsite._random import Words, below
 from gibbsite.graph.continuous import ContinuousGraph
+from gibbsite.graph.extremes import all_bounds
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.minibatch import builds_rows, row_sums, sealed
 from gibbsite.scan.alias import build_alias_rows, draw_column
@@ -58,7 +59,8 @@ def function_rows(graph: Graph) -> FunctionRows:
     place = np.arange(arrays.factor.size)
     row_of = np.repeat(np.arange(many.size), np.diff(arrays.start))
     drawn = place >= arrays.sure[row_of]
-    bound = arrays.bound[arrays.factor[drawn]]
+    bounds = all_bounds(graph, "drawing factors at random").bound
+    bound = bounds[arrays.factor[drawn]]
     begin = np.concatenate([[0], np.cumsum(many)]).astype(np.int64)
     sums = row_sums(begin, bound)
     widest = np.zeros(many.size)
@@ -67,7 +69,7 @@ def function_rows(graph: Graph) -> FunctionRows:
     np.minimum.at(narrowest, row_of[drawn], bound)
     uneven = (many > 0) & (narrowest < widest)
     start = np.concatenate([[0], np.cumsum(np.where(uneven, many, 0))]).astype(np.int64)
-    is_drawn = np.zeros(arrays.bound.size, bool)
+    is_drawn = np.zeros(bounds.size, bool)
     is_drawn[arrays.factor[drawn]] = True
     return FunctionRows(
         row=arrays.row.copy(),
@@ -77,7 +79,7 @@ def function_rows(graph: Graph) -> FunctionRows:
         table=build_alias_rows(start, bound[uneven[row_of[drawn]]]),
         local=sums[arrays.row],
         degree=many[arrays.row],
-        total=float(arrays.bound[is_drawn].sum()),
+        total=float(bounds[is_drawn].sum()),
     )
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gibbsite._foreign import call_at, stack_room
 from gibbsite._jit import Integer, compiled, generic, implement, inlined
+from gibbsite.graph.conditionals import ConditionalsGraph
 from gibbsite.graph.continuous import ContinuousGraph, factor_value
 from gibbsite.graph.density import DataGraph, DensityGraph
 from gibbsite.kernel._local import log_potential
@@ -47,6 +48,36 @@ def inside(graph: Any, x: Floats) -> bool:
         if not (graph.low[k] <= x[k] <= graph.high[k]) or abs(x[k]) == math.inf:
             return False
     return True
+
+
+@generic
+def period_of(graph: Any, i: Integer) -> float:
+    """Return the length of a turn of a site that is an angle, otherwise 0."""
+    raise NotImplementedError
+
+
+@implement(period_of)
+def _straight(graph: Any, i: Integer) -> float:
+    return 0.0
+
+
+@implement(period_of, ContinuousGraph)
+def _period(graph: ContinuousGraph, i: Integer) -> float:
+    return float(graph.period[i])
+
+
+@implement(period_of, ConditionalsGraph)
+def _period_of_drawn(graph: ConditionalsGraph, i: Integer) -> float:
+    return float(graph.period[i])
+
+
+@inlined
+def wrapped(low: Any, period: Any, v: Any) -> Any:
+    """Return a value of an angle as one from ``low`` on, less than a turn; other numbers as they are."""
+    if period == 0.0 or low <= v < low + period:
+        return v
+    v -= np.floor((v - low) / period) * period
+    return v if v < low + period else low  # where rounding made a turn of it
 
 
 @inlined

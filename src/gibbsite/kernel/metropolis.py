@@ -29,7 +29,7 @@ from gibbsite._random import Words, load, store, uniform
 from gibbsite.errors import ModelError, SamplingError
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.base import step
-from gibbsite.kernel.densities import density_at, is_whole, part_of
+from gibbsite.kernel.densities import density_at, is_whole, part_of, period_of, wrapped
 from gibbsite.kernel.proposal import Proposal
 from gibbsite.kernel.tuning import read_shape, stretch, tune_size
 from gibbsite.kernel.walking import (
@@ -188,12 +188,14 @@ class Metropolis(WalkingKernel):
     def inspect(self, model: Model, graph: Graph, memory: Any) -> None:
         """Raise what went wrong; show what a proposal of the user raised."""
         if isinstance(self.proposal, Proposal) and memory.trouble[0] in (DRAWN, RATIO):
-            for function in self.proposal.functions():
-                if function is not None and function.raised:
-                    raised = function.raised[0]
-                    function.raised.clear()
-                    where = model.place_text(memory.trouble[2:])
-                    raise SamplingError(f"The proposal raised {raised!r} at {where}.") from raised
+            here, there = memory.trouble[2:], memory.there[: graph.n_sites]
+            draw, other = self.proposal.functions()
+            raised = draw.cause_at(here, there, memory.words)
+            if raised is None and other is not None:
+                raised = other.cause_at(there, here) or other.cause_at(here, there)
+            if raised is not None:
+                where = model.place_text(here)
+                raise SamplingError(f"The proposal raised {raised!r} at {where}.") from raised
         super().inspect(model, graph, memory)
 
 
@@ -246,6 +248,13 @@ def _weigh_exactly(judge: Exactly, graph: Any, memory: Walk, x: Floats, rng: Wor
     return rng, value, value - memory.now[0]
 
 
+@inlined
+def _go_round(graph: Any, place: Floats, n: Integer) -> None:
+    """Bring the angles of a proposed place back into their turn."""
+    for k in range(n):
+        place[k] = wrapped(graph.low[k], period_of(graph, k), place[k])
+
+
 @implement(step, TogetherParameters)
 def _move_together(
     kernel: TogetherParameters,
@@ -262,6 +271,7 @@ def _move_together(
     for k in range(x.size):
         rng, memory.noise[k] = draw_unit(kernel.even, rng)
     stretch(memory.factor, memory.noise, memory.size[0], x, memory.there)
+    _go_round(graph, memory.there, x.size)
     rng, value, gain = weigh(kernel.judge, graph, memory, x, rng)
     return decide(memory, x, value, gain, kernel.wanted, rng)
 
@@ -283,7 +293,7 @@ def _move_alone(
     now = memory.now[0] if whole else checked(memory, part_of(graph, x, i), x)
     before = x[i]
     rng, z = draw_unit(kernel.even, rng)
-    after = before + memory.size[i] * z
+    after = wrapped(graph.low[i], period_of(graph, i), before + memory.size[i] * z)
     value = -math.inf
     if graph.low[i] <= after <= graph.high[i]:
         x[i] = after
@@ -318,12 +328,15 @@ def _move_as_proposed(
         return rng
     store(words, rng)
     total = call_at(kernel.draw, here, 0, n, there, 0, n, words)
+    if math.isnan(total):
+        store(words, rng)  # as they were, to see why
     rng = load(words)
     for k in range(n):
         total += there[k] - there[k]
     if total != 0.0:  # or NaN
         complain(memory, DRAWN, total, x)
         return rng
+    _go_round(graph, there, n)
     rng, value, gain = weigh(kernel.judge, graph, memory, x, rng)
     if kernel.density != 0 and gain > -math.inf:
         ratio = call_at(kernel.density, there, 0, n, here, 0, n, words)

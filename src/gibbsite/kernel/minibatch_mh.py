@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -14,6 +16,7 @@ from gibbsite._jit import Integer, inlined
 from gibbsite._random import Words
 from gibbsite.errors import IncompatibleError
 from gibbsite.graph.continuous import ContinuousGraph, factor_value
+from gibbsite.graph.extremes import Bounds
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.continuous_energy import OUTSIDE, VALUES
 from gibbsite.kernel.continuous_fault import raise_fault
@@ -36,18 +39,19 @@ class Drawn(NamedTuple):
     table: NDArray[np.uint64]
     total: float
     sure: NDArray[np.int32]
+    bounds: Bounds
 
 
-def draw_by(graph: Graph, weights: Floats) -> Drawn:
+def draw_by(graph: Graph, weights: Floats, bounds: Bounds) -> Drawn:
     """Return all factors, to be drawn in proportion to weights; those of weight zero never are."""
     arrays: ContinuousGraph = graph.arrays
-    always = np.zeros(arrays.bound.size, bool)
+    always = np.zeros(arrays.group.size, bool)
     for row in range(arrays.sure.size):
         always[arrays.factor[arrays.start[row] : arrays.sure[row]]] = True
     drawn = np.flatnonzero(~always & (weights > 0.0)).astype(np.int32)
     chosen = np.ascontiguousarray(weights[drawn])
     table = build_alias_rows(np.array([0, drawn.size]), chosen)
-    return Drawn(drawn, table, float(chosen.sum()), np.flatnonzero(always).astype(np.int32))
+    return Drawn(drawn, table, float(chosen.sum()), np.flatnonzero(always).astype(np.int32), bounds)
 
 
 @inlined
@@ -58,11 +62,12 @@ def draw_one(drawn: Drawn, rng: Words) -> tuple[Words, Integer]:
 
 
 @inlined
-def height_at(graph: ContinuousGraph, memory: Walk, f: Integer, place: Floats) -> Any:
+def height_at(graph: ContinuousGraph, bounds: Bounds, memory: Walk, f: Integer, place: Floats) -> Any:
     """Return the height of a factor above its floor; complain if it is not between 0 and its bound."""
     memory.counts[CALLS] += 1
-    height = factor_value(graph, f, place, -1, 0.0, stack_room()) - graph.floor[f]
-    if not (0.0 <= height <= graph.bound[f]):
+    height = factor_value(graph, f, place, -1, 0.0, stack_room()) - bounds.floor[f]
+    known = bounds.bound[f] < math.inf
+    if not (0.0 <= height <= bounds.bound[f] if known else abs(height) < math.inf):
         complain(memory, BOUND, f, place)
     return height
 
@@ -73,7 +78,8 @@ def sure_gain(drawn: Drawn, graph: ContinuousGraph, memory: Walk, x: Floats) -> 
     gain = 0.0
     for k in range(drawn.sure.size):
         f = np.int64(drawn.sure[k])
-        gain += height_at(graph, memory, f, memory.there) - height_at(graph, memory, f, x)
+        gain += height_at(graph, drawn.bounds, memory, f, memory.there)
+        gain -= height_at(graph, drawn.bounds, memory, f, x)
     return gain
 
 
@@ -91,6 +97,10 @@ class MinibatchMetropolis(Metropolis):
                 "ContinuousGibbs(minibatch=...)."
             )
 
+    @abstractmethod
+    def bounds(self, graph: Graph) -> Bounds:
+        """Return the bounds between which factors must stay."""
+
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
         """Return acceptance, scale, factors drawn and evaluations of factors per move."""
         found = super().report(memories)
@@ -103,11 +113,8 @@ class MinibatchMetropolis(Metropolis):
         if memory.trouble[0] == BOUND:
             arrays: ContinuousGraph = graph.arrays
             f, place = int(memory.trouble[1]), memory.trouble[2:].copy()
-            g = int(arrays.group[f])
-            group: Any = model.groups[g]  # type: ignore[attr-defined]
-            scope = group.scopes if group.common else group.scopes[f - int(arrays.groups.first[g])]
-            fault = np.zeros(VALUES + scope.size)
+            values, _ = arrays.call_of(f, place)
+            fault = np.concatenate([np.zeros(VALUES), values])
             fault[:VALUES] = OUTSIDE, f, factor_value(arrays, f, place, -1, 0.0, stack_room())
-            fault[VALUES:] = place[scope]
-            raise_fault(model, arrays, fault)
+            raise_fault(model, graph, self.bounds(graph), fault)
         super().inspect(model, graph, memory)

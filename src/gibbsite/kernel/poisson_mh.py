@@ -20,6 +20,7 @@ from gibbsite._jit import implement
 from gibbsite._poisson import poisson
 from gibbsite._random import Words, uniform
 from gibbsite.graph.continuous import ContinuousGraph
+from gibbsite.graph.extremes import Bounds, all_bounds
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.base import Remark
 from gibbsite.kernel.densities import inside
@@ -69,18 +70,26 @@ class PoissonMH(MinibatchMetropolis):
 
     def size(self, graph: Graph, total: float) -> float:
         """Return lambda for a graph whose bounds sum up to ``total``."""
-        automatic = min(total**2, max(total, 0.1 * graph.arrays.bound.size))
+        automatic = min(total**2, max(total, 0.1 * graph.arrays.group.size))
         return read_batch("minibatch of PoissonMH", self.minibatch, max(automatic, 1e-9))
+
+    def bounds(self, graph: Graph) -> Bounds:
+        """Return the bounds of all factors."""
+        return all_bounds(graph, "PoissonMH")
+
+    def _drawn(self, graph: Graph) -> Drawn:
+        bounds = self.bounds(graph)
+        return draw_by(graph, bounds.bound, bounds)
 
     def judge(self, graph: Graph) -> ByPoisson:
         """Return the factors, drawn in proportion to their bounds."""
-        drawn = draw_by(graph, graph.arrays.bound)
+        drawn = self._drawn(graph)
         size = self.size(graph, drawn.total)
         return ByPoisson(drawn, size / drawn.total if drawn.total > 0.0 else 1.0)
 
     def remarks(self, model: Any, graph: Graph, scan: Any) -> tuple[Remark, ...]:
         """Say what the theorem guarantees."""
-        total = draw_by(graph, graph.arrays.bound).total
+        total = self._drawn(graph).total
         size = self.size(graph, total)
         factor = 0.5 * math.exp(-(total**2) / (size + total)) if total > 0.0 else 1.0
         return (
@@ -96,7 +105,7 @@ class PoissonMH(MinibatchMetropolis):
 def _weigh(
     judge: ByPoisson, graph: ContinuousGraph, memory: Walk, x: Floats, rng: Words
 ) -> tuple[Words, Any, Any]:
-    there, drawn, tau = memory.there, judge.drawn, judge.tau
+    there, drawn, tau, bounds = memory.there, judge.drawn, judge.tau, judge.drawn.bounds
     if not inside(graph, there):
         return rng, 0.0, -math.inf
     gain = sure_gain(drawn, graph, memory, x)
@@ -105,11 +114,11 @@ def _weigh(
     memory.counts[DRAWS] += always + more
     for k in range(always + more):
         rng, f = draw_one(drawn, rng)
-        here = height_at(graph, memory, f, x)
+        here = height_at(graph, bounds, memory, f, x)
         if k >= always:
             rng, u = uniform(rng)
-            if u * graph.bound[f] >= here:
+            if u * bounds.bound[f] >= here:
                 continue
-        base = tau * graph.bound[f]
-        gain += math.log((base + height_at(graph, memory, f, there)) / (base + here))
+        base = tau * bounds.bound[f]
+        gain += math.log((base + height_at(graph, bounds, memory, f, there)) / (base + here))
     return rng, 0.0, gain

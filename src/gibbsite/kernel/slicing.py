@@ -2,7 +2,7 @@
 
 A height below the density at x_i is drawn, then an interval around x_i that is widened until both ends are
 above the graph, then a place in it, which is drawn anew from a shrunk interval as long as it lies above
-(Neal, 2003, figures 3 and 5). Exact whatever the width.
+(Neal, 2003, figures 3 and 5). Exact whatever the width. That of an angle is a whole turn, cut anywhere.
 
 References
 ----------
@@ -25,7 +25,7 @@ from gibbsite._normal import exponential
 from gibbsite._random import Words, below, uniform
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.base import step
-from gibbsite.kernel.densities import is_whole, part_of
+from gibbsite.kernel.densities import is_whole, part_of, period_of, wrapped
 from gibbsite.kernel.metropolis import read_scale
 from gibbsite.kernel.walking import ACCEPTED, MOVES, TUNING, Walk, WalkingKernel, arrive, checked, is_stuck
 
@@ -89,6 +89,7 @@ class Slice(WalkingKernel):
 @inlined
 def _look(graph: Any, memory: Walk, x: Floats, i: Integer, v: Any) -> float:
     """Return the log-density (or the part that matters) with coordinate i at v; -inf outside the box."""
+    v = wrapped(graph.low[i], period_of(graph, i), v)
     if not graph.low[i] <= v <= graph.high[i]:
         return -math.inf
     memory.counts[ACCEPTED] += 1
@@ -114,7 +115,8 @@ def _slice(
     if is_stuck(memory) or (whole and not arrive(graph, memory, x)):
         return rng
     now = memory.now[0] if whole else checked(memory, part_of(graph, x, i), x)
-    before, width = x[i], memory.size[i]
+    turn = period_of(graph, i)
+    before, width = x[i], memory.size[i] if turn == 0.0 else turn
     rng, e = exponential(rng)
     height = now - e
     rng, u = uniform(rng)
@@ -123,6 +125,8 @@ def _slice(
     # how often each end may go on is drawn, which keeps the way back as likely (Neal, figure 3)
     rng, left = below(rng, kernel.most)
     right = kernel.most - 1 - left
+    if turn > 0.0:  # a whole turn, cut anywhere
+        left = right = 0
     while left > 0 and _look(graph, memory, x, i, low) > height:
         low -= width
         left -= 1
@@ -143,10 +147,10 @@ def _slice(
             high = v
     if is_stuck(memory):
         return rng
-    x[i] = after
+    x[i] = wrapped(graph.low[i], turn, after)
     memory.now[0] = value
     memory.counts[MOVES] += 1
-    if memory.counts[TUNING] != 0 and after != before:
+    if memory.counts[TUNING] != 0 and after != before and turn == 0.0:
         memory.visits[i] += 1
         memory.size[i] += (2.0 * abs(after - before) - width) / (memory.visits[i] + 1.0)
     return rng

@@ -27,6 +27,7 @@ from gibbsite._poisson import poisson
 from gibbsite._random import Words, uniform
 from gibbsite.errors import IncompatibleError, SamplingError
 from gibbsite.graph.continuous import ContinuousGraph
+from gibbsite.graph.extremes import Bounds, known_bounds
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.densities import inside
 from gibbsite.kernel.metropolis import weigh
@@ -84,10 +85,9 @@ class TunaMH(MinibatchMetropolis):
         self._slopes(graph)
 
     def _slopes(self, graph: Graph) -> Floats:
-        domains, groups = graph.structure["domains"], graph.structure["groups"]
         found = []
-        for group in groups:
-            slopes = np.zeros(group.size) if group.always else group.steepest(domains)
+        for group in graph.structure["groups"]:
+            slopes = np.zeros(group.size) if group.always else group.steepest(*graph.structure["box"])
             if slopes is None:
                 raise IncompatibleError(
                     f"the factors {group.name!r} do not say how steep they are, which TunaMH needs; give "
@@ -96,10 +96,14 @@ class TunaMH(MinibatchMetropolis):
             found.append(slopes)
         return np.concatenate([np.zeros(0), *found])
 
+    def bounds(self, graph: Graph) -> Bounds:
+        """Return the bounds that were given; none are needed."""
+        return known_bounds(graph)
+
     def judge(self, graph: Graph) -> ByLength:
         """Return the factors, drawn in proportion to their slopes."""
         slopes = self._slopes(graph)
-        return ByLength(draw_by(graph, slopes), slopes, positive("chi", self.chi))
+        return ByLength(draw_by(graph, slopes, self.bounds(graph)), slopes, positive("chi", self.chi))
 
     def inspect(self, model: Any, graph: Graph, memory: Any) -> None:
         """Raise what went wrong; name a factor that is steeper than it was said to be."""
@@ -133,7 +137,7 @@ def _weigh(
     for _ in range(many):
         rng, f = draw_one(drawn, rng)
         most = judge.slope[f] * length
-        rise = height_at(graph, memory, f, there) - height_at(graph, memory, f, x)
+        rise = height_at(graph, drawn.bounds, memory, f, there) - height_at(graph, drawn.bounds, memory, f, x)
         if abs(rise) > most * _ROUNDING:
             complain(memory, STEEP, f, there)
         rise = min(max(rise, -most), most)

@@ -20,6 +20,7 @@ from gibbsite._jit import Integer, inlined
 from gibbsite._normal import exponential
 from gibbsite._random import Words
 from gibbsite.errors import IncompatibleError, ModelError, SamplingError
+from gibbsite.graph.failure import cause_at, cause_text
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.base import Kernel
 from gibbsite.kernel.densities import density_at, gradient_at, gradient_once
@@ -225,7 +226,10 @@ class WalkingKernel(Kernel):
                     "place."
                 )
         if graph.kind == "functions" and graph.arrays.card.any():
-            raise IncompatibleError(f"{name} moves numbers, and some sites of this model have states.")
+            raise IncompatibleError(
+                f"{name} moves numbers, and some sites of this model have states; use gs.ContinuousGibbs() "
+                "or gs.ContinuousGibbs(method='slice')."
+            )
 
     @abstractmethod
     def first_size(self, graph: Graph) -> Floats:
@@ -303,10 +307,8 @@ class WalkingKernel(Kernel):
         }[what]
         if self.sloped and what != RATIO:
             said += self._advice(graph, memory)
-        raised = graph.take_raised()
-        if raised is not None:
-            said += f" The function raised {raised!r}."
-        raise SamplingError(said) from raised
+        raised = cause_at(graph, place) if what in (NAN, INFINITE, SLOPE) else graph.take_raised()
+        raise SamplingError(said + cause_text(raised)) from raised
 
     def _advice(self, graph: Graph, memory: Any) -> str:
         """Suggest a step: half of what the largest curvature at the chain's first place lets be stable.

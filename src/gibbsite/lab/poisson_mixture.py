@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite.graph.extremes import known_bounds
 from gibbsite.kernel.minibatch import local_energies
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
@@ -188,8 +189,7 @@ def log_acceptance(
     >>> log_acceptance(make_model(data), data, 1410.0, rng) < -6
     True
     """
-    arrays: Any = gs.compile_graph(model).arrays
-    floor, bound = arrays.floor[: data.size], arrays.bound[: data.size]
+    floor, bound = (part[: data.size] for part in known_bounds(gs.compile_graph(model)))
     tau, (x, shift) = BATCH / largest, MODES[0]
 
     def height(v: float, of: Any) -> Floats:

@@ -6,7 +6,7 @@ from gibbsite.model.base import Model
 from gibbsite.model.conditionals import Conditionals
 from gibbsite.model.continuous import ContinuousModel, continuous_spins
 from gibbsite.model.density import DataDensity, LogDensity
-from gibbsite.model.domain import Domains, Interval, Label, SiteKey
+from gibbsite.model.domain import Angle, Domains, Interval, Label, SiteKey
 from gibbsite.model.evidence import Finding, Folding
 from gibbsite.model.factor import FactorGroup, TableFactors
 from gibbsite.model.factorgraph import FactorGraph
@@ -26,6 +26,7 @@ from gibbsite.model.zoo import ising, ising_grid, kernel_potts, potts, potts_gri
 
 __all__ = [
     "AgreementFactors",
+    "Angle",
     "Conditionals",
     "ContinuousModel",
     "DataDensity",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from gibbsite.errors import IncompatibleError
 from gibbsite.model.domain import Domains, FloatArray, IntArray, Label, SiteKey
 
 
@@ -52,6 +55,13 @@ class Model(ABC):
     def evidence_labels(self) -> dict[str, tuple[Label, ...]]:
         """State labels of the folded sites (a copy)."""
         return {}
+
+    def observe(self, evidence: Mapping[Any, Any]) -> Model:
+        """Return the model given evidence, where there is a way to fold it in."""
+        raise IncompatibleError(
+            f"A {type(self).__name__} cannot fold evidence in: give it functions of the other sites, with "
+            "the observed values put in; gs.FactorGraph, gs.ContinuousModel and gs.Gaussian have observe."
+        )
 
     def labels(self, site: SiteKey) -> tuple[Label, ...]:
         """Return the state labels of a site."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.model.base import Model
 from gibbsite.model.domain import Domains, FloatArray, Interval, make_domains
 
@@ -25,8 +25,9 @@ class Conditionals(Model):
         of values for a block, given the values ``x`` of all sites in the order of ``sites``. ``None`` in
         place of a function: the site has no sampler, and is moved by slice sampling on ``log_density``.
     sites : mapping, optional
-        Site -> ``gs.Interval(low, high)``, state labels or a number of states; without it, and for sites that
-        are left out, all of the real line. The order of the sites is that of this mapping, then of ``draws``.
+        Site -> ``gs.Interval(low, high)``, ``gs.Angle()``, state labels or a number of states; without it,
+        and for sites that are left out, all of the real line. The order of the sites is that of this mapping,
+        then of ``draws``.
     log_density : callable, optional
         Joint log-density ``f(x)``, up to a constant: needed for sites without sampler, for recording the
         energy, and for :func:`gibbsite.check_conditionals`.
@@ -104,6 +105,13 @@ class Conditionals(Model):
         for function in (*self.draws, self.log_density):
             digest.update(digest_of(function).encode() if function is not None else b"-")
         return digest.hexdigest()
+
+    def observe(self, evidence: Mapping[Any, Any]) -> Conditionals:
+        """Refuse evidence: what is drawn given it is known to the functions alone."""
+        raise IncompatibleError(
+            "Conditionals cannot fold evidence in: leave the observed sites out of draws and sites, and let "
+            "the functions of the others use the observed values."
+        )
 
     def draw_start(self, rng: np.random.Generator) -> FloatArray:
         """Return a random start, as of other models, but not at bounds, where draws may be undefined."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gibbsite.errors import ModelError
 from gibbsite.model.base import Model
-from gibbsite.model.domain import Domains, Interval, Label, SiteKey, make_domains
+from gibbsite.model.domain import Domains, FloatArray, IntArray, Interval, Label, SiteKey, make_domains
 from gibbsite.model.functions import FunctionFactors, product_factors
 from gibbsite.model.reals import read_reals
 
@@ -22,8 +22,8 @@ class ContinuousModel(Model):
     Parameters
     ----------
     sites : mapping or int
-        Name -> ``gs.Interval(low, high)`` with finite bounds, or state labels, or a number of states; or only
-        how many sites there are, all of the interval given as ``states``.
+        Name -> ``gs.Interval(low, high)`` with finite bounds, ``gs.Angle()``, state labels, or a number of
+        states; or only how many sites there are, all of the interval or angle given as ``states``.
     factors : iterable
         Groups of factors (:class:`FunctionFactors`, :func:`product_factors` and so on); or single ones as
         (function, sites), where the function takes the array of their values.
@@ -32,7 +32,8 @@ class ContinuousModel(Model):
 
     Notes
     -----
-    A site that has states is seen by functions as its code 0, 1, ... .
+    A site that has states is seen by functions as its code 0, 1, ... . Factors may be minus infinity where
+    the density is zero.
 
     Examples
     --------
@@ -44,7 +45,7 @@ class ContinuousModel(Model):
     ContinuousModel(2 sites, 1 of them numbers, 1 factor)
     """
 
-    __slots__ = ("_digest", "_domains", "_groups", "_structure")
+    __slots__ = ("_digest", "_domains", "_groups", "_observed", "_structure", "_whole")
 
     def __init__(
         self,
@@ -53,7 +54,8 @@ class ContinuousModel(Model):
         *,
         states: Interval | Sequence[Label] | int | None = None,
     ) -> None:
-        self._domains = make_domains(sites, states)
+        self._whole = self._domains = make_domains(sites, states)
+        self._observed: FloatArray = np.full(self._whole.n_sites, np.nan)
         low, high = self._domains.bounds
         unbounded = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
         if unbounded.size:
@@ -67,8 +69,7 @@ class ContinuousModel(Model):
 
     def _read_group(self, given: Any, number: int) -> FunctionFactors:
         if isinstance(given, FunctionFactors):
-            given.check(self._domains)
-            return given
+            return given.placed(self._domains)
         if not isinstance(given, tuple) or len(given) != 2:
             raise ModelError(
                 f"factor {number} must be a group such as gs.FunctionFactors(...), or (function, sites), got "
@@ -79,8 +80,110 @@ class ContinuousModel(Model):
 
     @property
     def domains(self) -> Domains:
-        """Names, intervals and labels of the sites."""
+        """Names, intervals and labels of the free sites."""
         return self._domains
+
+    @property
+    def whole(self) -> Domains:
+        """Names, intervals and labels of all sites, observed ones too: what scopes of factors are about."""
+        return self._whole
+
+    @property
+    def box(self) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest value of all sites; both are the observed value where there is one."""
+        low, high = self._whole.bounds
+        free = np.isnan(self._observed)
+        return np.where(free, low, self._observed), np.where(free, high, self._observed)
+
+    @property
+    def places(self) -> tuple[IntArray, FloatArray]:
+        """Position of all sites among the free ones, -1 - k for observed ones; the observed values."""
+        free = np.isnan(self._observed)
+        place = np.where(free, np.cumsum(free) - 1, -np.cumsum(~free)).astype(np.int32)
+        return place, self._observed[~free]
+
+    @property
+    def evidence(self) -> dict[str, Any]:
+        """What was observed: numbers, and labels of states."""
+        return {
+            self._whole.names[i]: self._observed[i].item()
+            if self._whole.numbers[i]
+            else self._whole.labels(i)[int(self._observed[i])]
+            for i in np.flatnonzero(~np.isnan(self._observed)).tolist()
+        }
+
+    @property
+    def evidence_labels(self) -> dict[str, tuple[Label, ...]]:
+        """State labels of the observed sites, or what is told of numbers."""
+        seen = np.flatnonzero(~np.isnan(self._observed)).tolist()
+        return {self._whole.names[i]: self._whole.labels(i) for i in seen}
+
+    def observe(self, evidence: Mapping[Any, Any]) -> ContinuousModel:
+        """Return the model given the values of some sites, which are no longer free.
+
+        Parameters
+        ----------
+        evidence : mapping
+            Site -> number, or label of its state.
+
+        Raises
+        ------
+        ModelError
+            For an unknown site, a site observed before, or a value that the site cannot have.
+
+        Examples
+        --------
+        >>> pair = ContinuousModel(
+        ...     {"a": Interval(-2.0, 2.0), "b": ["low", "high"]}, [(lambda x: x[0] * x[1], ("a", "b"))]
+        ... )
+        >>> pair.observe({"b": "high"})
+        ContinuousModel(1 site, 1 of them numbers, 1 factor, 1 observed)
+        """
+        if not isinstance(evidence, Mapping):
+            raise ModelError(f"evidence must be a mapping site -> value, got {type(evidence).__name__}.")
+        observed, known = self._observed.copy(), self.evidence
+        for site, value in evidence.items():
+            if site in known:
+                raise ModelError(
+                    f"the site {site!r} is already observed as {known[site]!r}; start from the model before "
+                    "that evidence to change it."
+                )
+            i = self._whole.position(self._domains.names[self._domains.position(site, "the evidence")])
+            if not np.isnan(observed[i]):
+                raise ModelError(
+                    f"the evidence has the site {self._whole.names[i]!r} twice, by name and by position."
+                )
+            observed[i] = self._read_value(i, value)
+        if not evidence:
+            return self
+        found = ContinuousModel.__new__(ContinuousModel)
+        found._whole, found._groups, found._observed = self._whole, self._groups, observed
+        found._domains = self._whole.keep(np.isnan(observed))
+        found._structure, found._digest = {}, None
+        return found
+
+    def _read_value(self, i: int, value: Any) -> float:
+        """Return the value of a site as functions see it; refuse what it cannot be."""
+        if not self._whole.numbers[i]:
+            if np.ndim(value) or isinstance(value, Mapping):
+                raise ModelError(
+                    f"the evidence for {self._whole.names[i]!r} must be one of its states; likelihoods of "
+                    "all of them are a factor: add (function, sites) to the model."
+                )
+            return float(self._whole.code(i, value))
+        low, high = (bound[i] for bound in self._whole.bounds)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = np.nan
+        if self._whole.periods[i] and np.isfinite(number):
+            number = low + (number - low) % self._whole.periods[i]
+        if not low <= number <= high:
+            raise ModelError(
+                f"the site {self._whole.names[i]!r} cannot be observed as {value!r}; its values are numbers "
+                f"from {low:g} to {high:g}."
+            )
+        return number
 
     @property
     def groups(self) -> tuple[FunctionFactors, ...]:
@@ -101,6 +204,8 @@ class ContinuousModel(Model):
             digest = hashlib.blake2b(digest_size=16)
             digest.update(repr((self._domains.names.identity(), self._domains.kinds)).encode())
             digest.update(np.ascontiguousarray(self._domains.kind_of).tobytes())
+            if self._domains is not self._whole:
+                digest.update(repr(self._whole.names.identity()).encode() + self._observed.tobytes())
             for group in self._groups:
                 digest.update(f"{digest_of(group.function)}{group.weight}{group.always}".encode())
                 digest.update(f"{group.scopes.shape}{group.parameters.shape}".encode())
@@ -110,15 +215,17 @@ class ContinuousModel(Model):
         return self._digest
 
     def index(self, site: SiteKey) -> int:
-        """Return the position of a site given by name or position."""
+        """Return the position of a free site given by name or position."""
+        if isinstance(site, str) and self._domains.names.find(site) is None and site in self.evidence:
+            raise ModelError(f"the site {site!r} is observed as {self.evidence[site]!r} and no longer free.")
         return self._domains.position(site)
 
     def __repr__(self) -> str:
         many = sum(group.size for group in self._groups)
-        numbers = int(self._domains.numbers.sum())
+        numbers, observed = int(self._domains.numbers.sum()), self._whole.n_sites - self.n_sites
         return (
-            f"ContinuousModel({self.n_sites:,} sites, {numbers:,} of them numbers, "
-            f"{many:,} factor{'s' * (many != 1)})"
+            f"ContinuousModel({self.n_sites:,} site{'s' * (self.n_sites != 1)}, {numbers:,} of them numbers, "
+            f"{many:,} factor{'s' * (many != 1)}{f', {observed:,} observed' if observed else ''})"
         )
 
 

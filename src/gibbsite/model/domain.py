@@ -100,6 +100,43 @@ class Interval:
         return len(self.moments)
 
 
+@dataclass(frozen=True, init=False)
+class Angle(Interval):
+    """The values of a site that is an angle: after the last one comes the first.
+
+    Proposals go round, and results tell the mean direction and the resultant length (1: always the same
+    direction, 0: none) in place of mean and standard deviation.
+
+    Parameters
+    ----------
+    period : float
+        Length of a turn, 2 pi by default.
+    low : float
+        The smallest value; those of a site are from ``low`` to ``low + period``.
+
+    Examples
+    --------
+    >>> Angle(360), Angle(low=-180, period=360).high
+    (Angle(low=0.0, high=360.0), 180.0)
+    """
+
+    moments: ClassVar[tuple[Label, ...]] = ("mean", "resultant")
+
+    def __init__(self, period: float = 2.0 * math.pi, low: float = 0.0) -> None:
+        for name, value in (("period", period), ("low", low)):
+            if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
+                raise ModelError(f"the {name} of an angle must be a finite number, got {value!r}.")
+        if not period > 0:
+            raise ModelError(f"the period of an angle must be positive, got {period!r}.")
+        object.__setattr__(self, "low", float(low))
+        object.__setattr__(self, "high", float(low) + float(period))
+
+    @property
+    def period(self) -> float:
+        """Length of a turn."""
+        return self.high - self.low
+
+
 SiteKind: TypeAlias = tuple[Label, ...] | Interval
 """The states of a site: labels, or an interval of numbers."""
 
@@ -238,6 +275,23 @@ class Domains:
         """Which sites are real numbers."""
         real = np.array([isinstance(kind, Interval) for kind in self.kinds], bool)
         return real[self.kind_of]
+
+    @property
+    def periods(self) -> FloatArray:
+        """Length of a turn of the sites that are angles, 0 for others."""
+        turn = [kind.period if isinstance(kind, Angle) else 0.0 for kind in self.kinds]
+        return np.array(turn, float)[self.kind_of]
+
+    @property
+    def angular(self) -> FloatArray:
+        """What is recorded of a site: NaN for states, 0 for numbers, and radians per unit for angles.
+
+        Of a number x the two cells are x and its square, of an angle cosine and sine of x times that.
+        """
+        found = np.where(self.numbers, 0.0, np.nan)
+        turns = self.periods > 0
+        found[turns] = 2.0 * np.pi / self.periods[turns]
+        return found
 
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:

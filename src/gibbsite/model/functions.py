@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gibbsite.errors import ModelError
-from gibbsite.model.domain import Domains, FloatArray, IntArray, frozen
+from gibbsite.model.domain import Domains, FloatArray, frozen
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 Slopes = Callable[[FloatArray, FloatArray, FloatArray], npt.ArrayLike]
@@ -31,8 +31,8 @@ class FunctionFactors:
     ----------
     function : callable
         ``f(x, parameters) -> number``, both arrays, or ``f(x)``; Numba must be able to compile it.
-    scopes : int array (factors, sites) or (sites,)
-        The sites of each factor, by position; of one row all factors have the same.
+    scopes : array (factors, sites) or (sites,)
+        The sites of each factor, by name or position; of one row all factors have the same.
     parameters : float array (factors, parameters), optional
         One row for each factor; by default one factor without any.
     bounds : (low, high) or callable, optional
@@ -61,7 +61,7 @@ class FunctionFactors:
     """
 
     function: Any
-    scopes: IntArray
+    scopes: npt.NDArray[Any]
     parameters: FloatArray
     bounds: Any
     slopes: Any
@@ -88,11 +88,9 @@ class FunctionFactors:
             raise ModelError(f"factors need a function f(x, parameters), got {function!r}.")
         try:
             found = frozen(np.zeros((1, 0)) if parameters is None else parameters, np.float64)
-            where = frozen(scopes, np.int32)
         except (TypeError, ValueError):
-            raise ModelError(
-                f"the factors {name!r} need positions of sites, and numbers as parameters."
-            ) from None
+            raise ModelError(f"the factors {name!r} need numbers as parameters.") from None
+        where = read_scopes(scopes)
         if found.ndim == 1:
             found = frozen(found[:, None], np.float64)
         if found.ndim != 2 or not len(found):
@@ -151,11 +149,10 @@ class FunctionFactors:
         """Whether all factors have the same sites."""
         return self.scopes.ndim == 1
 
-    def steepest(self, domains: Domains) -> FloatArray | None:
+    def steepest(self, low: FloatArray, high: FloatArray) -> FloatArray | None:
         """Return by how much each factor changes at most per unit of distance, None if nobody has said."""
         if self.slopes is None:
             return None
-        low, high = domains.bounds
         scopes = np.broadcast_to(np.atleast_2d(self.scopes), (self.size, self.arity))
         given = (
             self.slopes(self.parameters, low[scopes], high[scopes]) if callable(self.slopes) else self.slopes
@@ -170,8 +167,16 @@ class FunctionFactors:
             raise ModelError(f"the slopes of the factors {self.name!r} must be finite and not negative.")
         return self.weight * found
 
-    def check(self, domains: Domains) -> None:
-        """Refuse scopes that name no site, or one twice."""
+    def placed(self, domains: Domains) -> FunctionFactors:
+        """Return the factors with positions for names; refuse scopes that name no site, or one twice."""
+        if self.scopes.dtype != object:
+            self._check(domains)
+            return self
+        where = f"a factor of {self.name!r}"
+        rows = [domains.positions(row, where) for row in np.atleast_2d(self.scopes).tolist()]
+        return replace(self, scopes=np.array(rows).reshape(self.scopes.shape))
+
+    def _check(self, domains: Domains) -> None:
         outside = (self.scopes < 0) | (self.scopes >= domains.n_sites)
         if outside.any():
             raise ModelError(
@@ -183,6 +188,28 @@ class FunctionFactors:
         if twice.any():
             where = domains.scope_text(np.atleast_2d(self.scopes)[int(np.argmax(twice))])
             raise ModelError(f"a factor of {self.name!r} names a site twice: {where}.")
+
+
+def read_scopes(given: Any) -> npt.NDArray[Any]:
+    """Return scopes as a read-only array: of positions, or of names (and positions) as they were given.
+
+    Examples
+    --------
+    >>> read_scopes([["a", "b"], ["b", "c"]]).shape, read_scopes([0, 1]).dtype
+    ((2, 2), dtype('int32'))
+    """
+    try:
+        if np.asarray(given).dtype.kind in "iu":
+            return frozen(given, np.int32)
+        found = np.array([given] if isinstance(given, str) else given, dtype=object)
+    except ValueError:  # rows of different lengths
+        found = np.array([None])
+    if not all(isinstance(site, str | int | np.integer) for site in found.flat):
+        raise ModelError(
+            "the scopes of factors are names or positions of sites, the same number of them for each factor."
+        )
+    found.setflags(write=False)
+    return found
 
 
 def logistic(value: FloatArray, parameters: FloatArray) -> Any:
@@ -206,8 +233,8 @@ def logistic_factors(
 
     Parameters
     ----------
-    scope : int array (coefficients,)
-        The sites that are the coefficients, by position.
+    scope : array (coefficients,)
+        The sites that are the coefficients, by name or position.
     rows : float array (rows, coefficients)
         The data; a column of ones makes an intercept.
     labels : array (rows,)
@@ -278,8 +305,8 @@ def mixture_factors(
 
     Parameters
     ----------
-    scope : two positions
-        The sites a and b.
+    scope : two sites
+        The sites a and b, by name or position.
     data : float array
         The data.
     sd : float
@@ -330,7 +357,7 @@ def normal_factors(
     >>> normal_factors([0, 1], mean=0.0, sd=[1.0, 2.0]).parameters.tolist()
     [[0.0, 1.0], [0.0, 2.0]]
     """
-    where = np.atleast_1d(np.asarray(sites))
+    where = np.atleast_1d(read_scopes(sites))
     mean, sd = (np.broadcast_to(np.asarray(part, float), where.shape) for part in (mean, sd))
     if not (sd > 0).all():
         raise ModelError("the standard deviations of normal factors must be positive.")
@@ -369,7 +396,7 @@ def product_factors(
     >>> product_factors([[0, 1], [1, 2]], 0.5).size
     2
     """
-    where = np.atleast_2d(np.asarray(pairs))
+    where = np.atleast_2d(read_scopes(pairs))
     values = np.broadcast_to(np.asarray(couplings, float), (len(where),))
     return FunctionFactors(
         product,
@@ -408,7 +435,7 @@ def difference_factors(
     >>> difference_factors([[0, 1]], 2.0).size
     1
     """
-    where = np.atleast_2d(np.asarray(pairs))
+    where = np.atleast_2d(read_scopes(pairs))
     values = np.broadcast_to(np.asarray(precisions, float), (len(where),))
     return FunctionFactors(
         difference,
@@ -465,7 +492,7 @@ def quadratic_factor(
         raise ModelError("a quadratic factor needs center and gradient (n,), curvature (n, n) and n sites.")
     return FunctionFactors(
         quadratic,
-        np.asarray(scope)[None],
+        read_scopes(scope)[None],
         np.concatenate(parts)[None],
         bounds=_quadratic_bounds,
         degree=2,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gibbsite.errors import ModelError
 from gibbsite.model.base import Model
-from gibbsite.model.domain import Domains, FloatArray, Interval, SiteKey, make_domains
+from gibbsite.model.domain import Domains, FloatArray, Interval, Label, SiteKey, make_domains
 from gibbsite.model.reals import read_reals
 
 _SYMMETRY = 1e-10  # relative to the largest entry
@@ -74,6 +74,17 @@ class Gaussian(Model):
         self._covariance: FloatArray | None = matrix if what == "covariance" else None
         self._precision: Any = matrix if what == "precision" else None
         self.structure: dict[str, Any] = {}
+        self._evidence: dict[str, float] = {}
+
+    @property
+    def evidence(self) -> dict[str, Any]:
+        """What was observed, by site (a copy)."""
+        return dict(self._evidence)
+
+    @property
+    def evidence_labels(self) -> dict[str, tuple[Label, ...]]:
+        """What is told of the observed sites, which are numbers."""
+        return dict.fromkeys(self._evidence, Interval.moments)
 
     @property
     def domains(self) -> Domains:
@@ -108,12 +119,37 @@ class Gaussian(Model):
         digest = hashlib.blake2b(digest_size=16)
         digest.update(repr(self._domains.names.identity()).encode())
         digest.update(self.mean.tobytes())
+        if self._evidence:
+            digest.update(repr(sorted(self._evidence.items())).encode())
         matrix: Any = self._covariance if self._covariance is not None else self._precision
         digest.update(b"covariance" if self._covariance is not None else b"precision")
         parts = (matrix.indptr, matrix.indices, matrix.data) if self.sparse else (matrix,)
         for part in parts:
             digest.update(np.ascontiguousarray(part).tobytes())
         return digest.hexdigest()
+
+    def observe(self, evidence: Mapping[Any, Any]) -> Gaussian:
+        """Return the distribution of the other sites given the values of some, which results then show.
+
+        The law is that of :meth:`condition`, which leaves the known sites out of results.
+
+        Examples
+        --------
+        >>> pair = Gaussian(covariance=[[1.0, 0.8], [0.8, 2.0]], names=["a", "b"]).observe({"a": 1.0})
+        >>> pair.mean.tolist(), pair.evidence
+        ([0.8], {'a': 1.0})
+        """
+        if not isinstance(evidence, Mapping):
+            raise ModelError(f"evidence must be a mapping site -> value, got {type(evidence).__name__}.")
+        if not evidence:
+            return self
+        for site in evidence:
+            if site in self._evidence:
+                raise ModelError(f"the site {site!r} is already observed as {self._evidence[site]!r}.")
+        found = self.condition(evidence)
+        seen = {self._domains.names[self.index(site)]: float(value) for site, value in evidence.items()}
+        found._evidence = {**self._evidence, **seen}
+        return found
 
     def condition(self, values: Mapping[SiteKey, float]) -> Gaussian:
         """Return the distribution of the other sites, given the values of some.
@@ -127,10 +163,15 @@ class Gaussian(Model):
         known = np.array([self.index(site) for site in values], np.intp)
         if known.size != np.unique(known).size or not known.size:
             raise ModelError("name the sites that are known, each once.")
-        given = np.array([float(value) for value in values.values()])
+        try:
+            given = np.array([float(value) for value in values.values()])
+        except (TypeError, ValueError):
+            given = np.array([np.nan])
         if not np.isfinite(given).all():
             raise ModelError("the values of known sites must be finite numbers.")
         free = np.setdiff1d(np.arange(self.n_sites), known)
+        if not free.size:
+            raise ModelError("all sites are known, so nothing is left to be a distribution of.")
         names = [self._domains.names[int(i)] for i in free]
         shift = given - self.mean[known]
         if self._covariance is not None:

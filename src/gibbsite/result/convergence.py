@@ -38,6 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite.result._directions import Directions
 from gibbsite.result.agreement import Findings
 from gibbsite.result.diagnostics import mcse
 from gibbsite.result.energies import measure_disagreement
@@ -233,6 +234,8 @@ def measure_cells(
     length: int,
     errors: str = "draws",
     numbers: NDArray[np.intp] | None = None,
+    angular: NDArray[np.float64] | None = None,
+    low: NDArray[np.float64] | None = None,
 ) -> CellNumbers:
     """Compute what is known of every cell.
 
@@ -248,6 +251,9 @@ def measure_cells(
         What standard errors can be taken from, see ``Kernel.errors``.
     numbers : int array, optional
         Cells that are values of a number; the cell that follows each is the square of it.
+    angular, low : float arrays, optional
+        Of these numbers: radians per unit of angles, whose cells are cosine and sine, 0 for others; the
+        smallest values.
 
     Examples
     --------
@@ -259,7 +265,7 @@ def measure_cells(
     """
     means = totals / max(draws, 1)
     mean = means.mean(axis=0)
-    moments = Moments(mean, np.zeros(0, np.intp) if numbers is None else numbers)
+    moments = Moments(mean, np.zeros(0, np.intp) if numbers is None else numbers, angular, low)
     mean, means, trace = moments.sds(mean), moments.unrolled(means), moments.unrolled(trace)
     variance, scale = moments.variance(mean), moments.scale
     spread = np.abs(means - mean).max(axis=0) / scale
@@ -287,14 +293,26 @@ def measure_cells(
 class Moments:
     """Cells of numbers among cells of probabilities: a value and its square, or mean and standard deviation.
 
+    Those of angles are told by :class:`gibbsite.result._directions.Directions`.
+
     The standard deviation s of a value of mean m is, up to terms of second order, the mean of
     s + ((x - m)^2 - s^2) / (2 s): so parts of a run have one each, and its error is that of a mean. Its own
     variance within a part is taken to be s^2 / 2, that of a normal distribution.
     """
 
-    def __init__(self, mean: NDArray[np.float64], numbers: NDArray[np.intp]) -> None:
-        self.first, self.second = numbers, numbers + 1
-        self.cells = np.concatenate([self.first, self.second])
+    def __init__(
+        self,
+        mean: NDArray[np.float64],
+        numbers: NDArray[np.intp],
+        angular: NDArray[np.float64] | None = None,
+        low: NDArray[np.float64] | None = None,
+    ) -> None:
+        rate = np.zeros(numbers.size) if angular is None else angular
+        lowest = np.zeros(numbers.size) if low is None else low
+        turns = rate > 0
+        self.angles = Directions(mean, numbers[turns], rate[turns], lowest[turns])
+        self.first, self.second = numbers[~turns], numbers[~turns] + 1
+        self.cells = np.concatenate([numbers, numbers + 1])
         self.center = mean[self.first]
         square = np.square(self.center)
         variance = mean[self.second] - square
@@ -302,18 +320,21 @@ class Moments:
         self.sd = np.sqrt(np.where(variance > 1e-14 * square, variance, 0.0))
         self.scale = np.ones(mean.size)
         self.scale[self.first] = self.scale[self.second] = np.where(self.sd > 0, self.sd, 1.0)
+        spreads = self.angles.variance(self.angles.told(mean))
+        for cells, spread in zip((self.angles.first, self.angles.second), spreads, strict=True):
+            self.scale[cells] = np.sqrt(np.where(spread > 0, spread, 1.0))
 
     def sds(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the pooled means with standard deviations in place of squares."""
-        mean = mean.copy()
+        mean = self.angles.told(mean)
         mean[self.second] = self.sd
         return mean
 
     def unrolled(self, parts: NDArray[Any]) -> NDArray[Any]:
         """Return the means of parts with standard deviations in place of squares."""
-        if not self.first.size:
+        if not self.cells.size:
             return parts
-        parts = parts.astype(float)
+        parts = self.angles.unrolled(parts.astype(float))
         half = 0.5 / self.scale[self.first]
         value = parts[..., self.first] - self.center
         squares = parts[..., self.second] - 2.0 * self.center * value - np.square(self.center)
@@ -329,12 +350,13 @@ class Moments:
         squares = np.square(self.sd) + rise - np.square(mean[..., self.first] - self.center)
         found[..., self.first] = np.clip(squares, 0.0, None)
         found[..., self.second] = 0.5 * found[..., self.first]
+        found[..., self.angles.first], found[..., self.angles.second] = self.angles.variance(mean)
         return found
 
     def clipped(self, parts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the means of parts, probabilities between 0 and 1."""
         found = np.clip(parts, 0.0, 1.0)
-        found[..., self.first], found[..., self.second] = parts[..., self.first], parts[..., self.second]
+        found[..., self.cells] = parts[..., self.cells]
         return found
 
 
@@ -375,7 +397,7 @@ def _is_material(mean: NDArray[np.float64], numbers: NDArray[np.intp]) -> NDArra
 
 
 def count_states(
-    values: NDArray[Any], cards: NDArray[np.int32], numbers: NDArray[np.bool_]
+    values: NDArray[Any], cards: NDArray[np.int32], angular: NDArray[np.float64]
 ) -> tuple[tuple[NDArray[np.float64], NDArray[Any], int, int], NDArray[np.intp]]:
     """Turn recorded draws into what :func:`measure_cells` takes, one cell per state of each site.
 
@@ -385,8 +407,8 @@ def count_states(
         State codes, or numbers.
     cards : int array (sites,)
         Numbers of cells: of states, or 2 for the moments of numbers.
-    numbers : bool array (sites,)
-        Which sites are numbers.
+    angular : float array (sites,)
+        What is recorded of numbers, see ``Domains.angular``; NaN for states.
 
     Returns
     -------
@@ -398,11 +420,12 @@ def count_states(
     Examples
     --------
     >>> draws = np.array([[[0], [1], [1]]], np.int16)
-    >>> (totals, trace, draws, length), _ = count_states(draws, np.array([2]), np.array([False]))
+    >>> (totals, trace, draws, length), _ = count_states(draws, np.array([2]), np.array([np.nan]))
     >>> totals.tolist(), trace.shape, draws, length
     ([[1.0, 2.0]], (1, 3, 2), 3, 1)
     """
     chains, draws, _ = values.shape
+    numbers = ~np.isnan(angular)
     length = max(1, -(-draws // _MOST_BATCHES))
     batches = draws // length
     offset = np.cumsum(cards) - cards
@@ -411,11 +434,17 @@ def count_states(
     for code in range(int(cards.max(initial=0))):
         for real in (False, True):
             has = np.flatnonzero((cards > code) & (numbers == real))
-            seen = values[:, :, has] ** (code + 1) if real else values[:, :, has] == code
+            seen = _moment(values[:, :, has], angular[has], code) if real else values[:, :, has] == code
             totals[:, offset[has] + code] = seen.sum(axis=1)
             parts = seen[:, : batches * length].reshape(chains, batches, length, has.size)
             trace[:, :, offset[has] + code] = parts.mean(axis=2, dtype=trace.dtype)
     return (totals, trace, draws, length), offset[numbers].astype(np.intp)
+
+
+def _moment(values: NDArray[Any], angular: NDArray[np.float64], code: int) -> NDArray[Any]:
+    """Return what is recorded of numbers as their first or second cell."""
+    turned = np.cos(angular * values) if code == 0 else np.sin(angular * values)
+    return np.where(angular > 0, turned, values ** (code + 1))
 
 
 def _halves(

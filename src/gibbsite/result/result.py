@@ -123,7 +123,11 @@ class Result:
     def numbers(self) -> CellNumbers:
         """What is known of every cell: mean, standard error, effective size, R-hat."""
         cells = self.number_cells
-        return measure_cells(self.totals, self.trace, self.draws, self.length, self.errors, cells)
+        found = self.totals, self.trace, self.draws, self.length, self.errors, cells
+        if not cells.size:
+            return measure_cells(*found)
+        real = self.domains.numbers
+        return measure_cells(*found, self.domains.angular[real], self.domains.bounds[0][real])
 
     def measure(self, cells: NDArray[np.intp]) -> CellNumbers:
         """Return what is known of some cells; cheaper than all of :attr:`numbers` for a very large model."""
@@ -158,7 +162,10 @@ class Result:
 
     @cached_property
     def marginals(self) -> SiteTable:
-        """Probability of every state of every site; of numbers, mean and standard deviation."""
+        """Probability of every state of every site; of numbers, mean and standard deviation.
+
+        Of angles, the mean direction and the resultant length.
+        """
         return self._table(self.numbers.mean, True, 1.0, 0.0)
 
     @cached_property
@@ -192,8 +199,9 @@ class Result:
             # No probabilities were recorded: the draws tell whether the chains agree.
             real = self.domains.numbers[self.draw_sites]
             cards = np.asarray(self.domains.cards)[self.draw_sites]
-            found, values = count_states(self.values, cards, real)
-            numbers = measure_cells(*found, self.errors, values)
+            angular, low = (part[self.draw_sites] for part in (self.domains.angular, self.domains.bounds[0]))
+            found, values = count_states(self.values, cards, angular)
+            numbers = measure_cells(*found, self.errors, values, angular[real], low[real])
             name = self._draw_name
         blind = not numbers.mean.size and self.domains.n_sites > 0
         return judge(

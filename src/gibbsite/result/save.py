@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import FormatError
-from gibbsite.model.domain import Domains, Interval, SiteKind, SiteNames
+from gibbsite.model.domain import Angle, Domains, Interval, SiteKind, SiteNames
 from gibbsite.result.agreement import Findings
 from gibbsite.result.convergence import Doubt, Look
 from gibbsite.result.result import JointSets, Result
@@ -267,11 +267,15 @@ def write_kind(kind: SiteKind) -> Any:
     """
     if not isinstance(kind, Interval):
         return kind
+    if isinstance(kind, Angle):
+        return {"low": kind.low, "period": kind.period}
     bounds = {"low": kind.low, "high": kind.high}
     return {name: bound if math.isfinite(bound) else str(bound) for name, bound in bounds.items()}
 
 
 def _read_kind(written: Any) -> SiteKind:
+    if isinstance(written, dict) and "period" in written:
+        return Angle(float(written["period"]), float(written["low"]))
     if isinstance(written, dict):
         return Interval(float(written["low"]), float(written["high"]))
     return tuple(written)

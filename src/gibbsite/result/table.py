@@ -129,8 +129,20 @@ def observed_cells(
     certain: float,
     other: float = 0.0,
 ) -> dict[str, dict[Any, float]]:
-    """Return the dictionaries of observed sites: ``certain`` at the observed state, ``other`` elsewhere."""
-    return {
-        site: {label: certain if label == state else other for label in labels[site]}
-        for site, state in evidence.items()
-    }
+    """Return the dictionaries of observed sites: ``certain`` at the observed state, ``other`` elsewhere.
+
+    Of an observed number the estimates (where the two differ) are the number itself, without any spread.
+
+    Examples
+    --------
+    >>> observed_cells({"a": "yes", "b": 1.5}, {"a": ("no", "yes"), "b": ("mean", "sd")}, 1.0)
+    {'a': {'no': 0.0, 'yes': 1.0}, 'b': {'mean': 1.5, 'sd': 0.0}}
+    """
+    found = {}
+    for site, state in evidence.items():
+        if state in labels[site] or certain == other:
+            found[site] = {label: certain if label == state else other for label in labels[site]}
+        else:
+            alone = {"mean": float(state), "sd": 0.0, "resultant": 1.0}
+            found[site] = {label: alone[label] for label in labels[site]}
+    return found

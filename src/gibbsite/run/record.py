@@ -122,8 +122,8 @@ class Layout:
         Whether means of batches are kept.
     pulse : bool
         Whether log-potentials are kept now and then, to compare chains by.
-    number : bool (n,) or empty
-        Which sites are numbers, if any.
+    angular : float (n,) or empty
+        What is recorded of sites that are numbers, if there are any; see ``Domains.angular``.
     """
 
     recorders: tuple[Recorder, ...]
@@ -137,7 +137,7 @@ class Layout:
     conditional: bool
     batches: bool
     draw_sites: NDArray[np.int32]
-    number: NDArray[np.bool_]
+    angular: NDArray[np.float64]
     energy: bool
     best: bool
     pulse: bool
@@ -171,10 +171,10 @@ class Layout:
             # otherwise an empty array of the type of the chain's conditionals, which stand in its state
             recent=np.zeros(self.n_marginal * self.conditional, np.float32) if adding else np.zeros(0),
             total=np.zeros(self.n_cells),
-            trace=np.zeros((batches // 2 * 2, self.n_cells), np.float64 if self.number.size else np.float32),
-            number=self.number,
+            trace=np.zeros((batches // 2 * 2, self.n_cells), np.float64 if self.angular.size else np.float32),
+            angular=self.angular,
             sites=self.draw_sites,
-            values=np.zeros((0, self.draw_sites.size), np.float64 if self.number.size else np.int16),
+            values=np.zeros((0, self.draw_sites.size), np.float64 if self.angular.size else np.int16),
             energy=np.zeros(0),
             best=np.full(int(self.best), -np.inf),
             best_x=np.zeros(graph.n_sites if self.best else 0, graph.state_dtype),
@@ -246,9 +246,9 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> Layout:
         width = np.concatenate([width, np.full(len(pairs), 2)])
         member = np.concatenate([member, pairs.ravel()]).astype(np.int32)
     start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
-    number = np.zeros(0, bool) if graph.discrete else model.domains.numbers
-    if number.size and number[member].any():
-        site = model.domains.names[int(member[np.argmax(number[member])])]
+    angular = np.zeros(0) if graph.discrete else model.domains.angular
+    if angular.size and not np.isnan(angular[member]).all():
+        site = model.domains.names[int(member[np.argmin(np.isnan(angular[member]))])]
         raise ModelError(
             f"Joint probabilities are of states, and the site {site!r} is a number; record 'draws' instead."
         )
@@ -267,7 +267,7 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> Layout:
         conditional=conditional,
         batches=marginals is None or marginals.batches,
         draw_sites=np.zeros(0, np.int32) if draws is None else _draw_sites(model, draws.sites),
-        number=number,
+        angular=angular,
         energy=Energy in chosen,
         best=BestState in chosen,
         pulse=graph.discrete and kernel.estimates and kernel.reads_all,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError, SupportError
+from gibbsite.graph.failure import cause_at, cause_text
 from gibbsite.kernel.densities import value_once
 
 if TYPE_CHECKING:
@@ -64,10 +65,10 @@ def density_at(model: Model, graph: Graph, x: State) -> float:
     value = value_once(graph.arrays, x)
     if math.isnan(value) or value == math.inf:
         said = "NaN" if math.isnan(value) else "infinite"
-        raised = graph.take_raised()
-        why = "" if raised is None else f" The function raised {raised!r}."
+        raised = cause_at(graph, x)
         raise ModelError(
-            f"The log-density is {said} at {model.place_text(x)}; it must be a number or -inf.{why}"
+            f"The log-density is {said} at {model.place_text(x)}; it must be a number or -inf."
+            f"{cause_text(raised)}"
         ) from raised
     return value
 

@@ -59,9 +59,9 @@ class Tape(NamedTuple):
         up themselves: memory read and written at every visit, so it is short, and moved on in time.
     trace : float32, with numbers float64 (batches, cells)
         Means of the closed batches.
-    number : bool (n,) or empty
-        Which sites are numbers rather than state codes, if any: the two cells of such a site are its value
-        and the square of it.
+    angular : float64 (n,) or empty
+        What the two cells of sites are that are numbers, if any: 0: the value and its square; otherwise
+        cosine and sine of the value times this; NaN for sites that have states.
     sites, values
         Sites whose draws are kept, and the draws (draws, sites).
     energy : float64 (draws,)
@@ -85,7 +85,7 @@ class Tape(NamedTuple):
     recent: NDArray[Any]
     total: NDArray[np.float64]
     trace: NDArray[Any]
-    number: NDArray[np.bool_]
+    angular: NDArray[np.float64]
     sites: NDArray[np.int32]
     values: NDArray[Any]
     energy: NDArray[np.float64]
@@ -145,9 +145,10 @@ def record(tape: Tape, graph: Any, x: NDArray[Any], cond: NDArray[np.float64], a
                 batch[c] += x[c]
         else:
             for i in range(x.size):
-                if tape.number.size > 0 and tape.number[i]:
-                    batch[tape.offset[i]] += x[i]
-                    batch[tape.offset[i] + 1] += np.float64(x[i]) * x[i]
+                if tape.angular.size > 0 and not np.isnan(tape.angular[i]):
+                    v, rate = np.float64(x[i]), tape.angular[i]
+                    batch[tape.offset[i]] += v if rate == 0.0 else math.cos(rate * v)
+                    batch[tape.offset[i] + 1] += v * v if rate == 0.0 else math.sin(rate * v)
                 else:
                     batch[tape.offset[i] + tape.stride * np.int64(x[i])] += 1.0
     for s in range(tape.set_cell.size):

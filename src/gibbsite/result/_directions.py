@@ -1,0 +1,72 @@
+"""Cells of angles: from means of cosine and sine to the mean direction and the resultant length.
+
+Of an angle a, in radians, a run records cos a and sin a. Their means are a vector in the plane: its angle is
+the mean direction, its length R the resultant length, 1 for a constant and 0 for an angle that is uniform.
+Means of parts of a run are vectors too, seen from the pooled direction: what they have along it belongs to R, what
+they have across it, over R, to the direction (both up to terms of second order), so that errors are those of
+means. Variances within a part are taken from its own length, as those of a wrapped normal distribution:
+(1 - R^2)^2 / 2 along its direction, (1 - R^4) / 2 across.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_SHORT = 1e-12  # a length below which there is no direction
+
+
+class Directions:
+    """Angles among cells of other kinds.
+
+    Parameters
+    ----------
+    mean : float array (cells,)
+        Pooled means of all cells.
+    first : int array (angles,)
+        Cells that are cosines; the sine follows each.
+    rate, low : float arrays (angles,)
+        Radians per unit of the angle, and the smallest value that it has.
+
+    Examples
+    --------
+    >>> turn = Directions(np.array([0.0, 0.5]), np.array([0]), np.array([np.pi / 180.0]), np.array([0.0]))
+    >>> turn.told(np.array([0.0, 0.5])).round(9).tolist()
+    [90.0, 0.5]
+    """
+
+    def __init__(self, mean: Floats, first: NDArray[np.intp], rate: Floats, low: Floats) -> None:
+        self.first, self.second, self.rate = first, first + 1, rate
+        cosine, sine = mean[self.first], mean[self.second]
+        self.length = np.hypot(cosine, sine)
+        self.angle = np.arctan2(sine, cosine)
+        self.divisor = np.maximum(self.length, _SHORT) * rate
+        self.direction = low + np.mod(self.angle / rate - low, 2.0 * np.pi / rate)
+
+    def told(self, mean: Floats) -> Floats:
+        """Return the pooled means with direction and length in place of cosine and sine."""
+        mean = mean.copy()
+        mean[self.first], mean[self.second] = self.direction, self.length
+        return mean
+
+    def unrolled(self, parts: NDArray[Any]) -> NDArray[Any]:
+        """Return the means of parts with direction and length in place of cosine and sine."""
+        cosine, sine = parts[..., self.first], parts[..., self.second]
+        along = np.cos(self.angle) * cosine + np.sin(self.angle) * sine
+        across = np.cos(self.angle) * sine - np.sin(self.angle) * cosine
+        parts[..., self.first] = self.direction + across / self.divisor
+        parts[..., self.second] = along
+        return parts
+
+    def variance(self, told: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the variances of a draw of directions and lengths, from pooled means or those of parts."""
+        along, across = told[..., self.second], (told[..., self.first] - self.direction) * self.divisor
+        square = np.clip(np.square(along) + np.square(across), 0.0, 1.0)
+        own, other = 0.5 * np.square(1.0 - square), 0.5 * (1.0 - np.square(square))
+        turned = np.square(np.sin(np.arctan2(across, along)))
+        by_direction = (turned * own + (1.0 - turned) * other) / np.square(self.divisor)
+        return by_direction, (1.0 - turned) * own + turned * other
