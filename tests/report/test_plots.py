@@ -63,7 +63,7 @@ def titles(figure: Any) -> list[str]:
 def test_trace_shows_energy_then_draws(full: gs.Result):
     figure = plot_trace(full)
     assert titles(figure) == [
-        "log-potential, one line per chain",
+        "energy, one line per chain",
         r"rain \$x\$",
         "level",
         "c",

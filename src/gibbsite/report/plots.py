@@ -114,7 +114,7 @@ def _draw_energy(axes: Axes, energy: NDArray[np.float64]) -> None:
     for chain, values in enumerate(energy):
         means = np.add.reduceat(values, at) / np.diff(np.append(at, values.size))
         axes.plot(at + step / 2, means, color=COLORS[chain % len(COLORS)], lw=0.8, alpha=0.8)
-    tidy(axes, "log-potential, one line per chain" + (f" (means of {step})" if step > 1 else ""))
+    tidy(axes, "energy, one line per chain" + (f" (means of {step})" if step > 1 else ""))
 
 
 def _draw_states(axes: Axes, result: Result, site: int, codes: NDArray[np.int16]) -> None:

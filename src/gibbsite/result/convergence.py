@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.result.diagnostics import mcse
+from gibbsite.result.wording import in_words
 
 RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0
@@ -35,6 +36,7 @@ MATERIAL = 0.001
 _AGREEMENT = 0.005
 _ROUNDING = 1e-9  # log-potentials closer than this, relatively, are equal
 _FEW_BATCHES, _MOST_BATCHES = 10, 512
+_FEWEST_DRAWS = 4  # with fewer there is no R-hat
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ class Diagnostics:
         Number of chains that have seen a state as good as the best, where a run is judged by it.
     errors : {"draws", "chains", "none"}
         What standard errors are taken from: the dependence of draws, the spread of chains, or nothing.
+    mcse_in_sds : bool
+        Whether ``mcse_max`` is that of a number, counted in standard deviations of its site.
     """
 
     converged: bool
@@ -95,6 +99,7 @@ class Diagnostics:
     draws: int
     errors: str
     found: int | None = None
+    mcse_in_sds: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain data."""
@@ -118,13 +123,17 @@ class Diagnostics:
         """Return the numbers behind the verdict in one line."""
         if self.found is not None:
             return f"the best state found by {self.found} of {self.chains} chains x {self.draws:,} draws"
-        size = f"{self.chains} chain{'s' * (self.chains != 1)} x {self.draws:,} draws"
+        size = f"{self.chains} chain{'s' * (self.chains != 1)} x {self.draws:,} draw{'s' * (self.draws != 1)}"
         if self.rhat_max is None or self.ess_min is None or self.mcse_max is None:
             return f"no standard errors ({size})"
         spread = "spread of " if self.errors == "chains" else ""
+        error = f"at most {self.mcse_max:.2g}" if np.isfinite(self.mcse_max) else "not known"
+        unit = " standard deviations" * (self.mcse_in_sds and bool(np.isfinite(self.mcse_max)))
+        rhat = "not known" if self.draws < _FEWEST_DRAWS else "infinite"
+        rhat = f"at most {self.rhat_max:.4f}" if np.isfinite(self.rhat_max) else rhat
         return (
-            f"R-hat at most {self.rhat_max:.4f}, effective draws at least {self.ess_min:,.0f}, "
-            f"standard error at most {self.mcse_max:.2g} ({spread}{size})"
+            f"R-hat {rhat}, effective draws at least {self.ess_min:,.0f}, "
+            f"standard error {error}{unit} ({spread}{size})"
         )
 
 
@@ -413,9 +422,12 @@ def judge(
             "gs.Marginals() to record=."
         )
     worst = _find_worst(cells, chains, draws, name) if source != "none" else _Worst()
-    if worst.rhat is not None and worst.rhat > RHAT_LIMIT:
+    if worst.rhat == np.inf and draws < _FEWEST_DRAWS:
+        reasons.append("the run is too short to tell whether chains agree; run longer.")
+    elif worst.rhat is not None and worst.rhat > RHAT_LIMIT:
+        parts = "chains disagree" if chains > 1 else "the two halves of the chain disagree"
         reasons.append(
-            f"chains disagree: R-hat is {worst.rhat:.3f} at {worst.rhat_at}, more than {RHAT_LIMIT}; "
+            f"{parts}: R-hat is {in_words(worst.rhat, '.3f')} at {worst.rhat_at}, more than {RHAT_LIMIT}; "
             "run longer."
         )
     if worst.ess is not None and worst.ess < ESS_LIMIT and cells.mean.size:
@@ -442,6 +454,7 @@ def judge(
         draws=draws,
         errors=source,
         found=found,
+        mcse_in_sds=worst.in_sds,
     )
 
 
@@ -453,6 +466,7 @@ class _Worst(NamedTuple):
     ess: float | None = None
     ess_at: str = ""
     error: float | None = None
+    in_sds: bool = False
 
 
 def _find_worst(cells: CellNumbers, chains: int, draws: int, name: Any) -> _Worst:
@@ -460,9 +474,11 @@ def _find_worst(cells: CellNumbers, chains: int, draws: int, name: Any) -> _Wors
     material[cells.numbers] = True
     minor = ~material & (cells.spread > _AGREEMENT)
     judged = np.flatnonzero(material | minor)
-    error = float((cells.error / cells.scale).max(initial=0.0))
+    errors = cells.error / cells.scale
+    error = float(errors.max(initial=0.0))
+    in_sds = bool(cells.numbers.size) and int(np.argmax(errors)) in cells.numbers
     if not judged.size:
-        return _Worst(1.0, "", float(chains * draws), "", error)
+        return _Worst(1.0, "", float(chains * draws), "", error, in_sds)
     most = int(judged[np.argmax(cells.rhat[judged])])
     least = int(judged[np.argmin(cells.ess[judged])])
-    return _Worst(float(cells.rhat[most]), name(most), float(cells.ess[least]), name(least), error)
+    return _Worst(float(cells.rhat[most]), name(most), float(cells.ess[least]), name(least), error, in_sds)
