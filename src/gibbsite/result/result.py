@@ -132,6 +132,11 @@ class Result:
         cards = np.asarray(self.domains.cards, np.intp)
         return (np.cumsum(cards) - cards)[numbers]
 
+    @cached_property
+    def _moment_cells(self) -> frozenset[int]:
+        """Cells that are means or standard deviations of numbers."""
+        return frozenset(self._number_cells.tolist()) | frozenset((self._number_cells + 1).tolist())
+
     def _table(self, cells: NDArray[np.float64], complement: bool, certain: float, other: float) -> SiteTable:
         if not self.n_marginal and self.domains.n_sites:
             raise ModelError("Marginals were not recorded; add gs.Marginals() to record=.")
