@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gibbsite.report._canvas import COLORS, FAINT, INK, shorten, tidy
 from gibbsite.result.table import SiteTable
@@ -123,17 +124,25 @@ def _fill_columns(blocks: list[list[Row]], total: int) -> list[list[Row]]:
 def draw_listing(figure: Figure | SubFigure, listing: Listing, known: bool, compared: bool) -> None:
     """Draw a listing, with error bars if errors are ``known`` and markers if it is ``compared``."""
     panels = np.atleast_1d(figure.subplots(1, len(listing.columns)))
+    bottom = max(_heights(rows)[-1] for rows in listing.columns) + 0.8
     for axes, rows in zip(panels, listing.columns, strict=True):
         _draw_column(axes, rows, listing.axis, known, compared)
+        axes.set_ylim(bottom, -0.8)
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper right", fontsize=8, frameon=False, ncols=2, reverse=True)
     if listing.note:
-        figure.text(0.01, 0.995, listing.note, fontsize=8, color=INK, va="top")
+        figure.supxlabel(listing.note, fontsize=8, color=INK)
+
+
+def _heights(rows: list[Row]) -> NDArray[np.float64]:
+    """Return where rows are, with gaps between sites."""
+    starts = np.array([bool(row.head) for row in rows])
+    at: NDArray[np.float64] = np.arange(len(rows)) + _GAP * np.maximum(np.cumsum(starts) - 1, 0)
+    return at
 
 
 def _draw_column(axes: Axes, rows: list[Row], axis: str, known: bool, compared: bool) -> None:
-    starts = np.array([bool(row.head) for row in rows])
-    at = np.arange(len(rows)) + _GAP * np.maximum(np.cumsum(starts) - 1, 0)
+    at = _heights(rows)
     p = [row.value for row in rows]
     axes.barh(at, p, height=0.72, color=COLORS[0], alpha=0.25, lw=0)
     said = "estimate ± 2 standard errors" if known else "estimate"
@@ -143,7 +152,6 @@ def _draw_column(axes: Axes, rows: list[Row], axis: str, known: bool, compared: 
         q = [row.reference for row in rows]
         axes.plot(q, at, "D", ms=6, mfc="none", mec=COLORS[5], mew=1.2, label="reference")
     axes.set_yticks(at, [row.label for row in rows])
-    axes.set_ylim(at[-1] + 0.8, -0.8)
     axes.set_xlim(0.0, 1.0)
     axes.grid(axis="x", color=FAINT, lw=0.4, alpha=0.6)
     axes.set_axisbelow(True)

@@ -52,7 +52,8 @@ class Numbers:
         n = len(self.shown)
         if n <= _PANELS and self.shape is None:
             across = min(n, _ACROSS)
-            return max(2.9 * across, 4.0), 0.5 + 2.1 * math.ceil(n / across)
+            height = 2.1 if any(site in self.draws for site in self.shown) else 1.3
+            return max(2.9 * across, 4.0), 0.5 + height * math.ceil(n / across)
         if self.many:
             return 4.1 * (2 + (self.shape is not None)) + 4.0, 0.7 + 0.19 * min(n, _LEAST_KNOWN) + 0.4
         columns = math.ceil(n / _ROWS)

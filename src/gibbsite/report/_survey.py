@@ -63,7 +63,7 @@ class Survey:
             size = self.errors.to_array()[self.shown]
             known = real & np.isfinite(size)
             _draw_density(panel, p[known], size[known])
-            panel.set_ylim(bottom=0.0)
+            panel.set_ylim(0.0, max(1.1 * float(size[known].max(initial=0.0)), 1e-6))
             tidy(panel, "standard errors", "probability", "standard error")
         hidden = len(p) - min(_LEAST_CERTAIN, len(p))
         note = f"the least certain; {hidden:,} sites are not shown by name" if hidden else ""

@@ -109,7 +109,7 @@ def _draw_running_mean(axes: Axes, result: Result, cell: int) -> None:
         values = result.trace[:, :, cell - 1].astype(float)
         means = np.cumsum(values, axis=1) / count
         running = np.sqrt(np.maximum(running - np.square(means), 0.0))
-        center, sd = means[:, -1:], np.maximum(running[:, -1:], 1e-300)
+        center, sd = means[:, -1:], np.where(running[:, -1:] > 0, running[:, -1:], 1.0)
         trace = (trace - 2.0 * center * values + np.square(center)) / (2.0 * sd)  # sd, up to a constant
     error = 0.0
     if result.errors == "draws":

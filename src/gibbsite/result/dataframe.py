@@ -147,7 +147,7 @@ def make_draws_dataframe(result: Result) -> pandas.DataFrame:
     >>> model = gs.FactorGraph({"a": ["no", "yes"], "b": [-1, 1]}, [(("a", "b"), [[4, 1], [1, 2]])])
     >>> result = gs.sample(model, sweeps=500, record=["marginals", "draws"], rng=1, progress=False)
     >>> frame = make_draws_dataframe(result)
-    >>> frame.shape, frame.index.names, sorted(frame["a"].unique())
+    >>> frame.shape, list(frame.index.names), sorted(frame["a"].unique())
     ((2000, 2), ['chain', 'draw'], ['no', 'yes'])
     """
     if not result.draw_sites.size:
