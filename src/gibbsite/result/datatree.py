@@ -149,7 +149,7 @@ def make_arviz(result: Result) -> Any:
                 "to_arviz needs ArviZ, which is not installed; run: pip install gibbsite[arviz]"
             ) from None
     tree = make_datatree(result)
-    if not hasattr(arviz, "InferenceData"):
+    if int(arviz.__version__.partition(".")[0]) >= 1:
         return tree
     groups = {name: group.to_dataset() for name, group in tree.children.items()}
     return arviz.InferenceData(attrs=dict(tree.attrs), warn_on_custom_groups=False, **groups)
