@@ -338,7 +338,7 @@ def _judge_run(result: Result, task: str, accuracy: float) -> Verdict:
     """Return the verdict on a sampling run."""
     found = result.diagnostics
     reasons = found.reasons
-    if found.mcse_max is None:
+    if found.mcse_max is None or not math.isfinite(found.mcse_max):
         if task == "MAR":
             reasons = (
                 *reasons,

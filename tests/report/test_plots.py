@@ -268,7 +268,7 @@ def test_numbers_beside_states():
     assert [patch.get_width() for patch in figure.axes[0].patches] == list(result.marginals["z"].values())
     assert titles(figure)[1].startswith("a\nmean")
     assert titles(plot_trace(result)) == ["z", "a"]
-    assert any("states and moments" in title for title in titles(plot_convergence(result)))
+    assert any("of 4 quantities" in title for title in titles(plot_convergence(result)))
     assert result.to_datatree()["posterior/z"].dtype == np.int16
 
 

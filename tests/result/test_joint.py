@@ -155,3 +155,8 @@ def test_numbers_have_no_joint_probabilities():
     run = gs.sample(pair, record=["draws"], sweeps=500, rng=1, progress=False)
     with pytest.raises(gs.ModelError, match="'u' is a number"):
         run.joint("u", "v")
+
+
+def test_exact_joints_of_too_many_configurations():
+    with pytest.raises(gs.ModelError, match="65,536 configurations together, more than 32,767"):
+        gs.solve_exact(gs.ising_grid((4, 4), coupling=0.3)).joint(*map(str, range(16)))

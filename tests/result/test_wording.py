@@ -39,6 +39,12 @@ def test_runs_without_errors_read_well(chains: int):
         assert not NOT_FOR_PEOPLE.search(text), text
 
 
+def test_answers_without_errors_read_well():
+    answer = gs.infer(STATES, method="gibbs", sweeps=1, chains=1, rng=1, progress=False)
+    for text in (answer.line(), *answer.reasons):
+        assert not NOT_FOR_PEOPLE.search(text), text
+
+
 def test_headline_says_its_unit():
     result = gs.sample(NUMBERS, sweeps=1000, rng=1, progress=False)
     said = result.diagnostics

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from gibbsite.result.joint import add_observed, find_free
 from gibbsite.result.table import SiteTable, observed_cells
 
+MOST_CONFIGURATIONS = 32_767  # as many as a site may have states
+
 if TYPE_CHECKING:
     import pandas
 
@@ -87,7 +89,7 @@ class ExactResult(ABC):
         Raises
         ------
         ModelError
-            If a site is unknown, or the sites have more than 65,536 configurations.
+            If a site is unknown, or the sites have more than 32,767 configurations.
         TooLargeError
             If an exact answer does not fit into the limits of this solution.
 
@@ -105,7 +107,7 @@ class ExactResult(ABC):
         if given:
             return self._solve(self.model.observe(given)).joint(*(self._names(sites)))
         evidence, labels = self.model.evidence, self.model.evidence_labels
-        free = find_free(sites, self.model.domains, evidence)
+        free = find_free(sites, self.model.domains, evidence, MOST_CONFIGURATIONS)
         table = self._joint(free) if free else np.ones(())
         return add_observed(table, sites, evidence, labels)
 

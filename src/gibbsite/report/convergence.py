@@ -83,7 +83,7 @@ def plot_convergence(result: Result, *, path: str | Path | None = None) -> Figur
 
 def _kinds_of_cells(result: Result) -> str:
     moments = len(result._moment_cells)
-    return "states" if not moments else "moments" if moments == result.n_marginal else "states and moments"
+    return "states" if not moments else "moments" if moments == result.n_marginal else "quantities"
 
 
 def _first_of_each_site(result: Result, order: NDArray[np.intp], most: int) -> NDArray[np.intp]:

@@ -23,8 +23,12 @@ Floats = NDArray[np.float64]
 MOST_CONFIGURATIONS = 1 << 16
 
 
-def find_free(sites: Sequence[str | int], domains: Domains, evidence: Mapping[str, Any]) -> list[int]:
+def find_free(
+    sites: Sequence[str | int], domains: Domains, evidence: Mapping[str, Any], most: int = MOST_CONFIGURATIONS
+) -> list[int]:
     """Return the positions of those of the sites that are not observed; refuse what has no joint.
+
+    ``most`` is the largest number of configurations.
 
     Examples
     --------
@@ -47,10 +51,10 @@ def find_free(sites: Sequence[str | int], domains: Domains, evidence: Mapping[st
                 "record 'draws' and use them."
             )
     size = math.prod(int(domains.cards[position]) for position in free)
-    if size > MOST_CONFIGURATIONS:
+    if size > most:
         raise ModelError(
             f"The sites {', '.join(named)} have {size:,} configurations together, more than "
-            f"{MOST_CONFIGURATIONS:,}; ask for fewer sites."
+            f"{most:,}; ask for fewer sites."
         )
     return free
 
