@@ -40,7 +40,8 @@ def test_the_example_kernel_is_short_and_passes_everything() -> None:
     assert module.__dict__["result"].diagnostics.converged
 
 
-PAGES = ["README.md", *(f"docs/{page}.md" for page in ("denoise", "densities", "dogs", "learn", "poisson"))]
+NAMES = ("denoise", "densities", "dogs", "learn", "poisson", "results")
+PAGES = ["README.md", *(f"docs/{page}.md" for page in NAMES)]
 
 
 @pytest.mark.parametrize("page", PAGES)
