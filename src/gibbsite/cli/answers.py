@@ -65,7 +65,7 @@ def as_csv(answer: Inference, sites: list[str] | None) -> str:
         for site in sites or answer.marginals:
             errors = answer.mcse[site]
             for state, p in answer.marginals[site].items():
-                known = not math.isnan(errors[state])
+                known = math.isfinite(errors[state])
                 writer.writerow([site, state, repr(p), repr(errors[state]) if known else ""])
     elif answer.task == "MAP":
         assert answer.assignment is not None

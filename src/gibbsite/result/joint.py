@@ -81,49 +81,53 @@ def add_observed(
     return table
 
 
-def sampled_joint(result: Result, sites: Sequence[str | int]) -> tuple[Floats, Floats]:
-    """Return joint probabilities of a run and their standard errors, one axis per site as asked for.
+def sampled_joint(result: Result, sites: Sequence[str | int], errors: bool = False) -> Floats:
+    """Return joint probabilities of a run, or their standard errors, one axis per site as asked for.
 
     They come from the recorded set of these sites, from the marginal of a single one, or from draws.
     """
     free = find_free(sites, result.domains, result.evidence)
-    means, errors = _of_free_sites(result, free, sites)
-    evidence, labels = result.evidence, result.evidence_labels
-    return add_observed(means, sites, evidence, labels), add_observed(errors, sites, evidence, labels)
+    table = _of_free_sites(result, free, errors)
+    return add_observed(table, sites, result.evidence, result.evidence_labels)
 
 
-def _of_free_sites(result: Result, free: list[int], sites: Sequence[str | int]) -> tuple[Floats, Floats]:
-    numbers = result._numbers
+def _of_free_sites(result: Result, free: list[int], errors: bool) -> Floats:
     for number in range(result.sets.start.size - 1):
         first, last = result.sets.start[number : number + 2]
         members = result.sets.member[first:last].tolist()
         if sorted(members) == sorted(free):
             shape = [int(result.domains.cards[i]) for i in members]
-            cells = slice(int(result.sets.cell[number]), int(result.sets.cell[number]) + math.prod(shape))
-            axes = [members.index(i) for i in free]
-            mean, error = (part[cells].reshape(shape) for part in (numbers.mean, numbers.error))
-            return mean.transpose(axes), error.transpose(axes)
+            cell = int(result.sets.cell[number])
+            cells = slice(cell, cell + math.prod(shape))
+            if errors:
+                found = result._numbers.error[cells]
+            else:  # without a look at all other cells
+                found = result.totals[:, cells].sum(axis=0) / max(result.chains * result.draws, 1)
+            return found.reshape(shape).transpose([members.index(i) for i in free])
     if not free:
-        return np.ones(()), np.zeros(())
+        return np.zeros(()) if errors else np.ones(())
     if len(free) == 1 and result.n_marginal:
-        mean, error = (np.array(list(t[free[0]].values())) for t in (result.marginals, result.mcse))
-        return mean, error
+        return np.array(list((result.mcse if errors else result.marginals)[free[0]].values()))
     drawn = result.draw_sites.tolist()
     if all(site in drawn for site in free):
-        return _of_draws(result, [drawn.index(site) for site in free], free)
+        return _of_draws(result, [drawn.index(site) for site in free], free, errors)
     asked = ", ".join(repr(result.domains.names[site]) for site in free)
     raise ModelError(
         f"The joint of {asked} was not recorded; add gs.Joint([({asked})]) or 'draws' to record=."
     )
 
 
-def _of_draws(result: Result, columns: list[int], free: list[int]) -> tuple[Floats, Floats]:
+def _of_draws(result: Result, columns: list[int], free: list[int], errors: bool) -> Floats:
     shape = tuple(int(result.domains.cards[site]) for site in free)
     codes = np.moveaxis(result.values[:, :, columns].astype(np.int64), -1, 0)
-    configuration = np.ravel_multi_index(tuple(codes), shape)[:, :, None]
-    found, _ = count_states(configuration, np.array([math.prod(shape)], np.int32), np.zeros(1, bool))
-    cells = measure_cells(*found, result.errors)
-    return cells.mean.reshape(shape), cells.error.reshape(shape)
+    configuration = np.ravel_multi_index(tuple(codes), shape)
+    if not errors:
+        counts = np.bincount(configuration.ravel(), minlength=math.prod(shape))
+        share: Floats = counts.reshape(shape) / max(configuration.size, 1)
+        return share
+    size = np.array([math.prod(shape)], np.int32)
+    found, _ = count_states(configuration[:, :, None], size, np.zeros(1, bool))
+    return measure_cells(*found, result.errors).error.reshape(shape)
 
 
 def recorded_pairs(result: Result) -> NDArray[np.int32]:

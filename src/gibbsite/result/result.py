@@ -213,7 +213,7 @@ class Result:
         >>> result.joint("0", "1").shape
         (2, 2)
         """
-        return sampled_joint(self, sites)[0]
+        return sampled_joint(self, sites)
 
     def joint_mcse(self, *sites: str | int) -> NDArray[np.float64]:
         """Return the standard errors of :meth:`joint`; NaN where nothing is known about errors.
@@ -227,7 +227,7 @@ class Result:
         >>> bool((abs(off) < 5 * result.joint_mcse("0", "3")).all())
         True
         """
-        return sampled_joint(self, sites)[1]
+        return sampled_joint(self, sites, errors=True)
 
     @cached_property
     def pair_moments(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
