@@ -130,6 +130,7 @@ def test_mean_field_multiplies():
     ("ask", "message"),
     [
         (lambda r: r.joint(), "none was given"),
+        (lambda r: r.joint(["0", "1"]), "Name sites one by one"),
         (lambda r: r.joint("0", "0"), "'0' is asked for twice"),
         (lambda r: r.joint("0", 0), "'0' is asked for twice"),
         (lambda r: r.joint("0", "nowhere"), "no site 'nowhere'"),

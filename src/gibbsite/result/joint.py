@@ -39,6 +39,9 @@ def find_free(
     """
     if not sites:
         raise ModelError("A joint is of named sites, such as joint('A', 'B'); none was given.")
+    for site in sites:
+        if isinstance(site, list | tuple):
+            raise ModelError(f"Name sites one by one, such as joint('A', 'B'), got {site!r}.")
     named = [site if isinstance(site, str) else domains.names[domains.position(site)] for site in sites]
     twice = next((name for k, name in enumerate(named) if name in named[:k]), None)
     if twice is not None:
