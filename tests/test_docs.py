@@ -40,8 +40,8 @@ def test_the_example_kernel_is_short_and_passes_everything() -> None:
     assert module.__dict__["result"].diagnostics.converged
 
 
-_DOCS = ("denoise", "densities", "diagnostics", "dogs", "learn", "poisson")
-PAGES = ["README.md", *(f"docs/{page}.md" for page in _DOCS)]
+NAMES = ("denoise", "densities", "diagnostics", "dogs", "learn", "poisson", "results")
+PAGES = ["README.md", *(f"docs/{page}.md" for page in NAMES)]
 
 
 @pytest.mark.parametrize("page", PAGES)

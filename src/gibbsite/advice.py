@@ -26,6 +26,7 @@ from gibbsite.kernel import (
     PoissonGibbs,
     Slice,
 )
+from gibbsite.result.wording import in_words
 from gibbsite.run.budget import is_real
 from gibbsite.scan import Chromatic, Scan
 
@@ -143,7 +144,7 @@ def _try(model: Model, candidate: Candidate, seconds: float, chains: int, rng: A
     if found.rhat <= _AGREE:
         return replace(candidate, rate=found.per_second)
     # a rate from chains that disagree is no rate: each of them is worth a draw
-    return replace(candidate, rate=chains / found.seconds, note=f"R-hat {found.rhat:.2f}")
+    return replace(candidate, rate=chains / found.seconds, note=f"R-hat {in_words(found.rhat, '.2f')}")
 
 
 def _of_states(graph: Graph) -> list[Candidate]:

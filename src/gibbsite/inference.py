@@ -15,6 +15,10 @@ from typing import TYPE_CHECKING, Any
 from gibbsite.errors import IncompatibleError, ModelError, TooLargeError
 
 if TYPE_CHECKING:
+    import numpy as np
+    import pandas
+    from numpy.typing import NDArray
+
     from gibbsite.exact import ExactResult
     from gibbsite.kernel import Kernel
     from gibbsite.model import FactorGraph
@@ -126,6 +130,14 @@ class Inference:
         table = self.result.marginals
         seen = {site: dict.fromkeys(states, 0.0) for site, states in table.observed.items()}
         return SiteTable(table.domains, np.full(table.cells.shape, np.nan), table.binary, False, seen)
+
+    def joint(self, *sites: str | int) -> NDArray[np.float64]:
+        """Return the joint probabilities of a set of sites, one axis per site, as the result has them."""
+        return self.result.joint(*sites)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return the marginals as a pandas table, as the result has it."""
+        return self.result.to_dataframe()
 
     @property
     def log_z(self) -> float:
@@ -327,7 +339,7 @@ def _judge_run(result: Result, task: str, accuracy: float) -> Verdict:
     """Return the verdict on a sampling run."""
     found = result.diagnostics
     reasons = found.reasons
-    if found.mcse_max is None:
+    if found.mcse_max is None or not math.isfinite(found.mcse_max):
         if task == "MAR":
             reasons = (
                 *reasons,

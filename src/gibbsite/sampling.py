@@ -347,7 +347,7 @@ def make_result(recording: Recording) -> Result:
         sets=JointSets(layout.set_start, layout.set_member, layout.set_cell, layout.n_joint),
         draw_sites=layout.draw_sites,
         values=np.stack([tape.values[:draws] for tape in tapes]),
-        energy=np.stack([tape.energy[:draws] + setup.graph.log_offset for tape in tapes]),
+        energy=np.stack([tape.energy[:draws] - setup.graph.log_offset for tape in tapes]),
         bests=bests,
         best_x=tapes[int(np.argmax(bests))].best_x if layout.best else np.zeros(0, setup.graph.state_dtype),
         errors=_source_of_errors(setup),

@@ -265,12 +265,12 @@ def law_p_value(exact: Enumeration, states: NDArray[Any]) -> tuple[float, str]:
     """
     from scipy.special import bdtr, bdtrc
 
-    counts = np.bincount(exact.number(states), minlength=exact.joint.size).reshape(exact.joint.shape)
-    n = exact.joint.ndim
-    events: list[tuple[str, NDArray[Any], NDArray[Any]]] = [("states", counts, exact.joint)]
+    counts = np.bincount(exact.number(states), minlength=exact.law.size).reshape(exact.law.shape)
+    n = exact.law.ndim
+    events: list[tuple[str, NDArray[Any], NDArray[Any]]] = [("states", counts, exact.law)]
     for keep in [(i,) for i in range(n)] + [(i, j) for i in range(n) for j in range(i)]:
         away = tuple(a for a in range(n) if a not in keep)
-        events.append((f"sites {keep}", counts.sum(axis=away), exact.joint.sum(axis=away)))
+        events.append((f"sites {keep}", counts.sum(axis=away), exact.law.sum(axis=away)))
     total = len(states)
     least, worst, number = 1.0, "", 0
     for name, seen, law in events:

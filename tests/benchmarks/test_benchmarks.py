@@ -102,7 +102,7 @@ def test_counts_are_those_of_the_states_and_change_nothing(name):
 @pytest.mark.parametrize("periodic", [False, True])
 def test_a_grid_is_the_same_law_as_lattice_pairs_and_tables(periodic):
     grid = workloads.grid("small", 3, periodic=periodic)
-    laws = [gs.exact.enumerate(m).joint for m in (grid.model("lattice"), grid.model(), grid.tables().model())]
+    laws = [gs.exact.enumerate(m).law for m in (grid.model("lattice"), grid.model(), grid.tables().model())]
     assert np.allclose(laws[0], laws[1], atol=1e-14)
     assert np.allclose(laws[0], laws[2], atol=1e-14)
 
@@ -111,7 +111,7 @@ def test_agreements_are_the_same_law_as_tables():
     workload = workloads.load("tiny-potts")
     assert isinstance(workload, workloads.Agreements)
     small = workloads.potts_dense("small", 2, 3)
-    laws = [gs.exact.enumerate(small.model(kind)).joint for kind in ("potts", "pairwise")]
+    laws = [gs.exact.enumerate(small.model(kind)).law for kind in ("potts", "pairwise")]
     assert np.allclose(*laws, atol=1e-14)
     matrix = np.zeros((9, 9))
     matrix[tuple(workload.pairs.T)] = workload.weights

@@ -52,7 +52,7 @@ def test_evidence_enters_log_z_and_marginals() -> None:
 
 
 def test_a_million_states_and_not_one_more() -> None:
-    assert enumerate_states(gs.ising_grid((20,), coupling=0.1)).joint.size == 2**20
+    assert enumerate_states(gs.ising_grid((20,), coupling=0.1)).law.size == 2**20
     with pytest.raises(gs.TooLargeError, match="1,048,576"):
         enumerate_states(gs.ising_grid((21,), coupling=0.1))
 

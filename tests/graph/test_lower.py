@@ -49,7 +49,7 @@ def test_kinds_agree_with_the_model(name: str) -> None:
             if exact.probabilities[number] > 0:
                 for i in range(graph.n_sites):
                     size, total = local(graph.arrays, x, np.uintp(i), w)
-                    row = exact.joint[tuple(codes[:i])][(slice(None), *codes[i + 1 :])]
+                    row = exact.law[tuple(codes[:i])][(slice(None), *codes[i + 1 :])]
                     assert w[:size] / total == pytest.approx(row / row.sum(), rel=1e-9, abs=1e-15)
 
 

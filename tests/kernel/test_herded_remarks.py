@@ -87,7 +87,7 @@ def test_the_constants_are_those_of_the_bound() -> None:
 @pytest.mark.parametrize("model", [COMPLETE, PATH, gs.ising_grid((1, 3), coupling=0.4, field=0.1)])
 def test_the_sweep_is_that_of_the_kernel(model: gs.FactorGraph, order: list[int] | None) -> None:
     exact, graph, scan = gs.exact.enumerate(model), gs.compile_graph(model), gs.Systematic(order)
-    given = [exact.joint / exact.joint.sum(axis=i, keepdims=True) for i in range(3)]
+    given = [exact.law / exact.law.sum(axis=i, keepdims=True) for i in range(3)]
     mine = sweep_of_gibbs(given, scan.visits(graph, model).tolist()).reshape(8, 8)
     matrix = sweep_matrix(exact, graph, gs.Gibbs(), scan)
     assert np.abs(mine - matrix).max() < 1e-14

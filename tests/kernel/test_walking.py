@@ -89,10 +89,10 @@ def test_results_are_given_to_arviz() -> None:
     assert arviz.ess(tree["posterior"].to_dataset())["x"].shape == (2,)
 
 
-def test_energies_are_log_densities() -> None:
+def test_energies_are_minus_log_densities() -> None:
     result = quick(NORMAL, gs.Metropolis(), record=["draws", "energy"])
     found = [NORMAL.log_potential(x) for x in result.values[0]]
-    np.testing.assert_allclose(result.energy[0], found, rtol=1e-12)
+    np.testing.assert_allclose(-result.energy[0], found, rtol=1e-12)
 
 
 def test_density_runs_without_a_kernel_named() -> None:
@@ -216,7 +216,7 @@ def test_exceptions_of_functions_that_are_called_back_are_shown() -> None:
     assert isinstance(wrong.value.__cause__, KeyError)
     kept = wrong.value.result  # of the blocks before
     assert 1 <= kept.draws < len(begin)
-    np.testing.assert_allclose(kept.energy[0], -0.5 * kept.values[0, :, 0] ** 2, rtol=1e-12)
+    np.testing.assert_allclose(kept.energy[0], 0.5 * kept.values[0, :, 0] ** 2, rtol=1e-12)
 
 
 def test_exceptions_of_compiled_functions_are_shown() -> None:

@@ -69,7 +69,7 @@ def estimates(energy: Any, temperature: float, side: int) -> list[tuple[float, f
     """Energy and specific heat per site with standard errors: jackknife over blocks of all chains."""
     n, blocks = side**2, 20
     chains, draws = energy.shape
-    parts = -temperature * energy[:, : draws // blocks * blocks].reshape(chains * blocks, -1)
+    parts = temperature * energy[:, : draws // blocks * blocks].reshape(chains * blocks, -1)
     first, second = parts.mean(axis=1), (parts**2).mean(axis=1)
     count = len(first)
     left_1 = (first.sum() - first) / (count - 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from dataclasses import replace
@@ -63,7 +64,7 @@ def titles(figure: Any) -> list[str]:
 def test_trace_shows_energy_then_draws(full: gs.Result):
     figure = plot_trace(full)
     assert titles(figure) == [
-        "log-potential, one line per chain",
+        "energy, one line per chain",
         r"rain \$x\$",
         "level",
         "c",
@@ -132,11 +133,151 @@ def test_any_answer_has_marginals_to_show(model: gs.FactorGraph):
 
 
 def test_many_sites_are_surveyed(grid: gs.Result):
-    assert len(plot_marginals(grid).axes) == 2
+    figure = plot_marginals(grid)
+    assert len(figure.axes) == 3
+    p = grid.marginals.to_array()[:, 1]
+    named = [int(text.get_text()) for text in figure.axes[2].get_yticklabels()]
+    assert set(named) == set(np.argsort(np.abs(p - 0.5), kind="stable")[:24].tolist())
+    assert "2,976 sites are not shown by name" in all_text(figure)
     figure = plot_marginals(grid, shape=(50, 60))
     image = figure.axes[0].images[0].get_array()
-    assert np.array_equal(image.ravel(), grid.marginals.to_array()[:, 1])
-    assert len(plot_marginals(grid, reference=grid).axes) == 2
+    assert np.array_equal(image.ravel(), p)
+    assert len(plot_marginals(grid, reference=grid).axes) == 3
+
+
+def all_text(figure: Any) -> str:
+    from matplotlib.text import Text
+
+    return "\n".join(text.get_text() for text in figure.findobj(Text))
+
+
+def wide_model(n: int, states: Any) -> gs.FactorGraph:
+    sites = {f"name_{k}": states for k in range(n)}
+    size = states if isinstance(states, int) else len(states)
+    return gs.FactorGraph(
+        sites, [((name,), 1.0 + (np.arange(size) + k) % size) for k, name in enumerate(sites)]
+    )
+
+
+@pytest.mark.parametrize(("n", "states"), [(36, 2), (40, 2), (36, 4), (36, 10), (100, 2), (120, 3), (1, 500)])
+def test_up_to_120_sites_are_named_without_overlap(n: int, states: int, tmp_path: Path):
+    exact = gs.solve_exact(wide_model(n, states))
+    figure = plot_marginals(exact, path=tmp_path / "p.png")  # texts have their places once it is drawn
+    shown = all_text(figure)
+    for name in exact.marginals:
+        assert name in shown
+    for axes in figure.axes:
+        labels = [label for label in axes.get_yticklabels() if label.get_text()]
+        boxes = [label.get_window_extent() for label in labels]
+        assert all(upper.y0 >= lower.y1 - 1.0 for upper, lower in itertools.pairwise(boxes))
+        assert len(boxes) <= 45
+    if n * states <= 160:
+        bars = [patch.get_width() for axes in figure.axes for patch in axes.patches]
+        assert np.allclose(bars, exact.marginals.cells)
+    if states == 500:
+        assert "488 rarer states are not shown" in shown
+
+
+def test_the_most_probable_state_stands_for_a_site():
+    model = wide_model(60, ["low", "middle", "high"])
+    figure = plot_marginals(gs.solve_exact(model))
+    assert "name_1 = middle" in all_text(figure)
+    assert [patch.get_width() for axes in figure.axes for patch in axes.patches] == pytest.approx([0.5] * 60)
+
+
+NUMBERS = gs.Gaussian([50.0, -3.0], [[4.0, 0.0], [0.0, 1.0]], names=["u", "v"])
+
+
+@pytest.fixture(scope="module")
+def numbers() -> gs.Result:
+    record = ["marginals", "draws"]
+    return gs.sample(NUMBERS, record=record, sweeps=1000, rng=1, progress=False)
+
+
+@pytest.fixture(scope="module")
+def moments() -> gs.Result:
+    return gs.sample(NUMBERS, sweeps=1000, rng=1, progress=False)
+
+
+def test_numbers_have_a_panel_each(numbers: gs.Result, moments: gs.Result):
+    for result in (numbers, moments):
+        figure = plot_marginals(result)
+        u, v = figure.axes
+        assert "probability" not in all_text(figure)
+        assert titles(figure)[0].startswith("u\nmean ")
+        assert u.get_xlim()[0] > 30
+        assert v.get_xlim()[1] < 10
+    assert "density of draws" in all_text(plot_marginals(numbers))
+    assert "mean ± 2 sd" in all_text(plot_marginals(moments))
+    ends = plot_marginals(moments).axes[0].lines[0].get_xdata()
+    mean, sd = moments.marginals["u"].values()
+    assert ends == pytest.approx([mean - 2 * sd, mean + 2 * sd])
+    assert "reference dashed" in all_text(plot_marginals(numbers, reference=moments))
+
+
+@pytest.mark.parametrize("n", [36, 40, 1000])
+def test_many_numbers(n: int, tmp_path: Path):
+    model = gs.Gaussian(np.arange(n), np.eye(n), names=[f"b{k}" for k in range(n)])
+    result = gs.sample(model, sweeps=50, rng=1, progress=False)
+    figure = plot_marginals(result, path=tmp_path / "p.png")
+    shown = all_text(figure)
+    assert "probability" not in shown
+    named = [text.get_text() for axes in figure.axes for text in axes.get_yticklabels()]
+    assert len([name for name in named if name.startswith("b")]) == min(n, 30 if n > 120 else n)
+    if n == 1000:
+        assert "970 others are not shown by name" in shown
+        assert len(plot_marginals(result, shape=(20, 50)).axes) == 5
+        with pytest.raises(gs.ModelError, match="does not hold 1,000 sites"):
+            plot_marginals(result, shape=(20, 20))
+
+
+def test_traces_of_numbers(numbers: gs.Result, moments: gs.Result):
+    assert titles(plot_trace(numbers)) == ["u", "v"]
+    line = plot_trace(numbers).axes[0].lines[0]
+    assert np.array_equal(line.get_ydata(), numbers.values[0, :, 0])
+    assert [title.split(",")[0] for title in titles(plot_trace(moments))] == ["mean of u", "mean of v"]
+    drawn = plot_trace(moments).axes[0].lines[0].get_ydata()
+    assert np.array_equal(drawn, moments.trace[0, :, 0])
+
+
+def test_convergence_of_numbers_shows_the_worst(numbers: gs.Result):
+    assert any("R-hat of 4 moments" in title for title in titles(plot_convergence(numbers)))
+    apart = numbers.trace.copy()
+    # half of the chains are elsewhere, by 40
+    apart[:2, :, 1] += 80.0 * apart[:2, :, 0] + 1600.0
+    apart[:2, :, 0] += 40.0
+    stuck = replace(numbers, trace=apart, totals=apart.sum(axis=1) * numbers.length)
+    shown = titles(plot_convergence(stuck))
+    assert " of u " in shown[0]
+    running = plot_convergence(stuck).axes[0]
+    assert running.get_ylim()[1] > 1.0
+    sd = plot_convergence(numbers)
+    for axes, title in zip(sd.axes, titles(sd), strict=True):
+        if title.startswith("sd of u"):
+            assert float(axes.lines[0].get_ydata()[-1]) == pytest.approx(2.0, abs=0.5)
+
+
+def test_numbers_beside_states():
+    model = gs.ContinuousModel(
+        {"z": ["low", "high"], "a": gs.Interval(-5, 5)},
+        [(lambda x: -0.5 * x[0] ** 2, ("a",)), (lambda x: 0.3 * x[0], ("z",))],
+    )
+    record = ["marginals", "draws"]
+    result = gs.sample(model, gs.ContinuousGibbs("slice"), record=record, sweeps=500, rng=1, progress=False)
+    figure = plot_marginals(result)
+    assert [patch.get_width() for patch in figure.axes[0].patches] == list(result.marginals["z"].values())
+    assert titles(figure)[1].startswith("a\nmean")
+    assert titles(plot_trace(result)) == ["z", "a"]
+    assert any("of 4 quantities" in title for title in titles(plot_convergence(result)))
+    assert result.to_datatree()["posterior/z"].dtype == np.int16
+
+
+def test_without_batches_there_is_nothing_to_run(model: gs.FactorGraph):
+    record = gs.Marginals(batches=False)
+    result = gs.sample(model, record=record, sweeps=200, rng=1, progress=False)
+    assert len(plot_convergence(result).axes) == 2
+    with pytest.raises(gs.ModelError, match="Nothing with a trace"):
+        plot_trace(result)
 
 
 def test_survey_of_many_states():
@@ -154,8 +295,10 @@ def test_reference_in_another_order():
     one = gs.sample(gs.FactorGraph(sites, factors), sweeps=1000, rng=1, progress=False)
     turned = gs.FactorGraph(dict(reversed(sites.items())), factors)
     two = gs.sample(turned, sweeps=1000, rng=1, progress=False)
-    points = plot_marginals(one, reference=two).axes[1].lines[0]
-    assert np.allclose(points.get_xdata(), points.get_ydata())
+    for axes in plot_marginals(one, reference=two).axes:
+        reference = next(line for line in axes.lines if line.get_label() == "reference")
+        shown = [patch.get_width() for patch in axes.patches]
+        assert np.allclose(reference.get_xdata(), shown)
 
 
 @pytest.mark.parametrize(

@@ -244,7 +244,7 @@ def rewrite(source: Path, target: Path, **changes: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": 2}, "saved in format 2"),
+        ({"format": 3}, "saved in format 3"),
         ({"totals": None}, "inconsistent"),
         ({"totals": np.zeros(3)}, "totals has the wrong shape"),
         ({"values": np.zeros((1, 1, 1))}, "values has the wrong shape or type"),
@@ -283,3 +283,14 @@ def test_torn_and_damaged_files(cut: float, flip: int | None, grid: gs.Result, t
         check_equal(grid, gs.load_result(torn))
     except FormatError:
         refusal(torn)
+
+
+def test_files_of_version_0_1_are_read_with_energies_the_right_way_round(tmp_path: Path):
+    old = gs.load_result(Path(__file__).parent / "data" / "version_0_1.npz")
+    assert old.plan.gibbsite == "0.1.0"
+    # one of the 6 states of the model of that file: rain, and level given seen = 1
+    weight = np.array([[4, 1, 2], [1, 2, 3]]) * np.array([2, 1, 1])
+    assert np.allclose(old.energy, -np.log(weight[old.values[..., 0], old.values[..., 1]]))
+    assert old.best == pytest.approx(-old.energy.min())
+    old.save(tmp_path / "new.npz")
+    check_equal(old, gs.load_result(tmp_path / "new.npz"))

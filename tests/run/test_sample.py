@@ -104,7 +104,7 @@ def test_counts_are_counts_of_the_draws(everything: tuple[str, gs.Result]) -> No
         share = np.bincount(result.values[:, :, i].ravel(), minlength=model.cards[i]) / 80_000
         assert list(result.marginals[site].values()) == pytest.approx(share.tolist(), abs=ROUNDING)
     numbers = EXACT[name].number(result.values.reshape(-1, model.n_sites))
-    joint = np.bincount(numbers, minlength=EXACT[name].joint.size).reshape(EXACT[name].joint.shape)
+    joint = np.bincount(numbers, minlength=EXACT[name].law.size).reshape(EXACT[name].law.shape)
     np.testing.assert_allclose(result.joint(*model.sites), joint / 80_000, atol=ROUNDING)
 
 
@@ -115,7 +115,7 @@ def test_joint_agrees_with_enumeration(everything: tuple[str, gs.Result]) -> Non
     errors = mcse(result.trace)
     for number in range(sets.n_joint):
         members = sets.member[sets.start[number] : sets.start[number + 1]].tolist()
-        law = exact.joint.sum(axis=tuple(i for i in range(model.n_sites) if i not in members))
+        law = exact.law.sum(axis=tuple(i for i in range(model.n_sites) if i not in members))
         law = law.transpose(np.argsort(np.argsort(members)))
         found = result.joint(*(model.sites[i] for i in members))
         cells = slice(sets.cell[number], sets.cell[number] + law.size)
@@ -138,7 +138,7 @@ def test_pair_moments_agree_with_enumeration(everything: tuple[str, gs.Result]) 
     factors = sum(group.size for group in model.groups if group.arity == 2)
     assert len(pairs) == len(moments) == factors > 0
     for (i, j), moment in zip(pairs.tolist(), moments.tolist(), strict=True):
-        law = exact.joint.sum(axis=tuple(k for k in range(model.n_sites) if k not in (i, j)))
+        law = exact.law.sum(axis=tuple(k for k in range(model.n_sites) if k not in (i, j)))
         law = law if i < j else law.T
         truth = label_numbers(model, i) @ law @ label_numbers(model, j)
         product = np.take(label_numbers(model, i), result.values[:, :, i])
@@ -153,10 +153,10 @@ def test_energy_agrees_with_enumeration(everything: tuple[str, gs.Result]) -> No
     assert result.energy.shape == (4, 20_000)
     for chain, draw in itertools.product(range(4), range(0, 20_000, 2500)):
         codes = result.values[chain, draw]
-        assert result.energy[chain, draw] == pytest.approx(model.log_potential(codes), abs=1e-9)
+        assert -result.energy[chain, draw] == pytest.approx(model.log_potential(codes), abs=1e-9)
     p = exact.probabilities[exact.probabilities > 0]
     truth = float(p @ (np.log(p) + exact.log_z))
-    assert abs(result.energy.mean() - truth) <= SIX * float(mcse(result.energy)) + 1e-9
+    assert abs(result.energy.mean() + truth) <= SIX * float(mcse(result.energy)) + 1e-9
 
 
 def test_best_state_is_the_most_probable_one(everything: tuple[str, gs.Result]) -> None:
@@ -164,7 +164,7 @@ def test_best_state_is_the_most_probable_one(everything: tuple[str, gs.Result]) 
     model, exact = MODELS[name], EXACT[name]
     top = float(np.log(exact.probabilities.max())) + exact.log_z
     assert result.best == pytest.approx(top, abs=1e-9)
-    assert result.best == pytest.approx(float(result.energy.max()), abs=1e-9)
+    assert result.best == pytest.approx(-float(result.energy.min()), abs=1e-9)
     assert model.log_potential(result.best_state) == pytest.approx(top, abs=1e-9)
 
 
@@ -261,7 +261,7 @@ def test_evidence_agrees_with_enumeration(name: str, evidence: dict[str, Any]) -
     result = run(model, sweeps=20_000)
     assert_marginals(result, gs.exact.enumerate(model))
     # the joint law, conditioned by hand
-    joint = EXACT[name].joint.copy()
+    joint = EXACT[name].law.copy()
     for site, seen in evidence.items():
         i = MODELS[name].index(site)
         labels = MODELS[name].labels(i)
@@ -292,7 +292,7 @@ def test_all_sites_observed(budget: dict[str, Any]) -> None:
     assert {site: max(p, key=p.get) for site, p in result.marginals.items()} == seen  # type: ignore[arg-type]
     assert result.best_state == seen
     assert result.best == pytest.approx(MODELS["mixed"].log_potential(seen), abs=1e-9)
-    assert (result.energy == result.best).all()
+    assert (result.log_potential == result.best).all()
     assert result.diagnostics.converged, "nothing is left to estimate"
 
 
@@ -490,3 +490,16 @@ def test_a_site_of_one_state_may_be_left_out() -> None:
     states = [np.array([0, 0, 0, 2, 0])]
     doubts = _left_out(SimpleNamespace(setup=setup, states=states))  # type: ignore[arg-type]
     assert [(doubt.site, doubt.state) for doubt in doubts] == [("lonely", 0)]
+
+
+def test_energy_is_minus_the_log_potential_constants_included() -> None:
+    torus = gs.ising_grid((4, 4), coupling=1.0, periodic=True)
+    result = gs.sample(torus, record=["draws", "energy"], start=np.ones(16, int), sweeps=2, warmup=0, rng=1)
+    up = result.values.all(axis=2)
+    assert up.any()
+    assert (result.energy[up] == -32.0).all()
+    seen = torus.observe({"0": 1, "1": 1, "6": -1})
+    result = gs.sample(seen, record=["draws", "energy"], sweeps=20, rng=1, progress=False)
+    found = [seen.log_potential(codes) for codes in result.values[0]]
+    np.testing.assert_allclose(result.energy[0], -np.array(found), rtol=1e-12)
+    np.testing.assert_array_equal(result.log_potential, -result.energy)

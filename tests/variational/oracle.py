@@ -28,7 +28,7 @@ class Oracle:
         self.exact = gs.exact.enumerate(model)
         self.cards = [int(k) for k in model.cards]
         with np.errstate(divide="ignore"):
-            self.logs = np.log(self.exact.joint) + self.exact.log_z
+            self.logs = np.log(self.exact.law) + self.exact.log_z
 
     def cells(self, law: Law, graph: gs.Graph) -> NDArray[np.float64]:
         return np.array([p[1] for p in law]) if graph.binary else np.concatenate(law)

@@ -65,7 +65,7 @@ def as_csv(answer: Inference, sites: list[str] | None) -> str:
         for site in sites or answer.marginals:
             errors = answer.mcse[site]
             for state, p in answer.marginals[site].items():
-                known = not math.isnan(errors[state])
+                known = math.isfinite(errors[state])
                 writer.writerow([site, state, repr(p), repr(errors[state]) if known else ""])
     elif answer.task == "MAP":
         assert answer.assignment is not None
@@ -80,6 +80,8 @@ def as_csv(answer: Inference, sites: list[str] | None) -> str:
 def as_table(answer: Inference, model: FactorGraph, sites: list[str] | None, show_all: bool) -> str:
     """Return a table for people: sites whose probabilities the evidence changed most come first."""
     if answer.task == "PR":
+        if not math.isfinite(answer.log_z):
+            return f"log Z   no {answer.kind} known\n"
         sign, note = ("=", "") if answer.kind == "exact" else (">=", f"   {answer.kind}")
         return f"log Z {sign} {answer.log_z:.10g}   (log10 {answer.log_z / math.log(10):.10g}){note}\n"
     if answer.task == "MAP":

@@ -28,14 +28,14 @@ class Enumeration(ExactResult):
     ----------
     model : FactorGraph
         The model.
-    joint : float array (K1, ..., Kn)
+    law : float array (K1, ..., Kn)
         Probability of every state, one axis per free site.
     log_total : float
         Natural logarithm of the partition function, evidence included.
     """
 
     model: FactorGraph
-    joint: NDArray[np.float64]
+    law: NDArray[np.float64]
     log_total: float
 
     @property
@@ -46,8 +46,8 @@ class Enumeration(ExactResult):
     @cached_property
     def marginals(self) -> SiteTable:
         """Exact probabilities of the states of all sites, observed ones included."""
-        n = self.joint.ndim
-        cells = [self.joint.sum(axis=tuple(a for a in range(n) if a != i)) for i in range(n)]
+        n = self.law.ndim
+        cells = [self.law.sum(axis=tuple(a for a in range(n) if a != i)) for i in range(n)]
         return SiteTable(
             self.model.domains,
             np.concatenate([np.zeros(0), *cells]),
@@ -57,19 +57,19 @@ class Enumeration(ExactResult):
     @cached_property
     def probabilities(self) -> NDArray[np.float64]:
         """Probabilities of all states as a vector; state s has the codes ``states[s]``."""
-        return self.joint.ravel()
+        return self.law.ravel()
 
     @cached_property
     def states(self) -> NDArray[np.int64]:
         """Codes of all states (states, sites), last site fastest."""
-        return np.stack(np.unravel_index(np.arange(self.joint.size), self.joint.shape), axis=1).reshape(
-            self.joint.size, self.joint.ndim
+        return np.stack(np.unravel_index(np.arange(self.law.size), self.law.shape), axis=1).reshape(
+            self.law.size, self.law.ndim
         )
 
     def number(self, x: NDArray[Any]) -> NDArray[np.int64]:
         """Return the numbers of states given as codes (..., sites)."""
-        stride = np.ones(self.joint.ndim, np.int64)
-        stride[:-1] = np.cumprod(self.joint.shape[:0:-1], dtype=np.int64)[::-1]
+        stride = np.ones(self.law.ndim, np.int64)
+        stride[:-1] = np.cumprod(self.law.shape[:0:-1], dtype=np.int64)[::-1]
         numbers: NDArray[np.int64] = np.asarray(x, np.int64) @ stride
         return numbers
 
@@ -89,10 +89,18 @@ class Enumeration(ExactResult):
         drawn: NDArray[np.int64] = self.states[np.minimum(numbers, last)]
         return drawn
 
+    def _joint(self, free: list[int]) -> NDArray[np.float64]:
+        away = tuple(axis for axis in range(self.law.ndim) if axis not in free)
+        found: NDArray[np.float64] = self.law.sum(axis=away).transpose(np.argsort(np.argsort(free)))
+        return found
+
+    def _solve(self, model: FactorGraph) -> Enumeration:
+        return enumerate_states(model, self.law.size)
+
     @cached_property
     def best_codes(self) -> NDArray[np.int64]:
         """State codes of a most probable state."""
-        return np.array(np.unravel_index(int(self.joint.argmax()), self.joint.shape), np.int64)
+        return np.array(np.unravel_index(int(self.law.argmax()), self.law.shape), np.int64)
 
 
 def enumerate_states(model: FactorGraph, limit: int = LIMIT) -> Enumeration:
@@ -145,7 +153,7 @@ def enumerate_states(model: FactorGraph, limit: int = LIMIT) -> Enumeration:
     top = logs.max(initial=-np.inf)
     if top == -np.inf:
         raise SupportError("No state has positive probability; check the zeros and the evidence.")
-    joint = np.exp(logs - top)
-    total = joint.sum()
-    joint /= total
-    return Enumeration(model, joint, float(top + np.log(total)))
+    law = np.exp(logs - top)
+    total = law.sum()
+    law /= total
+    return Enumeration(model, law, float(top + np.log(total)))

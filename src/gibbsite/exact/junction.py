@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gibbsite._jit import interpreted
 from gibbsite.errors import ModelError, SupportError
+from gibbsite.exact.configuration import add_configuration
 from gibbsite.exact.cost import ExactCost, Limits
 from gibbsite.exact.plan import Loaded, Outline, Plan, make_plan, outline
 from gibbsite.exact.propagate import propagate
@@ -90,6 +91,17 @@ class Elimination(ExactResult):
             trace_best(ring, plan.tree, plan.operands, pool, make_slate(plan.tree), found)
         codes: Longs = self._codes(found[None])[0]
         return codes
+
+    def _joint(self, free: list[int]) -> Floats:
+        if len(free) == 1:
+            return np.array(list(self.marginals[free[0]].values()))
+        wide = add_configuration(self.model, free)
+        cells = self._solve(wide).marginals[wide.n_sites - 1]
+        shape = [int(self.model.cards[site]) for site in free]
+        return np.array(list(cells.values())).reshape(shape)
+
+    def _solve(self, model: FactorGraph) -> Elimination:
+        return Elimination(model, outline(model, 0), self.limits)
 
     def draw(self, size: int, rng: np.random.Generator) -> Longs:
         """Draw independent states of the free sites, as codes (size, sites).

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite.result.joint import add_observed, find_free
 from gibbsite.result.table import SiteTable, observed_cells
 
+MOST_CONFIGURATIONS = 32_767  # as many as a site may have states
+
 if TYPE_CHECKING:
+    import pandas
+
     from gibbsite.model import FactorGraph
 
 
@@ -63,6 +69,75 @@ class ExactResult(ABC):
     def log_potential(self) -> float:
         """Log-potential of the most probable state."""
         return float(self.model.log_potential(self.best_codes))
+
+    def joint(self, *sites: str | int, given: Mapping[Any, Any] | None = None) -> NDArray[np.float64]:
+        """Return the exact joint probabilities of a set of sites, one axis per site as asked for.
+
+        Parameters
+        ----------
+        *sites : str or int
+            Sites by name or position, whether or not they share a factor; observed ones are allowed.
+        given : mapping, optional
+            Further evidence, as :meth:`gibbsite.FactorGraph.observe` takes it: probabilities are
+            conditional on it.
+
+        Returns
+        -------
+        float array (K1, ..., Kr)
+            States in the order of ``model.labels(site)``.
+
+        Raises
+        ------
+        ModelError
+            If a site is unknown, or the sites have more than 32,767 configurations.
+        TooLargeError
+            If an exact answer does not fit into the limits of this solution.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> chain = gs.FactorGraph(
+        ...     {"a": 2, "b": 2, "c": 2}, [(("a", "b"), [[3, 1], [1, 1]]), (("b", "c"), [[2, 1], [1, 1]])]
+        ... )
+        >>> (16 * gs.solve_exact(chain).joint("a", "c")).round(6).tolist()
+        [[7.0, 4.0], [3.0, 2.0]]
+        >>> gs.solve_exact(chain).joint("c", given={"b": 1}).tolist()
+        [0.5, 0.5]
+        """
+        if given:
+            return self._solve(self.model.observe(given)).joint(*(self._names(sites)))
+        evidence, labels = self.model.evidence, self.model.evidence_labels
+        free = find_free(sites, self.model.domains, evidence, MOST_CONFIGURATIONS)
+        table = self._joint(free) if free else np.ones(())
+        return add_observed(table, sites, evidence, labels)
+
+    def _names(self, sites: tuple[str | int, ...]) -> list[str]:
+        """Return sites by name, because evidence moves positions."""
+        domains = self.model.domains
+        return [site if isinstance(site, str) else domains.names[domains.position(site)] for site in sites]
+
+    @abstractmethod
+    def _joint(self, free: list[int]) -> NDArray[np.float64]:
+        """Return the joint probabilities of sites given by position."""
+
+    @abstractmethod
+    def _solve(self, model: FactorGraph) -> ExactResult:
+        """Solve another model in the same way."""
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return a pandas table with one row for each state of each site.
+
+        Columns are ``site``, ``state``, ``probability``, ``mcse`` (zero) and ``observed``.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> gs.solve_exact(gs.FactorGraph({"a": 2}, [("a", [1, 3])])).to_dataframe().values.tolist()
+        [['a', 0, 0.25, 0.0, False], ['a', 1, 0.75, 0.0, False]]
+        """
+        from gibbsite.result.dataframe import make_dataframe
+
+        return make_dataframe(self.marginals, {"mcse": self.mcse})
 
     @property
     def mcse(self) -> SiteTable:

@@ -55,7 +55,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     rows: list[tuple[Any, ...]] = []
     for number in range(MODELS):
         model = make_model(draw_energy)
-        exact = enumerate_states(model).joint.ravel()
+        exact = enumerate_states(model).law.ravel()
         for name, kernel in kernels.items():
             if number and name == "Gibbs":  # one is enough to compare with
                 continue

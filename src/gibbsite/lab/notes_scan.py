@@ -165,7 +165,7 @@ def _flows(arrays: dict[str, NDArray[Any]]) -> Table:
         "systematic sweep": sweep_matrix(exact, graph, kernel, gs.Systematic()),
         "random step": sweep_matrix(exact, graph, kernel, gs.RandomScan()),
         "there and back": sweep_matrix(exact, graph, kernel, gs.Palindromic()),
-        "all at once": at_once_matrix(exact.joint),
+        "all at once": at_once_matrix(exact.law),
     }
     rows = []
     for name, matrix in matrices.items():

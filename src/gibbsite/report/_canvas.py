@@ -14,9 +14,10 @@ from gibbsite.errors import GibbsiteError, ModelError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
     from gibbsite.model.domain import Domains
+    from gibbsite.result.result import Result
 
 # Okabe and Ito's colours, told apart by colour-blind readers too; blue and orange come first.
 COLORS = (
@@ -48,6 +49,12 @@ def new_figure(width: float, height: float) -> Figure:
             return buffer.getvalue()
 
     return Picture(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def split_figure(figure: Figure | SubFigure, widths: Sequence[float]) -> list[SubFigure]:
+    """Divide a figure into parts side by side."""
+    parts = figure.subfigures(1, len(widths), width_ratios=list(widths))
+    return list(np.atleast_1d(np.asarray(parts, object)))
 
 
 def tidy(axes: Axes, title: str = "", xlabel: str = "", ylabel: str = "") -> None:
@@ -97,6 +104,12 @@ def shorten(text: Any, most: int = 28) -> str:
     plain = str(text)
     plain = plain if len(plain) <= most else plain[: most - 1] + "…"
     return plain.replace("$", r"\$")
+
+
+def cell_title(result: Result, cell: int) -> str:
+    """Return what a cell is: a probability, or mean or standard deviation of a number."""
+    name = shorten(result._cell_name(cell))
+    return name if cell in result._moment_cells else f"P({name})"
 
 
 def name_states(axes: Axes, names: Sequence[str], colors: NDArray[np.float64]) -> None:

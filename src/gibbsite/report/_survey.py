@@ -1,4 +1,4 @@
-"""Marginals of very many sites: an image, and distributions over sites."""
+"""Marginals of very many sites: an image, distributions over sites, and the least certain one by one."""
 
 from __future__ import annotations
 
@@ -8,45 +8,73 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError
-from gibbsite.report._canvas import COLORS, name_states, new_figure, shorten, state_colors, tidy
+from gibbsite.report._canvas import COLORS, name_states, shorten, split_figure, state_colors, tidy
+from gibbsite.report._listing import draw_listing, list_sites
 from gibbsite.result.compare import same_layout
 from gibbsite.result.table import SiteTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
+
+_LEAST_CERTAIN = 24
 
 
-def survey_marginals(
-    table: SiteTable,
-    errors: SiteTable | None,
-    other: SiteTable | None,
-    shape: tuple[int, int] | None,
-) -> Figure:
-    """Show very many sites: an image if they lie in rows, and distributions over sites."""
-    p = table.to_array()
-    real = np.arange(p.shape[1]) < np.asarray(table.domains.cards)[:, None]
-    parts = (shape is not None) + 1 + (errors is not None or other is not None)
-    figure = new_figure(4.1 * parts, 3.6)
-    axes = iter(np.atleast_1d(figure.subplots(1, parts)))
-    if shape is not None:
-        _draw_image(next(axes), table, p, shape)
-    _draw_histogram(next(axes), table, p)
-    if other is not None:
-        q = _aligned(other, table)
-        panel = next(axes)
-        _draw_density(panel, q[real], p[real])
-        ends = [min(q[real].min(), p[real].min()), max(q[real].max(), p[real].max())]
-        panel.plot(ends, ends, color=COLORS[5], lw=0.8)
-        tidy(panel, f"{int(real.sum()):,} states", "reference", "estimate")
-    elif errors is not None:
-        panel = next(axes)
-        size = errors.to_array()
-        known = real & np.isfinite(size)
-        _draw_density(panel, p[known], size[known])
-        panel.set_ylim(bottom=0.0)
-        tidy(panel, "standard errors", "probability", "standard error")
-    return figure
+class Survey:
+    """What is drawn of very many sites with states."""
+
+    def __init__(
+        self,
+        table: SiteTable,
+        errors: SiteTable | None,
+        other: SiteTable | None,
+        shown: list[int],
+        shape: tuple[int, int] | None,
+    ) -> None:
+        self.table, self.errors, self.other, self.shape = table, errors, other, shape
+        self.shown = np.array(shown)
+        self.p = table.to_array()[self.shown]
+        self.listing = list_sites(table, errors, other, _least_certain(self.p, shown), _LEAST_CERTAIN)
+        self.panels = (shape is not None) + 1 + (errors is not None or other is not None)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height that it needs, in inches."""
+        return 4.1 * self.panels + 4.6, max(3.6, self.listing.size[1])
+
+    def draw(self, figure: Figure | SubFigure) -> None:
+        """Draw it."""
+        left, right = split_figure(figure, [4.1 * self.panels, 4.6])
+        p, cards = self.p, np.asarray(self.table.domains.cards)[self.shown]
+        real = np.arange(p.shape[1]) < cards[:, None]
+        axes = iter(np.atleast_1d(left.subplots(1, self.panels)))
+        if self.shape is not None:
+            _draw_image(next(axes), self.table, p, self.shape)
+        _draw_histogram(next(axes), self.table, p)
+        if self.other is not None:
+            q = _aligned(self.other, self.table)[self.shown]
+            panel = next(axes)
+            _draw_density(panel, q[real], p[real])
+            ends = [min(q[real].min(), p[real].min()), max(q[real].max(), p[real].max())]
+            panel.plot(ends, ends, color=COLORS[5], lw=0.8)
+            tidy(panel, f"{int(real.sum()):,} states", "reference", "estimate")
+        elif self.errors is not None:
+            panel = next(axes)
+            size = self.errors.to_array()[self.shown]
+            known = real & np.isfinite(size)
+            _draw_density(panel, p[known], size[known])
+            panel.set_ylim(0.0, max(1.1 * float(size[known].max(initial=0.0)), 1e-6))
+            tidy(panel, "standard errors", "probability", "standard error")
+        hidden = len(p) - min(_LEAST_CERTAIN, len(p))
+        note = f"the least certain; {hidden:,} sites are not shown by name" if hidden else ""
+        listing = self.listing._replace(note=note)
+        draw_listing(right, listing, self.errors is not None, self.other is not None)
+
+
+def _least_certain(p: NDArray[np.float64], shown: list[int]) -> list[int]:
+    """Return the sites whose most probable state is least probable, in their order."""
+    order = np.argsort(p.max(axis=1), kind="stable")[:_LEAST_CERTAIN]
+    return [shown[k] for k in np.sort(order).tolist()]
 
 
 def _draw_image(axes: Axes, table: SiteTable, p: NDArray[np.float64], shape: tuple[int, int]) -> None:
@@ -74,22 +102,14 @@ def _state_name(table: SiteTable, code: int) -> str:
 
 
 def _draw_histogram(axes: Axes, table: SiteTable, p: NDArray[np.float64]) -> None:
-    """Show how the probability of each state is distributed over sites."""
-    cards = np.asarray(table.domains.cards)
-    codes = [1] if p.shape[1] == 2 else list(range(min(p.shape[1], len(COLORS))))
-    names = [_state_name(table, code) for code in codes]
-    values = [p[cards > code, code] for code in codes]
-    low, high = min(v.min() for v in values), max(v.max() for v in values)
-    edges = np.linspace(low, max(high, low + 1e-6), 81)
-    alpha = 0.85 if len(codes) == 1 else 0.4
-    for code, name in enumerate(names):
-        axes.hist(
-            values[code], edges.tolist(), histtype="stepfilled", alpha=alpha, color=COLORS[code], label=name
-        )
-    if len(codes) > 1:
-        axes.legend(title="state", fontsize=8, title_fontsize=8, frameon=False)
-    state = f" of state {names[0]}" if len(codes) == 1 else ""
-    tidy(axes, f"{len(p):,} sites", f"probability{state}", "sites")
+    """Show how a probability is spread over sites: of the second of two states, or of the most probable."""
+    two = p.shape[1] == 2
+    values = p[:, 1] if two else p.max(axis=1)
+    low, high = float(values.min()), float(values.max())
+    axes.hist(values, np.linspace(low, max(high, low + 1e-6), 81).tolist(), color=COLORS[0], alpha=0.85)
+    state = f"state {_state_name(table, 1)}" if two else "the most probable state"
+    tidy(axes, f"{len(p):,} sites", f"probability of {state}", "sites")
+    axes.locator_params(axis="x", nbins=5)
 
 
 def _draw_density(axes: Axes, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
@@ -97,6 +117,7 @@ def _draw_density(axes: Axes, x: NDArray[np.float64], y: NDArray[np.float64]) ->
         axes.plot(x, y, ".", ms=3, color=COLORS[0], alpha=0.5)
     else:
         axes.hexbin(x, y, gridsize=60, bins="log", cmap="Blues", mincnt=1, lw=0)
+    axes.locator_params(axis="x", nbins=5)
 
 
 def _aligned(other: SiteTable, table: SiteTable) -> NDArray[np.float64]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.report._canvas import COLORS, FAINT, INK, finish, new_figure, shorten, tidy
+from gibbsite.report._canvas import COLORS, FAINT, INK, cell_title, finish, new_figure, tidy
 from gibbsite.result.convergence import ESS_LIMIT, MATERIAL, RHAT_LIMIT
 from gibbsite.result.diagnostics import mcse
+from gibbsite.result.wording import in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,10 +25,11 @@ _GOOD, _BAD = "#009E73", "#D55E00"
 def plot_convergence(result: Result, *, path: str | Path | None = None) -> Figure:
     """Show how far a run has converged.
 
-    Left, for the (up to four) states of worst R-hat: the running mean of the probability in each chain,
-    with a band of two standard errors of one chain, if draws tell anything about them. Right: R-hat and
-    effective draws of all states with a probability between 0.001 and 0.999, and the limits of the verdict;
-    nothing where they are not known.
+    Left, for the (up to four) sites of worst R-hat: the running mean of a probability in each chain, or the
+    mean or standard deviation of a number, with a band of two standard errors of one chain, if draws tell
+    anything about them. Right: R-hat and effective draws of all states with a probability between 0.001 and
+    0.999, and of means and standard deviations of numbers, with the limits of the verdict; nothing where they
+    are not known.
 
     Parameters
     ----------
@@ -54,10 +56,12 @@ def plot_convergence(result: Result, *, path: str | Path | None = None) -> Figur
     """
     rhat, ess = result.rhat.cells, result.ess.cells
     mean = result.marginals.cells
-    judged = np.flatnonzero((mean > MATERIAL) & (mean < 1.0 - MATERIAL))
+    material = (mean > MATERIAL) & (mean < 1.0 - MATERIAL)
+    material[list(result._moment_cells)] = True
+    judged = np.flatnonzero(material)
     # Of two states the second says the same again, so each site appears once.
     order = judged[np.lexsort((ess[judged], -rhat[judged]))]
-    shown = _first_of_each_site(result, order, 4)
+    shown = _first_of_each_site(result, order, 4 if result.trace.shape[1] else 0)
     figure = new_figure(10.0, 5.2)
     verdict = result.diagnostics
     known = verdict.errors != "none"
@@ -69,11 +73,17 @@ def plot_convergence(result: Result, *, path: str | Path | None = None) -> Figur
     else:
         grid = figure.add_gridspec(2, 1)
     if known:
-        _draw_rhat(figure.add_subplot(grid[0, -1]), rhat[judged])
-        _draw_ess(figure.add_subplot(grid[1, -1]), ess[judged])
+        count = f"{judged.size:,} {_kinds_of_cells(result)}"
+        _draw_rhat(figure.add_subplot(grid[0, -1]), rhat[judged], count)
+        _draw_ess(figure.add_subplot(grid[1, -1]), ess[judged], count)
     title = f"{verdict.word}\n{verdict.figures()}"
     figure.suptitle(title, fontsize=9.5, color=_GOOD if verdict.converged else _BAD, ha="left", x=0.01)
     return finish(figure, path)
+
+
+def _kinds_of_cells(result: Result) -> str:
+    moments = len(result._moment_cells)
+    return "states" if not moments else "moments" if moments == result.n_marginal else "quantities"
 
 
 def _first_of_each_site(result: Result, order: NDArray[np.intp], most: int) -> NDArray[np.intp]:
@@ -87,11 +97,20 @@ def _first_of_each_site(result: Result, order: NDArray[np.intp], most: int) -> N
 
 
 def _draw_running_mean(axes: Axes, result: Result, cell: int) -> None:
-    trace = result.trace[:, :, cell].astype(float)
-    batches = trace.shape[1]
+    batches = result.trace.shape[1]
     count = np.arange(1, batches + 1)
     draws = count * result.length
+    trace = result.trace[:, :, cell].astype(float)
     running = np.cumsum(trace, axis=1) / count
+    lowest, highest = (-np.inf, np.inf) if cell in result._moment_cells else (0.0, 1.0)
+    of = "mean"
+    if cell - 1 in result.number_cells:  # squares of a number: its standard deviation is shown
+        lowest, of = 0.0, "sd"
+        values = result.trace[:, :, cell - 1].astype(float)
+        means = np.cumsum(values, axis=1) / count
+        running = np.sqrt(np.maximum(running - np.square(means), 0.0))
+        center, sd = means[:, -1:], np.where(running[:, -1:] > 0, running[:, -1:], 1.0)
+        trace = (trace - 2.0 * center * values + np.square(center)) / (2.0 * sd)  # sd, up to a constant
     error = 0.0
     if result.errors == "draws":
         # The error of one chain, averaged over chains because a single one knows its own badly.
@@ -100,42 +119,47 @@ def _draw_running_mean(axes: Axes, result: Result, cell: int) -> None:
     band = 2.0 * error * np.sqrt(batches / count)
     for chain in range(result.chains):
         color = COLORS[chain % len(COLORS)]
-        low, high = np.clip([running[chain] - band, running[chain] + band], 0.0, 1.0)
+        low, high = np.clip([running[chain] - band, running[chain] + band], lowest, highest)
         axes.fill_between(draws, low, high, color=color, alpha=0.13, lw=0)
         axes.plot(draws, running[chain], color=color, lw=1.2)
     pooled = float(result.marginals.cells[cell])
     axes.axhline(pooled, color=INK, lw=0.8, ls=(0, (4, 3)))
     settled = slice(batches // 8, None)  # the first means are too wild to set the scale
-    bottom = max(float((running - band)[:, settled].min()), 0.0)
-    top = min(float((running + band)[:, settled].max()), 1.0)
-    margin = 0.05 * (top - bottom) + 1e-6
+    bottom = max(float((running - band)[:, settled].min()), lowest)
+    top = min(float((running + band)[:, settled].max()), highest)
+    margin = 0.05 * (top - bottom) + 1e-6 * max(abs(pooled), 1e-6)
     axes.set_ylim(bottom - margin, top + margin)
     axes.set_xlim(draws[0], max(draws[-1], draws[0] + 1))
     rhat = result.rhat.cells[cell]
-    title = f"P({shorten(result._cell_name(cell))})" + ("" if np.isnan(rhat) else f"   R-hat {rhat:.3f}")
-    tidy(axes, title, "draws of each chain", "running mean")
+    title = cell_title(result, cell) + ("" if np.isnan(rhat) else f"   R-hat {in_words(rhat, '.3f')}")
+    tidy(
+        axes,
+        title,
+        "draws of each chain",
+        f"running {of}",
+    )
     axes.locator_params(axis="x", nbins=5)
 
 
-def _draw_rhat(axes: Axes, rhat: NDArray[np.float64]) -> None:
+def _draw_rhat(axes: Axes, rhat: NDArray[np.float64], count: str) -> None:
     finite = rhat[np.isfinite(rhat)]
     bottom = min(float(finite.min(initial=1.0)), 0.999)
     top = max(float(finite.max(initial=1.0)), RHAT_LIMIT)
     axes.hist(finite, bins=40, range=(bottom, top + 0.1 * (top - bottom)), color=COLORS[0])
     axes.locator_params(axis="x", nbins=4)
-    _draw_limit(axes, RHAT_LIMIT, f"R-hat of {rhat.size:,} states", "at most 1.01 is good", rhat.size)
+    _draw_limit(axes, RHAT_LIMIT, f"R-hat of {count}", "at most 1.01 is good", rhat.size)
     if rhat.size > finite.size:
         text = f"{rhat.size - finite.size:,} infinite"
         axes.text(0.97, 0.9, text, transform=axes.transAxes, ha="right", fontsize=8, color=_BAD)
 
 
-def _draw_ess(axes: Axes, ess: NDArray[np.float64]) -> None:
+def _draw_ess(axes: Axes, ess: NDArray[np.float64], count: str) -> None:
     positive = np.maximum(ess, 1.0)
     low = min(float(positive.min(initial=ESS_LIMIT)), ESS_LIMIT) / 1.3
     high = max(float(positive.max(initial=ESS_LIMIT)), ESS_LIMIT) * 1.3
     axes.hist(positive, bins=np.geomspace(low, high, 41).tolist(), color=COLORS[0])
     axes.set_xscale("log")
-    title = f"Effective draws of {ess.size:,} states"
+    title = f"Effective draws of {count}"
     _draw_limit(axes, ESS_LIMIT, title, "at least 400 is good", ess.size)
 
 
@@ -147,4 +171,4 @@ def _draw_limit(axes: Axes, limit: float, title: str, xlabel: str, size: int) ->
         axes.set_yscale("log")
     else:
         axes.locator_params(axis="y", integer=True, nbins=5)
-    tidy(axes, title, xlabel, "states")
+    tidy(axes, title, xlabel, "how many")

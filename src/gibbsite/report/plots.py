@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +12,20 @@ from numpy.typing import NDArray
 from gibbsite.errors import ModelError
 from gibbsite.report._canvas import (
     COLORS,
-    FAINT,
     INK,
+    cell_title,
     finish,
     name_states,
     new_figure,
     positions,
     shorten,
+    split_figure,
     state_colors,
     tidy,
 )
-from gibbsite.report._survey import survey_marginals
+from gibbsite.report._listing import SITES, draw_listing, list_sites, list_states
+from gibbsite.report._numbers import Numbers
+from gibbsite.report._survey import Survey
 from gibbsite.result.compare import HasMarginals, compare, read_errors, read_table
 from gibbsite.result.table import SiteTable
 
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
     from gibbsite.result.result import Result
 
 _TRACES = 6  # sites shown by default
-_ROWS = 48  # states shown one by one; more are shown as a distribution
 _COLUMNS = 1200  # of a picture of draws: about what a screen resolves
 
 
@@ -42,8 +44,9 @@ def plot_trace(
 ) -> Figure:
     """Show what the chains did over time.
 
-    Recorded draws appear as one row of colours per chain; where no draws of a site were recorded, the
-    means of its probability over batches appear as one line per chain. Recorded energies come first.
+    Recorded draws of states appear as one row of colours per chain, those of numbers as one line per chain.
+    Where no draws of a site were recorded, the means over batches of a probability, or of a number, appear as
+    one line per chain. Recorded energies come first.
 
     Parameters
     ----------
@@ -79,7 +82,7 @@ def plot_trace(
     else:
         shown = _worst_sites(result)
     unseen = [site for site in shown if site not in drawn]
-    if unseen and not result.n_marginal:
+    if unseen and not (result.n_marginal and result.trace.shape[1]):
         raise ModelError(
             f"Site {result.domains.names[unseen[0]]!r} has no trace; record gs.Marginals() or gs.Draws."
         )
@@ -90,9 +93,12 @@ def plot_trace(
     grid = np.atleast_1d(figure.subplots(rows, 1, sharex=True))
     axes = iter(grid)
     if result.energy.size:
-        _draw_energy(next(axes), result.energy)
+        _draw_lines(next(axes), result.energy, "energy, one line per chain")
     for site in shown:
-        if site in drawn:
+        if site in drawn and result.domains.numbers[site]:
+            title = shorten(result.domains.names[site])
+            _draw_lines(next(axes), result.values[:, :, drawn[site]], title)
+        elif site in drawn:
             _draw_states(next(axes), result, site, result.values[:, :, drawn[site]])
         else:
             _draw_batches(next(axes), result, site)
@@ -102,28 +108,28 @@ def plot_trace(
 
 
 def _worst_sites(result: Result) -> list[int]:
-    if not result.n_marginal:
+    if not (result.n_marginal and result.trace.shape[1]):
         return []
     worst = np.nan_to_num(result.rhat.to_array().max(axis=1), nan=0.0, posinf=np.inf)
     return sorted(int(site) for site in np.argsort(-worst, kind="stable")[:_TRACES])
 
 
-def _draw_energy(axes: Axes, energy: NDArray[np.float64]) -> None:
-    step = -(-energy.shape[1] // _COLUMNS)
-    at = np.arange(0, energy.shape[1], step)
-    for chain, values in enumerate(energy):
+def _draw_lines(axes: Axes, chains: NDArray[np.float64], title: str) -> None:
+    step = max(-(-chains.shape[1] // _COLUMNS), 1)
+    at = np.arange(0, chains.shape[1], step)
+    for chain, values in enumerate(chains):
         means = np.add.reduceat(values, at) / np.diff(np.append(at, values.size))
         axes.plot(at + step / 2, means, color=COLORS[chain % len(COLORS)], lw=0.8, alpha=0.8)
-    tidy(axes, "log-potential, one line per chain" + (f" (means of {step})" if step > 1 else ""))
+    tidy(axes, title + (f" (means of {step})" if step > 1 else ""))
 
 
-def _draw_states(axes: Axes, result: Result, site: int, codes: NDArray[np.int16]) -> None:
+def _draw_states(axes: Axes, result: Result, site: int, codes: NDArray[Any]) -> None:
     labels = result.domains.labels(site)
     colors = state_colors(len(labels))
     chains, draws = codes.shape
     at = np.arange(0, draws, -(-draws // _COLUMNS))
     # Columns that stand for several draws get the mean of their colours.
-    image = np.add.reduceat(colors[codes], at, axis=1)
+    image = np.add.reduceat(colors[codes.astype(np.intp)], at, axis=1)
     image /= np.diff(np.append(at, draws))[:, None]
     axes.imshow(image, aspect="auto", interpolation="nearest", extent=(0, draws, chains - 0.5, -0.5))
     tidy(axes, shorten(result.domains.names[site]), ylabel="chain")
@@ -136,14 +142,15 @@ def _draw_batches(axes: Axes, result: Result, site: int) -> None:
     if not result.binary:
         first = int(np.sum(result.domains.cards[:site], dtype=np.int64))
         p = result.marginals.cells[first : first + int(result.domains.cards[site])]
-        cell = first + int(np.argmin(np.abs(p - 0.5)))  # the state that says most
+        # the state that says most; of a number, its mean
+        cell = first if result.domains.numbers[site] else first + int(np.argmin(np.abs(p - 0.5)))
     at = (np.arange(result.trace.shape[1]) + 0.5) * result.length
     for chain in range(result.chains):
         color = COLORS[chain % len(COLORS)]
         axes.plot(at, result.trace[chain, :, cell], color=color, lw=0.8, alpha=0.8)
     axes.axhline(float(result.marginals.cells[cell]), color=INK, lw=0.8, ls=(0, (4, 3)))
     batch = f", means of {result.length} draws" if result.length > 1 else ""
-    tidy(axes, f"P({shorten(result._cell_name(cell))}){batch}")
+    tidy(axes, cell_title(result, cell) + batch)
 
 
 def plot_marginals(
@@ -154,17 +161,19 @@ def plot_marginals(
     shape: tuple[int, int] | None = None,
     path: str | Path | None = None,
 ) -> Figure:
-    """Show marginal probabilities with their standard errors.
+    """Show marginal probabilities with their standard errors, and what numbers are like.
 
-    A few sites are shown state by state, with bars of two standard errors. Many sites are shown as
-    distributions, or as an image if the shape of the lattice is given.
+    Up to 160 states are shown one by one, with bars of two standard errors, and up to 120 sites by one state
+    each. Of more sites there are distributions, an image if the shape of the lattice is given, and the least
+    certain ones by name. Sites that are numbers have a panel each, with the density of recorded draws or an
+    interval of two standard deviations, or a row each where there are more than 12 of them.
 
     Parameters
     ----------
     result : Result or any other answer with marginals
         What to show.
     sites : sequence of sites, optional
-        Which, state by state; by default all.
+        Which; by default all.
     reference : answer with marginals, optional
         What to compare with, for example ``gs.solve_exact(model)``; it needs the sites of the result.
     shape : (rows, columns), optional
@@ -192,63 +201,60 @@ def plot_marginals(
     other = None if reference is None else read_table(reference)
     if other is not None:
         compare(table, other)  # refuses other sites or states, and names them
-    if sites is not None:
-        shown = positions(table.domains, sites)
-    else:
-        few = shape is None and int(table.domains.cards.sum(dtype=np.int64)) <= _ROWS
-        shown = list(range(table.domains.n_sites)) if few else []
-    if shown:
-        return finish(_list_states(table, errors, other, shown), path)
-    if not table.domains.n_sites:
+    shown = list(range(table.domains.n_sites)) if sites is None else positions(table.domains, sites)
+    if not shown:
         raise ModelError("All sites are observed: there are no marginals to show.")
-    return finish(survey_marginals(table, errors, other, shape), path)
+    real = table.domains.numbers
+    parts: list[Any] = []
+    states = [site for site in shown if not real[site]]
+    if states:
+        parts.append(_StatesPart(table, errors, other, states, shape))
+    numbers = [site for site in shown if real[site]]
+    if numbers:
+        parts.append(Numbers(table, errors, other, numbers, _draws(result), shape))
+    widths, heights = zip(*(part.size for part in parts), strict=True)
+    figure = new_figure(sum(widths), max(heights))
+    if len(parts) == 1:
+        parts[0].draw(figure)
+    else:
+        for part, place in zip(parts, split_figure(figure, widths), strict=True):
+            part.draw(place)
+    return finish(figure, path)
 
 
-def _list_states(
-    table: SiteTable, errors: SiteTable | None, other: SiteTable | None, shown: list[int]
-) -> Figure:
-    """Show one row per state, sites one below the other."""
-    labels, p, error, q, at, heads = [], [], [], [], [], []
-    y = 0.0
-    for site in shown:
-        name = table.domains.names[site]
-        heads.append((y, name))
-        for state, probability in table[site].items():
-            spread = 0.0 if errors is None else errors[site][state]
-            labels.append(shorten(state, 16))
-            p.append(probability)
-            error.append(2.0 * spread if np.isfinite(spread) else 0.0)
-            q.append(np.nan if other is None else other[name][state])
-            at.append(y)
-            y += 1.0
-        y += 0.6
-    figure = new_figure(7.2, 1.0 + 0.19 * y)
-    axes = figure.subplots()
-    axes.barh(at, p, height=0.72, color=COLORS[0], alpha=0.25, lw=0)
-    said = "estimate" if errors is None else "estimate ± 2 standard errors"
-    axes.errorbar(p, at, xerr=error, fmt="o", ms=3.5, lw=1.4, color=COLORS[0], label=said)
-    if other is not None:
-        axes.plot(q, at, "D", ms=6, mfc="none", mec=COLORS[5], mew=1.2, label="reference")
-    axes.set_yticks(at, labels)
-    axes.set_ylim(y - 0.6, -0.8)
-    axes.set_xlim(0.0, 1.0)
-    axes.grid(axis="x", color=FAINT, lw=0.4, alpha=0.6)
-    axes.set_axisbelow(True)
-    tidy(axes, xlabel="probability")
-    axes.tick_params(axis="y", length=0)
-    left = -14.0 - 5.0 * max(len(label) for label in labels)  # in points: clear of the state labels
-    for height, name in heads:
-        axes.annotate(
-            shorten(name),
-            (0.0, height),
-            (left, 0.0),
-            textcoords="offset points",
-            ha="right",
-            va="center",
-            fontsize=8.5,
-            fontweight="bold",
-            color=INK,
-            annotation_clip=False,
-        )
-    figure.legend(loc="outside upper right", fontsize=8, frameon=False, ncols=2, reverse=True)
-    return figure
+def _draws(result: Any) -> dict[int, NDArray[Any]]:
+    """Return recorded draws of each site, where a result has any."""
+    sites = getattr(result, "draw_sites", np.zeros(0, np.int32)).tolist()
+    return {site: result.values[:, :, k].ravel() for k, site in enumerate(sites)}
+
+
+class _StatesPart:
+    """Sites with states: state by state, site by site, or surveyed, as their number allows."""
+
+    def __init__(
+        self,
+        table: SiteTable,
+        errors: SiteTable | None,
+        other: SiteTable | None,
+        shown: list[int],
+        shape: tuple[int, int] | None,
+    ) -> None:
+        self.known, self.compared = errors is not None, other is not None
+        self.survey = None
+        listing = None
+        if shape is None and len(shown) <= SITES:
+            listing = list_states(table, errors, other, shown) or list_sites(table, errors, other, shown)
+        if listing is None:
+            self.survey = Survey(table, errors, other, shown, shape)
+        else:
+            self.listing = listing
+
+    @property
+    def size(self) -> tuple[float, float]:
+        return self.listing.size if self.survey is None else self.survey.size
+
+    def draw(self, figure: Any) -> None:
+        if self.survey is None:
+            draw_listing(figure, self.listing, self.known, self.compared)
+        else:
+            self.survey.draw(figure)

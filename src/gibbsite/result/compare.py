@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError
 from gibbsite.result.table import SiteTable
+from gibbsite.result.wording import in_words
 
 Floats = NDArray[np.float64]
 
@@ -51,10 +52,10 @@ class Comparison:
         Largest and mean absolute difference over all states of all sites.
     site, state : optional
         Where the largest difference is.
-    max_tv, mean_tv : float
-        Largest and mean total variation distance of a site.
-    max_hellinger, mean_hellinger : float
-        Largest and mean Hellinger distance of a site.
+    max_tv, mean_tv : float, optional
+        Largest and mean total variation distance of a site with states; None if there is none.
+    max_hellinger, mean_hellinger : float, optional
+        Largest and mean Hellinger distance of a site with states; None if there is none.
     max_z : float, optional
         Largest difference in units of its standard error, infinite where the error is zero; None if
         neither answer has errors. Over many states even good runs reach 3 to 5.
@@ -76,10 +77,10 @@ class Comparison:
     mean_abs: float
     site: str | None
     state: Any
-    max_tv: float
-    mean_tv: float
-    max_hellinger: float
-    mean_hellinger: float
+    max_tv: float | None
+    mean_tv: float | None
+    max_hellinger: float | None
+    mean_hellinger: float | None
     max_z: float | None
     z_site: str | None
     z_state: Any
@@ -95,17 +96,24 @@ class Comparison:
         lines = [
             f"Comparison of {self.sites:,} sites".ljust(26) + f"{'largest':>10} {'mean':>10}",
             f"  absolute difference     {self.max_abs:10.3g} {self.mean_abs:10.3g}",
-            f"  total variation         {self.max_tv:10.3g} {self.mean_tv:10.3g}",
-            f"  Hellinger distance      {self.max_hellinger:10.3g} {self.mean_hellinger:10.3g}",
         ]
+        distances = {
+            "total variation": (self.max_tv, self.mean_tv),
+            "Hellinger distance": (self.max_hellinger, self.mean_hellinger),
+        }
+        for name, (largest, mean) in distances.items():
+            if largest is not None:
+                lines.append(f"  {name:<23} {largest:10.3g} {mean:10.3g}")
         if self.max_z is not None:
-            lines.append(f"  in standard errors      {self.max_z:10.3g}   at {self.z_site} = {self.z_state}")
+            most = in_words(self.max_z, ".3g")
+            lines.append(f"  in standard errors      {most:>10}   at {self.z_site} = {self.z_state}")
         width = max(len(f"{row.site} = {row.state}") for row in self.worst)
         width = max(width, len("largest at"))
         lines.append(f"  {'largest at':<{width}}  {'a':>8}  {'b':>8}  {'a - b':>9}")
         for row in self.worst:
             place = f"{row.site} = {row.state}"
-            lines.append(f"  {place:<{width}}  {row.a:8.4f}  {row.b:8.4f}  {row.a - row.b:+9.2e}")
+            a, b = (f"{value:8.4f}" if abs(value) < 1e3 else f"{value:8.6g}" for value in (row.a, row.b))
+            lines.append(f"  {place:<{width}}  {a}  {b}  {row.a - row.b:+9.2e}")
         return "\n".join(lines)
 
 
@@ -118,6 +126,7 @@ class _Columns(NamedTuple):
     error: Floats | None
     names: Any
     labels: Any
+    numbers: NDArray[np.bool_]
 
 
 def compare(a: SiteTable | HasMarginals, b: SiteTable | HasMarginals) -> Comparison:
@@ -195,7 +204,9 @@ def _columns_by_cell(a: SiteTable, b: SiteTable, errors: list[SiteTable]) -> _Co
     start = np.zeros(a.domains.n_sites + 1, np.int64)
     np.cumsum(a.domains.cards, out=start[1:])
     error = np.sqrt(sum(squares)) if squares else None
-    return _Columns(start, _flatten(a), _flatten(b), error, a.domains.names, a.domains.labels)
+    return _Columns(
+        start, _flatten(a), _flatten(b), error, a.domains.names, a.domains.labels, a.domains.numbers
+    )
 
 
 def _flatten(table: SiteTable) -> Floats:
@@ -230,18 +241,22 @@ def _columns_by_name(a: SiteTable, b: SiteTable, errors: list[SiteTable]) -> _Co
     first, second, squares = (np.array(column, np.float64) for column in columns)
     start = np.concatenate([[0], np.cumsum([len(each) for each in labels])]).astype(np.int64)
     error = np.sqrt(squares) if errors else None
-    return _Columns(start, first, second, error, names, labels.__getitem__)
+    numbers = np.array([a.is_number(name) for name in names], bool)
+    return _Columns(start, first, second, error, names, labels.__getitem__, numbers)
 
 
 def _summarise(columns: _Columns) -> Comparison:
-    start, a, b, error, names, labels = columns
+    start, a, b, error, names, labels, numbers = columns
     sites = start.size - 1
     if not sites:
         return Comparison(0, 0.0, 0.0, None, None, 0.0, 0.0, 0.0, 0.0, None, None, None, ())
     apart = np.abs(a - b)
-    variation = 0.5 * np.add.reduceat(apart, start[:-1])
+    variation = 0.5 * np.add.reduceat(apart, start[:-1])[~numbers]
     roots = np.square(np.sqrt(np.maximum(a, 0.0)) - np.sqrt(np.maximum(b, 0.0)))
-    hellinger = np.sqrt(0.5 * np.add.reduceat(roots, start[:-1]))
+    hellinger = np.sqrt(0.5 * np.add.reduceat(roots, start[:-1]))[~numbers]
+    distances = [
+        float(f(each)) if each.size else None for each in (variation, hellinger) for f in (np.max, np.mean)
+    ]
     z = None
     if error is not None and error.any():  # exact answers have standard errors of zero everywhere
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -266,10 +281,10 @@ def _summarise(columns: _Columns) -> Comparison:
         mean_abs=float(apart.mean()),
         site=worst[0].site,
         state=worst[0].state,
-        max_tv=float(variation.max()),
-        mean_tv=float(variation.mean()),
-        max_hellinger=float(hellinger.max()),
-        mean_hellinger=float(hellinger.mean()),
+        max_tv=distances[0],
+        mean_tv=distances[1],
+        max_hellinger=distances[2],
+        mean_hellinger=distances[3],
         max_z=None if z is None else float(z.max()),
         z_site=z_site,
         z_state=z_state,

@@ -42,6 +42,7 @@ from gibbsite.result._directions import Directions
 from gibbsite.result.agreement import Findings
 from gibbsite.result.diagnostics import mcse
 from gibbsite.result.energies import measure_disagreement
+from gibbsite.result.wording import in_words
 
 MOST_JUDGED = 1 << 18  # cells; of a larger model so many evenly spaced ones are judged
 RHAT_LIMIT = 1.01
@@ -52,6 +53,7 @@ _ROUNDING = 1e-9  # log-potentials closer than this, relatively, are equal
 _FEW_BATCHES, _MOST_BATCHES = 10, 512
 _UNSEEN = 2.0  # standard error of a count of zero, see above
 _ENERGY_LIMIT = 1.1  # of R-hat of the log-potentials, of which there are a few dozen for each chain
+_FEWEST_DRAWS = 4  # with fewer there is no R-hat
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,8 @@ class Diagnostics:
         R-hat of the log-potentials of the chains, where they are known.
     judged, cells : int
         Number of probabilities the verdict is about, and of all; of very large models an even selection.
+    mcse_in_sds : bool
+        Whether ``mcse_max`` is that of a number, counted in standard deviations of its site.
     """
 
     converged: bool
@@ -147,6 +151,7 @@ class Diagnostics:
     energy_rhat: float | None = None
     judged: int = 0
     cells: int = 0
+    mcse_in_sds: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain data."""
@@ -170,7 +175,7 @@ class Diagnostics:
         """Return the numbers behind the verdict in one line."""
         if self.found is not None:
             return f"the best state found by {self.found} of {self.chains} chains x {self.draws:,} draws"
-        size = f"{self.chains} chain{'s' * (self.chains != 1)} x {self.draws:,} draws"
+        size = f"{self.chains} chain{'s' * (self.chains != 1)} x {self.draws:,} draw{'s' * (self.draws != 1)}"
         if self.rhat_max is None or self.ess_min is None or self.mcse_max is None:
             return f"no standard errors ({size})"
         spread = "spread of " if self.errors == "chains" else ""
@@ -179,9 +184,13 @@ class Diagnostics:
             "off": "; no second look, as asked" if self.converged else "",
         }
         part = f"; judged at {self.judged:,} of {self.cells:,} sites" if self.judged < self.cells else ""
+        error = f"at most {self.mcse_max:.2g}" if np.isfinite(self.mcse_max) else "not known"
+        unit = " standard deviations" * (self.mcse_in_sds and bool(np.isfinite(self.mcse_max)))
+        rhat = "not known" if self.draws < _FEWEST_DRAWS else "infinite"
+        rhat = f"at most {self.rhat_max:.4f}" if np.isfinite(self.rhat_max) else rhat
         return (
-            f"R-hat at most {self.rhat_max:.4f}, effective draws at least {self.ess_min:,.0f}, "
-            f"standard error at most {self.mcse_max:.2g} ({spread}{size})"
+            f"R-hat {rhat}, effective draws at least {self.ess_min:,.0f}, "
+            f"standard error {error}{unit} ({spread}{size})"
             f"{looked.get(self.second_look, '')}{part}"
         )
 
@@ -546,9 +555,12 @@ def judge(
             "gs.Marginals() to record=."
         )
     worst = _find_worst(cells, chains, draws, name) if source != "none" else _Worst()
-    if worst.rhat is not None and worst.rhat > RHAT_LIMIT:
+    if worst.rhat == np.inf and draws < _FEWEST_DRAWS:
+        reasons.append("the run is too short to tell whether chains agree; run longer.")
+    elif worst.rhat is not None and worst.rhat > RHAT_LIMIT:
+        parts = "chains disagree" if chains > 1 else "the two halves of the chain disagree"
         reasons.append(
-            f"chains disagree: R-hat is {worst.rhat:.3f} at {worst.rhat_at}, more than {RHAT_LIMIT}; "
+            f"{parts}: R-hat is {in_words(worst.rhat, '.3f')} at {worst.rhat_at}, more than {RHAT_LIMIT}; "
             "run longer."
         )
     if worst.ess is not None and worst.ess < ESS_LIMIT and cells.mean.size:
@@ -559,7 +571,7 @@ def judge(
     energy_rhat = None if pulse is None or not pulse.size else measure_disagreement(pulse)
     if energy_rhat is not None and energy_rhat > _ENERGY_LIMIT and chains > 1:
         reasons.append(
-            f"chains disagree in energy: R-hat of the log-potential is {energy_rhat:.3f}, more than "
+            f"chains disagree in energy: R-hat of the log-potential is {in_words(energy_rhat, '.3f')}, more than "
             f"{_ENERGY_LIMIT}; they may be in different modes, or still settling; run longer."
         )
     reasons += _doubtful(doubts)
@@ -594,6 +606,7 @@ def judge(
         energy_rhat=energy_rhat,
         judged=cells.mean.size,
         cells=cells.mean.size if n_cells is None else max(n_cells, cells.mean.size),
+        mcse_in_sds=worst.in_sds,
     )
 
 
@@ -630,15 +643,18 @@ class _Worst(NamedTuple):
     ess: float | None = None
     ess_at: str = ""
     error: float | None = None
+    in_sds: bool = False
 
 
 def _find_worst(cells: CellNumbers, chains: int, draws: int, name: Any) -> _Worst:
     material = _is_material(cells.mean, cells.numbers)
     minor = ~material & (cells.spread > _AGREEMENT)
     judged = np.flatnonzero(material | minor)
-    error = float((cells.error / cells.scale).max(initial=0.0))
+    errors = cells.error / cells.scale
+    error = float(errors.max(initial=0.0))
+    in_sds = bool(cells.numbers.size) and int(np.argmax(errors)) in cells.numbers
     if not judged.size:
-        return _Worst(1.0, "", float(chains * draws), "", error)
+        return _Worst(1.0, "", float(chains * draws), "", error, in_sds)
     most = int(judged[np.argmax(cells.rhat[judged])])
     least = int(judged[np.argmin(cells.ess[judged])])
-    return _Worst(float(cells.rhat[most]), name(most), float(cells.ess[least]), name(least), error)
+    return _Worst(float(cells.rhat[most]), name(most), float(cells.ess[least]), name(least), error, in_sds)

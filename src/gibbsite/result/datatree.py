@@ -8,13 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite.errors import GibbsiteError, ModelError
+from gibbsite.model.domain import Interval
+from gibbsite.result.joint import numeric
 from gibbsite.result.save import write_kind
 
 if TYPE_CHECKING:
     import xarray
 
-    from gibbsite.model.domain import Domains
+    from gibbsite.model.domain import Domains, SiteKind
     from gibbsite.result.result import Result
+
+# Variables, coordinates and attributes of a group.
+Group = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
+# The variable of all sites whose names are numbers, and what else no variable may be called.
+_NUMBERED = "x"
+_TAKEN = ("chain", "draw", "site", "label_set", _NUMBERED)
 
 
 def make_datatree(result: Result) -> xarray.DataTree:
@@ -23,20 +32,29 @@ def make_datatree(result: Result) -> xarray.DataTree:
     Groups are present if there is something to put into them:
 
     ``posterior``
-        ``x`` (chain, draw, site): recorded draws as state codes, or numbers. Without recorded draws ``p``
-        (chain, draw, cell) instead: means of the marginal probabilities over batches, one "draw" per batch
-        of ``batch_length`` draws, one cell per state of each site, named "site=state".
+        Recorded draws. A site with a name of its own is a variable (chain, draw) of that name. Sites whose
+        names are whole numbers, such as those of a lattice, are one variable ``x`` (chain, draw, site).
+    ``batch_means``
+        Where draws were not recorded, ``mean`` (chain, batch, cell): means over batches of ``batch_length``
+        draws of what ``cell`` names, "site=state" for the probability of a state, "site: value" and
+        "site: square" for a number. Their spread is not that of the sites, so ArviZ is not to take them
+        for draws.
     ``sample_stats``
-        ``lp`` (chain, draw): log-potential of every draw.
+        ``lp`` (chain, draw): log-potential of every draw, which is minus its energy.
     ``marginals``
-        ``probability``, ``mcse``, ``ess``, ``rhat`` (site, state); of sites that are numbers, mean and
-        standard deviation in place of probabilities. The last three are NaN if nothing is known
-        about errors. Sites with fewer states than the largest are padded: probability 0, the others NaN.
+        ``probability``, ``mcse``, ``ess``, ``rhat`` (site, state) of sites with states. The last three are
+        NaN if nothing is known about errors. Sites with fewer states than the largest are padded:
+        probability 0, the others NaN. The attribute ``labels`` (a JSON list of lists) and the coordinate
+        ``label_set`` (site) tell which labels the states of a site have.
+    ``moments``
+        ``mean`` and ``sd`` (site) of sites that are numbers, with ``mcse_mean``, ``ess_mean``, ``rhat_mean``,
+        ``mcse_sd``, ``ess_sd`` and ``rhat_sd``.
     ``observed_data``
-        ``x`` (site): codes of the observed sites.
+        Observed sites, as variables named as in ``posterior``.
 
-    State codes are explained by the attribute ``labels`` (a JSON list of lists of labels) and the
-    coordinate ``label_set`` (site), which tells which of these lists a site has.
+    Values are numbers, labels that are numbers (-1 and 1 in an Ising model), or the codes 0, 1, ... of labels
+    that are words; the attribute ``labels`` of a variable lists them. The attribute ``site`` is the name of a
+    site whose variable had to be called otherwise: "/" is not allowed, and a name may be taken.
 
     Parameters
     ----------
@@ -58,8 +76,8 @@ def make_datatree(result: Result) -> xarray.DataTree:
     >>> tree = gs.sample(model, sweeps=1000, record=record, rng=1, progress=False).to_datatree()
     >>> tuple(tree.children)
     ('posterior', 'sample_stats', 'marginals')
-    >>> tree["posterior/x"].dims, tree["marginals/probability"].shape
-    (('chain', 'draw', 'site'), (2, 3))
+    >>> list(tree["posterior"].data_vars), tree["posterior/a"].dims, tree["marginals/probability"].shape
+    (['a', 'b'], ('chain', 'draw'), (2, 3))
     """
     import xarray
 
@@ -73,30 +91,19 @@ def make_datatree(result: Result) -> xarray.DataTree:
         "converged": int(result.diagnostics.converged),
         "errors": result.diagnostics.errors,
     }
-    groups: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {}
+    groups: dict[str, Group] = {}
+    numbers = result.domains.numbers
     if result.draw_sites.size:
-        names = _site_names(result.domains, result.draw_sites)
-        groups["posterior"] = (
-            {"x": (("chain", "draw", "site"), result.values)},
-            {
-                **_counted(result.values),
-                "site": names,
-                "label_set": ("site", np.array(result.domains.kind_of[result.draw_sites])),
-            },
-            _label_attrs(result.domains),
-        )
-    elif result.n_marginal:
-        cells = result.trace[:, :, : result.n_marginal]
-        groups["posterior"] = (
-            {"p": (("chain", "draw", "cell"), cells)},
-            {**_counted(cells), "cell": _cell_names(result)},
-            {"batch_length": result.length},
-        )
+        groups["posterior"] = _posterior(result)
+    elif result.n_marginal and result.trace.shape[1]:
+        groups["batch_means"] = _batch_means(result)
     if result.energy.size:
-        lp = {"lp": (("chain", "draw"), result.energy)}
+        lp = {"lp": (("chain", "draw"), result.log_potential)}
         groups["sample_stats"] = (lp, _counted(result.energy), {})
-    if result.n_marginal:
-        groups["marginals"] = _marginals(result)
+    if result.n_marginal and not numbers.all():
+        groups["marginals"] = _marginals(result, np.flatnonzero(~numbers))
+    if result.n_marginal and numbers.any():
+        groups["moments"] = _moments(result, np.flatnonzero(numbers))
     if result.evidence:
         groups["observed_data"] = _observed(result)
     library = {key: attrs[key] for key in ("inference_library", "inference_library_version")}
@@ -107,57 +114,167 @@ def make_datatree(result: Result) -> xarray.DataTree:
     return xarray.DataTree.from_dict({"/": xarray.Dataset(attrs=attrs), **datasets})
 
 
+def make_arviz(result: Result) -> Any:
+    """Return what the installed ArviZ works with: a DataTree, or InferenceData before ArviZ 1.
+
+    Parameters
+    ----------
+    result : Result
+        A run with recorded draws, or at least energies.
+
+    Raises
+    ------
+    GibbsiteError
+        If ArviZ is not installed, or there is nothing it could use.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> result = gs.sample(gs.ising_grid((2, 2)), sweeps=500, rng=1, progress=False)
+    >>> make_arviz(result)
+    Traceback (most recent call last):
+        ...
+    gibbsite.errors.ModelError: ArviZ works with draws, and none were recorded; add 'draws' to record=.
+    """
+    if not result.draw_sites.size and not result.energy.size:
+        raise ModelError("ArviZ works with draws, and none were recorded; add 'draws' to record=.")
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # ArviZ 0.23 announces its next version
+        try:
+            import arviz
+        except ImportError:
+            raise GibbsiteError(
+                "to_arviz needs ArviZ, which is not installed; run: pip install gibbsite[arviz]"
+            ) from None
+    tree = make_datatree(result)
+    if int(arviz.__version__.partition(".")[0]) >= 1:
+        return tree
+    groups = {name: group.to_dataset() for name, group in tree.children.items()}
+    return arviz.InferenceData(attrs=dict(tree.attrs), warn_on_custom_groups=False, **groups)
+
+
 def _counted(values: NDArray[Any]) -> dict[str, Any]:
     return {"chain": np.arange(values.shape[0]), "draw": np.arange(values.shape[1])}
 
 
-def _label_attrs(domains: Domains) -> dict[str, str]:
-    return {"labels": json.dumps([write_kind(kind) for kind in domains.kinds])}
+def _posterior(result: Result) -> Group:
+    domains = result.domains
+    names = [domains.names[site] for site in result.draw_sites.tolist()]
+    columns = [
+        (result.values[:, :, k], domains.kind(site)) for k, site in enumerate(result.draw_sites.tolist())
+    ]
+    variables, coords = _variables(names, columns, ("chain", "draw"))
+    return variables, {**_counted(result.values), **coords}, {}
 
 
-def _site_names(domains: Domains, sites: NDArray[np.int32] | None = None) -> NDArray[np.str_]:
-    names = domains.names
-    if sites is None:
-        return np.array(names.all(), dtype=np.str_)
-    return np.array([names[site] for site in sites.tolist()], dtype=np.str_)
+def _observed(result: Result) -> Group:
+    columns = []
+    for site, state in result.evidence.items():
+        labels = result.evidence_labels.get(site, ())
+        known = state in labels
+        value = np.array(labels.index(state)) if known else np.array(float(state))
+        columns.append((value, tuple(labels) if known else Interval()))
+    variables, coords = _variables(list(result.evidence), columns, ())
+    return variables, coords, {}
+
+
+def _variables(
+    names: list[str], columns: list[tuple[NDArray[Any], SiteKind]], dims: tuple[str, ...]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return one variable for each name, and one for all names that are whole numbers."""
+    variables: dict[str, Any] = {}
+    coords: dict[str, Any] = {}
+    numbered = [k for k, name in enumerate(names) if name.isascii() and name.isdigit()]
+    if numbered:
+        sets = dict.fromkeys(columns[k][1] for k in numbered)
+        values = np.stack([_values(*columns[k]) for k in numbered], axis=-1)
+        written = [write_kind(kind) for kind in sets]
+        labels = json.dumps(written[0] if len(sets) == 1 else written)
+        variables[_NUMBERED] = ((*dims, "site"), values, {"labels": labels})
+        coords["site"] = np.array([int(names[k]) for k in numbered])
+        if len(sets) > 1:
+            order = {kind: number for number, kind in enumerate(sets)}
+            coords["label_set"] = ("site", np.array([order[columns[k][1]] for k in numbered]))
+    for k in sorted(set(range(len(names))) - set(numbered)):
+        called = names[k].replace("/", "_") or "_"
+        while called in variables or called in _TAKEN:
+            called += "_"
+        attrs = {} if called == names[k] else {"site": names[k]}
+        kind = columns[k][1]
+        if not isinstance(kind, Interval):
+            attrs["labels"] = json.dumps(kind)
+        variables[called] = (dims, _values(*columns[k]), attrs)
+    return variables, coords
+
+
+def _values(codes: NDArray[Any], kind: SiteKind) -> NDArray[Any]:
+    """Return numbers as they are, states by labels that are numbers, or else by codes."""
+    if isinstance(kind, Interval) or not numeric(kind):
+        return codes if isinstance(kind, Interval) else codes.astype(np.int16)
+    labels = np.array(kind, np.int64)
+    small = np.abs(labels).max() < np.iinfo(np.int16).max
+    return labels.astype(np.int16 if small else np.int64)[codes.astype(np.intp)]
+
+
+def _batch_means(result: Result) -> Group:
+    cells = result.trace[:, :, : result.n_marginal]
+    coords = {
+        "chain": np.arange(cells.shape[0]),
+        "batch": np.arange(cells.shape[1]),
+        "cell": _cell_names(result),
+    }
+    what = f"means over batches of {result.length} draws; their spread is not that of the sites"
+    return (
+        {"mean": (("chain", "batch", "cell"), cells)},
+        coords,
+        {"batch_length": result.length, "description": what},
+    )
 
 
 def _cell_names(result: Result) -> NDArray[np.str_]:
     """Return the names of the marginal cells; two-state models keep one cell per site."""
     domains = result.domains
+    real = domains.numbers
     skip = 1 if result.binary else 0
-    return np.array(
-        [
-            f"{name}={label}"
-            for site, name in enumerate(domains.names.all())
-            for label in domains.labels(site)[skip:]
-        ],
-        dtype=np.str_,
-    )
+    names = [
+        f"{name}: {moment}" if real[site] else f"{name}={moment}"
+        for site, name in enumerate(domains.names.all())
+        for moment in (("value", "square") if real[site] else domains.labels(site)[skip:])
+    ]
+    return np.array(names, dtype=np.str_)
 
 
-def _marginals(result: Result) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+def _site_names(domains: Domains, sites: NDArray[np.intp]) -> NDArray[np.str_]:
+    names = domains.names.all()
+    return np.array([names[site] for site in sites.tolist()], dtype=np.str_)
+
+
+def _marginals(result: Result, sites: NDArray[np.intp]) -> Group:
     dims = ("site", "state")
-    probability = result.marginals.to_array()
-    width = probability.shape[1]
-    padding = np.arange(width) >= np.asarray(result.domains.cards)[:, None]
-    variables: dict[str, Any] = {"probability": (dims, probability)}
-    for name in ("mcse", "ess", "rhat"):
-        numbers = getattr(result, name).to_array()
-        numbers[padding] = np.nan
+    cards = np.asarray(result.domains.cards)[sites]
+    width = int(cards.max())
+    padding = np.arange(width) >= cards[:, None]
+    variables: dict[str, Any] = {}
+    for name in ("probability", "mcse", "ess", "rhat"):
+        table = result.marginals if name == "probability" else getattr(result, name)
+        numbers = table.to_array()[sites, :width]
+        numbers[padding] = 0.0 if name == "probability" else np.nan
         variables[name] = (dims, numbers)
     coords: dict[str, Any] = {
-        "site": _site_names(result.domains),
+        "site": _site_names(result.domains, sites),
         "state": np.arange(width),
-        "label_set": ("site", np.array(result.domains.kind_of)),
+        "label_set": ("site", np.array(result.domains.kind_of)[sites]),
     }
-    return variables, coords, _label_attrs(result.domains)
+    labels = json.dumps([write_kind(kind) for kind in result.domains.kinds])
+    return variables, coords, {"labels": labels}
 
 
-def _observed(result: Result) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    labels = result.evidence_labels
-    codes = [labels[site].index(state) for site, state in result.evidence.items()]
-    coords: dict[str, Any] = {"site": np.array(list(result.evidence), dtype=np.str_)}
-    coords["label_set"] = ("site", np.arange(len(codes)))
-    named = {"labels": json.dumps([labels[site] for site in result.evidence])}
-    return {"x": ("site", np.array(codes, np.int16))}, coords, named
+def _moments(result: Result, sites: NDArray[np.intp]) -> Group:
+    variables: dict[str, Any] = {}
+    for code, moment in enumerate(Interval.moments):
+        variables[str(moment)] = ("site", result.marginals.to_array()[sites, code])
+        for name in ("mcse", "ess", "rhat"):
+            variables[f"{name}_{moment}"] = ("site", getattr(result, name).to_array()[sites, code])
+    return variables, {"site": _site_names(result.domains, sites)}, {}

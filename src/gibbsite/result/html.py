@@ -6,8 +6,6 @@ from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from gibbsite.result.table import with_sign
-
 if TYPE_CHECKING:
     from gibbsite.result.result import Result
 
@@ -59,25 +57,29 @@ def result_html(result: Result) -> str:
 
 
 def _table(result: Result) -> list[str]:
-    heads = "".join(f'<th style="{_CELL}">{head}</th>' for head in ("site", "state", "probability", "error"))
+    numbers = result.domains.numbers
+    shown_as = "probability" if not numbers.any() else "value" if numbers.all() else "probability or value"
+    heads = "".join(f'<th style="{_CELL}">{head}</th>' for head in ("site", "state", shown_as, "error"))
     rows = ['<table style="border-collapse:collapse;margin-top:6px">', f"<tr>{heads}</tr>"]
     # Without a list of all names: there may be millions.
     free = (result.domains.names[k] for k in range(min(_SITES, result.domains.n_sites)))
     shown = list(islice((name for part in (free, result.evidence) for name in part), _SITES))
     for name in shown:
-        errors = result.mcse[name]
+        number = result.marginals.is_number(name)
+        texts = result.marginals.texts(name, result.mcse)
         states = list(result.marginals[name].items())
         if len(states) > _STATES:
             states = sorted(states, key=lambda state: -state[1])[:_STATES]
-        for number, (label, p) in enumerate(states):
+        for row, (label, p) in enumerate(states):
+            value, sign, error = texts[label].partition("±")
             first = escape(name) + (" (observed)" if name in result.evidence else "")
-            line = f' style="{_LINE}"' if number == 0 else ""
+            line = f' style="{_LINE}"' if row == 0 else ""
             rows.append(
                 f"<tr{line}>"
-                f'<td style="{_CELL}">{"" if number else first}</td>'
+                f'<td style="{_CELL}">{"" if row else first}</td>'
                 f'<td style="{_CELL}">{escape(str(label))}</td>'
-                f'<td style="{_CELL}">{_bar(p)} {p:.4f}</td>'
-                f'<td style="{_CELL}">{with_sign(errors[label])}</td></tr>'
+                f'<td style="{_CELL}">{"" if number else _bar(p)} {value}</td>'
+                f'<td style="{_CELL}">{sign}{error}</td></tr>'
             )
         hidden = len(result.marginals[name]) - len(states)
         if hidden:

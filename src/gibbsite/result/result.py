@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError
-from gibbsite.model.domain import Interval
 from gibbsite.result.convergence import (
     MOST_JUDGED,
     CellNumbers,
@@ -22,9 +22,13 @@ from gibbsite.result.convergence import (
     judge,
     measure_cells,
 )
-from gibbsite.result.table import SiteTable, observed_cells, with_sign
+from gibbsite.result.joint import pair_moments, pair_moments_mcse, recorded_pairs, sampled_joint
+from gibbsite.result.quantiles import QUARTILES, find_hdi, find_quantile_errors, find_quantiles
+from gibbsite.result.table import SiteTable, observed_cells
+from gibbsite.result.wording import in_words
 
 if TYPE_CHECKING:
+    import pandas
     import xarray
 
     from gibbsite.model.domain import Domains
@@ -54,6 +58,9 @@ class Result:
         Sums of all recorded probabilities; the raw material of the estimates.
     trace : float array (chains, batches, cells)
         Means over batches of ``length`` draws.
+    energy : float array (chains, draws) or (chains, 0)
+        Energy of every draw, where it was recorded: minus its log-potential, which is that of
+        ``model.log_potential``, constants and evidence included.
     bests : float array (chains,) or empty
         Largest log-potential seen by each chain, where the best state was recorded.
     errors : {"draws", "chains", "none"}
@@ -154,6 +161,11 @@ class Result:
         cards = np.asarray(self.domains.cards, np.intp)
         return (np.cumsum(cards) - cards)[numbers]
 
+    @cached_property
+    def _moment_cells(self) -> frozenset[int]:
+        """Cells that are means or standard deviations of numbers."""
+        return frozenset(self.number_cells.tolist()) | frozenset((self.number_cells + 1).tolist())
+
     def _table(self, cells: NDArray[np.float64], complement: bool, certain: float, other: float) -> SiteTable:
         if not self.n_marginal and self.domains.n_sites:
             raise ModelError("Marginals were not recorded; add gs.Marginals() to record=.")
@@ -225,20 +237,23 @@ class Result:
             first, last = self.sets.start[set_of : set_of + 2]
             names = ", ".join(self.domains.names[int(i)] for i in self.sets.member[first:last])
             return f"({names}) configuration {cell - int(self.sets.cell[set_of])}"
-        if self.binary:
-            return f"{self.domains.names[cell]} = {self.domains.labels(cell)[1]}"
-        site, code = _split_cell(cell, self.domains.cards)
-        return f"{self.domains.names[site]} = {self.domains.labels(site)[code]}"
+        site, code = (cell, 1) if self.binary else _split_cell(cell, self.domains.cards)
+        return self._state_name(site, code)
 
     def _draw_name(self, cell: int) -> str:
         number, code = _split_cell(cell, np.asarray(self.domains.cards)[self.draw_sites])
-        site = int(self.draw_sites[number])
-        return f"{self.domains.names[site]} = {self.domains.labels(site)[code]}"
+        return self._state_name(int(self.draw_sites[number]), code)
+
+    def _state_name(self, site: int, code: int) -> str:
+        name, label = self.domains.names[site], self.domains.labels(site)[code]
+        return f"{label} of {name}" if self.domains.numbers[site] else f"{name} = {label}"
 
     # ---- other records
 
     def joint(self, *sites: str | int) -> NDArray[np.float64]:
-        """Return the recorded joint probabilities of a set of sites, one axis per site as asked for.
+        """Return the joint probabilities of a set of sites, one axis per site as asked for.
+
+        The set was recorded with ``gs.Joint``, or draws of its sites were; observed sites are allowed.
 
         Examples
         --------
@@ -249,17 +264,21 @@ class Result:
         >>> result.joint("0", "1").shape
         (2, 2)
         """
-        wanted = [self.domains.position(site) for site in sites]
-        for number in range(self.sets.start.size - 1):
-            first, last = self.sets.start[number : number + 2]
-            members = self.sets.member[first:last].tolist()
-            if sorted(members) == sorted(wanted):
-                shape = [int(self.domains.cards[i]) for i in members]
-                cell = int(self.sets.cell[number])
-                sums = self.totals[:, cell : cell + int(np.prod(shape))].sum(axis=0)
-                table: NDArray[np.float64] = sums.reshape(shape) / max(self.chains * self.draws, 1)
-                return table.transpose([members.index(i) for i in wanted])
-        raise ModelError(f"The joint of {sites} was not recorded; add gs.Joint([{sites}]) to record=.")
+        return sampled_joint(self, sites)
+
+    def joint_mcse(self, *sites: str | int) -> NDArray[np.float64]:
+        """Return the standard errors of :meth:`joint`; NaN where nothing is known about errors.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> model = gs.ising_grid((2, 2), coupling=0.5)
+        >>> result = gs.sample(model, record=["marginals", "draws"], sweeps=2000, rng=1, progress=False)
+        >>> off = result.joint("0", "3") - gs.solve_exact(model).joint("0", "3")
+        >>> bool((abs(off) < 5 * result.joint_mcse("0", "3")).all())
+        True
+        """
+        return sampled_joint(self, sites, errors=True)
 
     @cached_property
     def pair_moments(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -267,27 +286,109 @@ class Result:
 
         For labels that are not numbers the codes 0, 1, ... are used.
         """
-        first = self.sets.start[self.sets.n_joint : -1]
-        pairs = self.sets.member[first[:, None] + np.arange(2)].reshape(-1, 2)
-        mean = self.totals.sum(axis=0) / max(self.chains * self.draws, 1)
-        cells = self.sets.cell[self.sets.n_joint :]
-        widest = int(self.domains.cards.max(initial=1))
-        numbers = np.zeros((len(self.domains.kinds), widest))
-        for kind, labels in enumerate(self.domains.kinds):
-            if isinstance(labels, Interval):
-                continue
-            numeric = all(isinstance(label, int | float) for label in labels)
-            numbers[kind, : len(labels)] = labels if numeric else range(len(labels))
-        kind_of = np.broadcast_to(self.domains.kind_of, (self.domains.n_sites,))
-        moments = np.zeros(len(pairs))
-        a, b = (numbers[kind_of[pairs[:, side]]] for side in range(2))
-        cards = np.asarray(self.domains.cards)
-        for x in range(widest):
-            for y in range(widest):
-                has = (x < cards[pairs[:, 0]]) & (y < cards[pairs[:, 1]])
-                at = cells[has] + x * cards[pairs[has, 1]] + y
-                moments[has] += mean[at] * a[has, x] * b[has, y]
-        return pairs, moments
+        return recorded_pairs(self), pair_moments(self)
+
+    @cached_property
+    def pair_moments_mcse(self) -> NDArray[np.float64]:
+        """Standard errors (m,) of the means of :attr:`pair_moments`."""
+        return pair_moments_mcse(self)
+
+    def quantiles(
+        self,
+        sites: Sequence[str | int] | str | int | None = None,
+        probabilities: Sequence[float] | float = QUARTILES,
+    ) -> dict[str, dict[float, float]]:
+        """Return quantiles of numbers, from recorded draws of all chains.
+
+        Parameters
+        ----------
+        sites : site or sequence of sites, optional
+            Which; by default all numbers whose draws were recorded.
+        probabilities : float or sequence of floats
+            Between 0 and 1; by default 0.025, 0.25, 0.5, 0.75, 0.975.
+
+        Returns
+        -------
+        dict
+            Site to probability to quantile.
+
+        Raises
+        ------
+        ModelError
+            If a site has states, or its draws were not recorded.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> normal = gs.Gaussian([1.0], [[4.0]], names=["x"])
+        >>> result = gs.sample(normal, sweeps=4000, record=["marginals", "draws"], rng=1, progress=False)
+        >>> median, error = result.quantiles("x", 0.5)["x"][0.5], result.quantiles_mcse("x", 0.5)["x"][0.5]
+        >>> abs(median - 1.0) < 5 * error
+        True
+        """
+        return find_quantiles(self, sites, probabilities)
+
+    def quantiles_mcse(
+        self,
+        sites: Sequence[str | int] | str | int | None = None,
+        probabilities: Sequence[float] | float = QUARTILES,
+    ) -> dict[str, dict[float, float]]:
+        """Return the standard errors of :meth:`quantiles`; NaN where nothing is known about errors.
+
+        Notes
+        -----
+        The share of draws below the quantile of probability p is known as well as from S independent
+        draws, S being the effective size of these indicators, so p is uncertain like a Beta(S p + 1,
+        S (1 - p) + 1). Half the distance of the quantiles at the 16th and 84th percentile of that law is the
+        error [1]_. Where draws are not random, it comes from the quantiles of the chains instead.
+
+        References
+        ----------
+        .. [1] Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Buerkner, P.-C. (2021).
+           Rank-normalization, folding, and localization: an improved R-hat for assessing convergence of
+           MCMC. Bayesian Analysis 16(2), 667-718, section 4.3 and appendix D.
+        """
+        return find_quantile_errors(self, sites, probabilities)
+
+    def hdi(
+        self, sites: Sequence[str | int] | str | int | None = None, probability: float = 0.95
+    ) -> dict[str, tuple[float, float]]:
+        """Return the highest-density interval of numbers: the shortest that holds that share of the draws.
+
+        It is one interval also where a density has several peaks. There is no standard error: ends of
+        shortest intervals converge more slowly than means do.
+
+        Parameters
+        ----------
+        sites : site or sequence of sites, optional
+            Which; by default all numbers whose draws were recorded.
+        probability : float
+            Between 0 and 1.
+
+        Returns
+        -------
+        dict
+            Site to (low, high).
+
+        Raises
+        ------
+        ModelError
+            If a site has states, or its draws were not recorded.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> normal = gs.Gaussian([1.0], [[4.0]], names=["x"])
+        >>> result = gs.sample(normal, sweeps=4000, record=["marginals", "draws"], rng=1, progress=False)
+        >>> [round(end) for end in result.hdi("x", 0.68)["x"]]
+        [-1, 3]
+        """
+        return find_hdi(self, sites, probability)
+
+    @property
+    def log_potential(self) -> NDArray[np.float64]:
+        """Log-potential of every draw (chains, draws), which is minus its energy; empty if not recorded."""
+        return 0.0 - self.energy
 
     @property
     def best(self) -> float | None:
@@ -316,7 +417,7 @@ class Result:
 
     def report_line(self) -> str:
         """Return what the kernel has counted as a line of text; empty if nothing."""
-        return ", ".join(f"{name} {figure:.4g}" for name, figure in self.report.items())
+        return ", ".join(f"{name} {in_words(figure)}" for name, figure in self.report.items())
 
     def summary(self, most: int = 20) -> str:
         """Return a readable table of marginals and the verdict.
@@ -337,9 +438,8 @@ class Result:
             names = names or [self.domains.names[i] for i in range(min(most, self.domains.n_sites))]
             width = max((len(name) for name in names), default=0)
             for name in names:
-                states = self.marginals[name]
-                errors = self.mcse[name]
-                parts = [f"{s} {p:.4f}{with_sign(errors[s])}" for s, p in states.items()]
+                texts = self.marginals.texts(name, self.mcse)
+                parts = [f"{state} {text}" for state, text in texts.items()]
                 lines.append(f"{name:>{width}}  {'  '.join(parts)}")
             if len(self.marginals) > len(names):
                 lines.append(f"... and {len(self.marginals) - len(names):,} more sites")
@@ -357,10 +457,53 @@ class Result:
         return result_html(self)
 
     def to_datatree(self) -> xarray.DataTree:
-        """Return draws, energies and run data as an xarray DataTree, the form ArviZ reads."""
+        """Return draws, marginals and run data as an xarray DataTree, the form ArviZ 1 reads.
+
+        Each named site is a variable of its own; see :func:`gibbsite.result.datatree.make_datatree`.
+        """
         from gibbsite.result.datatree import make_datatree
 
         return make_datatree(self)
+
+    def to_arviz(self) -> Any:
+        """Return what the installed ArviZ works with: a DataTree, or InferenceData before ArviZ 1.
+
+        Examples
+        --------
+        ``az.summary(result.to_arviz())`` works with both.
+        """
+        from gibbsite.result.datatree import make_arviz
+
+        return make_arviz(self)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return a pandas table with one row for each state of each site, and one for each number.
+
+        Columns are ``site``, ``state``, ``probability``, ``mcse``, ``ess``, ``rhat`` and ``observed``. Where
+        there are numbers, they have ``mean`` and ``sd`` in place of ``probability``; ``mcse`` is that of the
+        mean and ``sd_mcse`` that of the standard deviation; ``ess`` and ``rhat`` are the worse of both.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> model = gs.FactorGraph({"a": ["no", "yes"], "b": 2}, [(("a", "b"), [[4, 1], [1, 2]])])
+        >>> result = gs.sample(model.observe({"b": 1}), sweeps=1000, rng=1, progress=False)
+        >>> result.to_dataframe()[["site", "state", "observed"]].values.tolist()
+        [['a', 'no', False], ['a', 'yes', False], ['b', 0, True], ['b', 1, True]]
+        """
+        from gibbsite.result.dataframe import make_dataframe
+
+        return make_dataframe(self.marginals, {"mcse": self.mcse, "ess": self.ess, "rhat": self.rhat})
+
+    def draws_dataframe(self) -> pandas.DataFrame:
+        """Return recorded draws as a pandas table: one row per chain and draw, one column per site.
+
+        Rows are indexed by chain and draw. Columns hold numbers, labels that are numbers, or a categorical of
+        labels that are words.
+        """
+        from gibbsite.result.dataframe import make_draws_dataframe
+
+        return make_draws_dataframe(self)
 
     def save(self, path: str | Path) -> None:
         """Save to an ``.npz`` file, to be read by :func:`gibbsite.load_result`."""

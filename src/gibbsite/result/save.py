@@ -7,12 +7,14 @@ The file depends on the content of the result alone, so equal results give equal
 ``totals``, ``trace``
     Sums over all draws (chains, cells) and means of batches (chains, batches, cells).
 ``values``, ``draw_sites``, ``energy``, ``bests``, ``best_x``
-    Recorded draws (chains, draws, sites), energies, largest log-potential of each chain and the state that
-    has it; of size zero if not recorded.
+    Recorded draws (chains, draws, sites), energies (minus log-potentials), largest log-potential of each
+    chain and the state that has it; of size zero if not recorded.
 ``set_start``, ``set_member``, ``set_cell``
     Recorded sets of sites, in compressed rows.
 ``label_set``, ``site_numbers``
     Which entry of ``labels`` each site has, and the numbers that name the sites; both only if needed.
+
+Files of format 1 (gibbsite 0.1) hold log-potentials under the name ``energy``; they are read as well.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ from gibbsite.result.result import JointSets, Result
 from gibbsite.run.checkpoint import write_atomically
 from gibbsite.run.plan import Plan
 
-FORMAT = 1
+FORMAT = 2
+_READABLE = (1, FORMAT)
 _KIND = "gibbsite result"
 # The arrays of a result that are saved as they are: name, numbers of dimensions, kind of numbers.
 _ARRAYS = {
@@ -159,12 +162,14 @@ def load_result(path: str | Path) -> Result:
     path = Path(path)
     about, arrays = _read_entries(path)
     version = about.get("format")
-    if version != FORMAT:
+    if version not in _READABLE:
         raise FormatError(
-            f"the result was saved in format {version}, this version of gibbsite reads {FORMAT}; "
+            f"the result was saved in format {version}, this version of gibbsite reads up to {FORMAT}; "
             "use the version that saved it.",
             str(path),
         )
+    if version == 1 and "energy" in arrays:
+        arrays["energy"] = 0.0 - arrays["energy"]
     try:
         return _build_result(about, arrays)
     except _UNREADABLE as reason:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,8 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite.model.domain import Interval
+from gibbsite.result.wording import number_text, probability_text, with_sign
+
 if TYPE_CHECKING:
     from gibbsite.model.domain import Domains
+
+__all__ = ["SiteTable", "observed_cells", "with_sign"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,6 +95,26 @@ class SiteTable(Mapping[str, dict[Any, float]]):
         more = ", ..." if len(self) > 3 else ""
         return f"SiteTable({{{', '.join(shown)}{more}}}, {len(self)} sites)"
 
+    def is_number(self, site: str | int) -> bool:
+        """Whether a site is a number, told by mean and standard deviation, as against one with states."""
+        if isinstance(site, str) and site in self.observed:
+            return False
+        return isinstance(self.domains.kind(self.domains.position(site)), Interval)
+
+    def texts(self, site: str | int, errors: SiteTable | None) -> dict[Any, str]:
+        """Return what is known of a site as people read it, with standard errors where they are known.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> exact = gs.solve_exact(gs.FactorGraph({"a": ["no", "yes"]}, [("a", [1, 3])]))
+        >>> exact.marginals.texts("a", None)
+        {'no': '0.2500', 'yes': '0.7500'}
+        """
+        write = number_text if self.is_number(site) else probability_text
+        known = {} if errors is None else errors[site]
+        return {state: write(value, known.get(state, np.nan)) for state, value in self[site].items()}
+
     def to_array(self) -> NDArray[np.float64]:
         """Return the numbers of the free sites as an array (sites, states).
 
@@ -110,17 +134,6 @@ class SiteTable(Mapping[str, dict[Any, float]]):
         out = np.zeros((cards.size, widest))
         out[np.arange(widest) < np.asarray(cards)[:, None]] = self.cells
         return out
-
-
-def with_sign(error: float) -> str:
-    """Return a standard error as text to put behind a number; nothing if it is not known.
-
-    Examples
-    --------
-    >>> f"0.25{with_sign(0.01)}", f"0.25{with_sign(float('nan'))}"
-    ('0.25 ±0.0100', '0.25')
-    """
-    return "" if math.isnan(error) else f" ±{error:.4f}"
 
 
 def observed_cells(

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from gibbsite.errors import CheckpointError, ModelError
 
-FORMAT = 1
+FORMAT = 2
 # What reading a file that is none of ours may raise.
 _UNREADABLE = (
     OSError,

@@ -83,7 +83,7 @@ class PairMoments:
 
 @dataclass(frozen=True)
 class Energy:
-    """The log-potential of every draw (costs about a sweep without random numbers)."""
+    """The energy of every draw, which is minus its log-potential (costs a sweep without random numbers)."""
 
 
 @dataclass(frozen=True)
@@ -335,7 +335,10 @@ def _draw_sites(model: Model, sites: Sequence[Site] | None) -> NDArray[np.int32]
     if sites is None:
         return np.arange(model.n_sites, dtype=np.int32)
     named = _listed(sites, "Draws takes a list of sites", "gs.Draws(['A'])")
-    return np.array([model.index(site) for site in named], np.int32)
+    found = np.array([model.index(site) for site in named], np.int32)
+    if len(set(found.tolist())) < found.size:
+        raise ModelError(f"A Draws recorder must name each site once, got {named}.")
+    return found
 
 
 def _strides(

@@ -65,7 +65,7 @@ class Tape(NamedTuple):
     sites, values
         Sites whose draws are kept, and the draws (draws, sites).
     energy : float64 (draws,)
-        Log-potential of each draw; empty if not recorded.
+        Minus the log-potential of each draw, without the offset of the graph; empty if not recorded.
     best, best_x
         Largest log-potential seen and its state; empty if not recorded.
     pulse : float64 (batches / 8,) or empty
@@ -161,7 +161,7 @@ def record(tape: Tape, graph: Any, x: NDArray[Any], cond: NDArray[np.float64], a
     if tape.energy.size > 0 or tape.best.size > 0:
         now = log_potential(graph, x)
         if tape.energy.size > 0:
-            tape.energy[draw] = now
+            tape.energy[draw] = 0.0 - now  # no negative zeros
         if tape.best.size > 0 and now > tape.best[0]:
             tape.best[0] = now
             for i in range(x.size):

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite.result.joint import add_observed, find_free
 from gibbsite.result.table import SiteTable, observed_cells
+from gibbsite.result.wording import in_words
 
 if TYPE_CHECKING:
+    import pandas
+
     from gibbsite.model import FactorGraph
 
 
@@ -64,6 +68,29 @@ class MeanFieldResult:
         seen = observed_cells(self.model.evidence, self.model.evidence_labels, 1.0)
         return SiteTable(self.model.domains, self.cells, self.binary, observed=seen)
 
+    def joint(self, *sites: str | int) -> NDArray[np.float64]:
+        """Return the joint probabilities of a set of sites under the law: products of marginals.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> gs.mean_field(gs.FactorGraph({"a": 2, "b": 2}, [("a", [1, 3])])).joint("a", "b").tolist()
+        [[0.125, 0.125], [0.375, 0.375]]
+        """
+        table = np.ones(())
+        for site in find_free(sites, self.model.domains, self.model.evidence):
+            table = np.multiply.outer(table, np.array(list(self.marginals[site].values())))
+        return add_observed(table, sites, self.model.evidence, self.model.evidence_labels)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return a pandas table with one row for each state of each site.
+
+        Columns are ``site``, ``state``, ``probability`` and ``observed``; errors are not known.
+        """
+        from gibbsite.result.dataframe import make_dataframe
+
+        return make_dataframe(self.marginals, {})
+
     @property
     def log_z(self) -> float:
         """Lower bound of the natural logarithm of the partition function, evidence included.
@@ -107,13 +134,16 @@ class MeanFieldResult:
         """Return the verdict in one line."""
         word = "converged" if self.converged else "NOT CONVERGED"
         return (
-            f"{word}: largest change {self.change:.2g} in sweep {self.sweeps:,}; marginals are approximate, "
-            f"their error is not known; log Z >= {self.log_z:.6g}"
+            f"{word}: largest change {in_words(self.change, '.2g')} in sweep {self.sweeps:,}; marginals are "
+            f"approximate, their error is not known; {self._bound('log Z')}"
         )
+
+    def _bound(self, name: str) -> str:
+        return f"{name} >= {self.log_z:.6g}" if np.isfinite(self.log_z) else f"no bound of {name}"
 
     def __repr__(self) -> str:
         word = "converged" if self.converged else "NOT converged"
         return (
-            f"MeanFieldResult({self.model.n_sites:,} sites; approximate marginals, log_z >= "
-            f"{self.log_z:.6g}, {word} in sweep {self.sweeps:,})"
+            f"MeanFieldResult({self.model.n_sites:,} sites; approximate marginals, {self._bound('log_z')}, "
+            f"{word} in sweep {self.sweeps:,})"
         )

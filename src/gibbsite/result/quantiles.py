@@ -1,0 +1,128 @@
+"""Quantiles of numbers, their standard errors, and highest-density intervals, from recorded draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import ModelError
+from gibbsite.result.convergence import source_of_errors
+from gibbsite.result.diagnostics import ess
+
+if TYPE_CHECKING:
+    from gibbsite.result.result import Result
+
+Floats = NDArray[np.float64]
+Sites = Sequence[str | int] | str | int | None
+QUARTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
+# Between these percentiles a normal law has one standard deviation to both sides.
+_ONE_SD = (0.15865525393145707, 0.8413447460685429)
+
+
+def find_quantiles(
+    result: Result, sites: Sites, probabilities: Sequence[float] | float
+) -> dict[str, dict[float, float]]:
+    """Return quantiles by site and probability; see ``Result.quantiles``."""
+    names, draws = _draws(result, sites)
+    at = _read_probabilities(probabilities)
+    return _by_name(names, at, np.quantile(_pooled(draws), at, axis=0))
+
+
+def find_quantile_errors(
+    result: Result, sites: Sites, probabilities: Sequence[float] | float
+) -> dict[str, dict[float, float]]:
+    """Return standard errors of quantiles; see ``Result.quantiles_mcse`` for the method."""
+    names, draws = _draws(result, sites)
+    at = _read_probabilities(probabilities)
+    source = source_of_errors(result.errors, result.chains)
+    if source == "draws":
+        errors = np.stack([_error_of_draws(draws, p) for p in at])
+    elif source == "chains":
+        errors = np.quantile(draws, at, axis=1).std(axis=1, ddof=1) / math.sqrt(result.chains)
+    else:
+        errors = np.full((len(at), len(names)), np.nan)
+    return _by_name(names, at, errors)
+
+
+def find_hdi(result: Result, sites: Sites, probability: float) -> dict[str, tuple[float, float]]:
+    """Return the shortest interval that holds a share of the draws, by site."""
+    names, draws = _draws(result, sites)
+    (share,) = _read_probabilities(probability)
+    ordered = np.sort(_pooled(draws), axis=0)
+    within = int(share * len(ordered))
+    width = ordered[within:] - ordered[: len(ordered) - within]
+    first = width.argmin(axis=0)
+    column = np.arange(len(names))
+    low, high = ordered[first, column], ordered[first + within, column]
+    return {name: (float(low[k]), float(high[k])) for k, name in enumerate(names)}
+
+
+def _error_of_draws(draws: Floats, p: float) -> Floats:
+    from scipy.special import betaincinv
+
+    pooled = _pooled(draws)
+    size = ess(draws <= np.quantile(pooled, p, axis=0))
+    ends = [betaincinv(size * p + 1.0, size * (1.0 - p) + 1.0, share) for share in _ONE_SD]
+    low, high = (
+        np.array([np.quantile(pooled[:, k], end[k]) for k in range(pooled.shape[1])]) for end in ends
+    )
+    error: Floats = (high - low) / 2.0
+    return error
+
+
+def _draws(result: Result, sites: Sites) -> tuple[list[str], Floats]:
+    """Return names and draws (chains, draws, sites) of numbers."""
+    domains = result.domains
+    drawn = result.draw_sites.tolist()
+    real = domains.numbers
+    if sites is None:
+        if domains.n_sites and not real.any():
+            raise ModelError("Quantiles are of numbers, and all sites have states; see result.marginals.")
+        wanted = [site for site in drawn if real[site]]
+        if not wanted:
+            raise ModelError("Draws of numbers were not recorded; add 'draws' to record=.")
+    else:
+        listed = [sites] if isinstance(sites, str | int | np.integer) else list(sites)
+        wanted = [domains.position(site) for site in listed]
+    for site in wanted:
+        name = domains.names[site]
+        if not real[site]:
+            raise ModelError(
+                f"Quantiles are of numbers, and the site {name!r} has states; see result.marginals."
+            )
+        if site not in drawn:
+            raise ModelError(
+                f"Draws of {name!r} were not recorded; add 'draws' or gs.Draws([{name!r}]) to record=."
+            )
+    if not result.draws:
+        raise ModelError("No draw was made, so there are no quantiles; run longer.")
+    columns = [drawn.index(site) for site in wanted]
+    return [domains.names[site] for site in wanted], result.values[:, :, columns].astype(float)
+
+
+def _pooled(draws: Floats) -> Floats:
+    return draws.reshape(-1, draws.shape[-1])
+
+
+def _read_probabilities(given: Any) -> list[float]:
+    """Return probabilities, each between 0 and 1."""
+    listed = [given] if isinstance(given, Real) else given
+    try:
+        found = [float(p) for p in listed]
+    except (TypeError, ValueError):
+        raise ModelError(f"Probabilities must be numbers between 0 and 1, got {given!r}.") from None
+    if not found or not all(0.0 < p < 1.0 for p in found):
+        raise ModelError(f"Probabilities must be numbers between 0 and 1, got {given!r}.")
+    return found
+
+
+def _by_name(names: list[str], at: list[float], table: Floats) -> dict[str, dict[float, float]]:
+    return {
+        name: {p: float(value) for p, value in zip(at, table[:, k], strict=True)}
+        for k, name in enumerate(names)
+    }
