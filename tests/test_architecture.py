@@ -43,6 +43,7 @@ ORDER = [
     {"testing"},
     {"lab"},
     {"cli"},
+    {"__main__"},
 ]
 
 

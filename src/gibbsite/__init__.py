@@ -15,6 +15,28 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import gibbsite.advice as advice
+    import gibbsite.applications as applications
+    import gibbsite.compatibility as compatibility
+    import gibbsite.errors as errors
+    import gibbsite.exact as exact
+    import gibbsite.formats as formats
+    import gibbsite.graph as graph
+    import gibbsite.inference as inference
+    import gibbsite.influence as influence
+    import gibbsite.kernel as kernel
+    import gibbsite.lab as lab
+    import gibbsite.learn as learn
+    import gibbsite.lfsr as lfsr
+    import gibbsite.model as model
+    import gibbsite.random as random
+    import gibbsite.report as report
+    import gibbsite.result as result
+    import gibbsite.run as run
+    import gibbsite.sampling as sampling
+    import gibbsite.scan as scan
+    import gibbsite.testing as testing
+    import gibbsite.variational as variational
     from gibbsite.advice import (
         Advice,
         recommend,
@@ -41,6 +63,7 @@ if TYPE_CHECKING:
         solve_exact,
     )
     from gibbsite.formats import (
+        example,
         from_bqm,
         from_ising,
         from_networkx,
@@ -165,6 +188,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "solve_exact",
     ),
     "formats": (
+        "example",
         "from_bqm",
         "from_ising",
         "from_networkx",
@@ -352,6 +376,7 @@ __all__ = [
     "continuous_spins",
     "difference_factors",
     "dogs",
+    "example",
     "from_bqm",
     "from_ising",
     "from_networkx",
@@ -388,16 +413,20 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from gibbsite.run.plan import package_version
+if TYPE_CHECKING:
+    __version__: str
+else:  # type checkers know the names above, and no others
 
-        return package_version()
-    if name in _HOME_OF:
-        return getattr(importlib.import_module(f"gibbsite.{_HOME_OF[name]}"), name)
-    if name in _ROOMS:
-        return importlib.import_module(f"gibbsite.{name}")
-    raise AttributeError(f"module 'gibbsite' has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            from gibbsite.run.plan import package_version
+
+            return package_version()
+        if name in _HOME_OF:
+            return getattr(importlib.import_module(f"gibbsite.{_HOME_OF[name]}"), name)
+        if name in _ROOMS:
+            return importlib.import_module(f"gibbsite.{name}")
+        raise AttributeError(f"module 'gibbsite' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

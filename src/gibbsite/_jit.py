@@ -42,6 +42,9 @@ R = TypeVar("R")
 #: An integer of compiled code, of whatever width; type checkers cannot follow NumPy scalars there.
 Integer = Any
 
+#: What is said when a call has to wait for the compiler.
+COMPILING = "gibbsite: compiling (5 to 30 seconds; kept for later runs, but for functions of yours)"
+
 log = logging.getLogger("gibbsite")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._jit import on_compile
+from gibbsite._jit import COMPILING, on_compile
 from gibbsite.errors import ConvergenceWarning, IncompatibleError, ModelError, SamplingError
 from gibbsite.graph.lower import compile_graph
 from gibbsite.kernel import Kernel, default_kernel
@@ -90,7 +90,7 @@ def sample(
     threads : int, optional
         Chains run on as many threads; all usable cores by default. The numbers do not depend on it.
     checkpoint : path, optional
-        Save the run there every ``checkpoint_every`` seconds and at the end.
+        Save the run there after two seconds, then every ``checkpoint_every`` seconds, and at the end.
     resume : bool
         Continue from the checkpoint if it exists; the result equals that of an uninterrupted run.
     progress : optional
@@ -132,7 +132,7 @@ def sample(
     length(model.n_sites)  # refuses what makes no sense before any work
     show = choose_progress(progress)
     path = read_checkpoint(checkpoint, checkpoint_every, resume)
-    with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
+    with on_compile(lambda: show.say(COMPILING)):
         try:
             recording = record_chains(
                 model,
