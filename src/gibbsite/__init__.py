@@ -15,28 +15,28 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import gibbsite.advice as advice
-    import gibbsite.applications as applications
-    import gibbsite.compatibility as compatibility
-    import gibbsite.errors as errors
-    import gibbsite.exact as exact
-    import gibbsite.formats as formats
-    import gibbsite.graph as graph
-    import gibbsite.inference as inference
-    import gibbsite.influence as influence
-    import gibbsite.kernel as kernel
-    import gibbsite.lab as lab
-    import gibbsite.learn as learn
-    import gibbsite.lfsr as lfsr
-    import gibbsite.model as model
-    import gibbsite.random as random
-    import gibbsite.report as report
-    import gibbsite.result as result
-    import gibbsite.run as run
-    import gibbsite.sampling as sampling
-    import gibbsite.scan as scan
-    import gibbsite.testing as testing
-    import gibbsite.variational as variational
+    from gibbsite import advice as advice
+    from gibbsite import applications as applications
+    from gibbsite import compatibility as compatibility
+    from gibbsite import errors as errors
+    from gibbsite import exact as exact
+    from gibbsite import formats as formats
+    from gibbsite import graph as graph
+    from gibbsite import inference as inference
+    from gibbsite import influence as influence
+    from gibbsite import kernel as kernel
+    from gibbsite import lab as lab
+    from gibbsite import learn as learn
+    from gibbsite import lfsr as lfsr
+    from gibbsite import model as model
+    from gibbsite import random as random
+    from gibbsite import report as report
+    from gibbsite import result as result
+    from gibbsite import run as run
+    from gibbsite import sampling as sampling
+    from gibbsite import scan as scan
+    from gibbsite import testing as testing
+    from gibbsite import variational as variational
     from gibbsite.advice import (
         Advice,
         recommend,
@@ -147,7 +147,7 @@ if TYPE_CHECKING:
         product_factors,
     )
     from gibbsite.report import plot_convergence, plot_marginals, plot_trace, plot_variation
-    from gibbsite.result import Result, SiteTable, compare, load_result
+    from gibbsite.result import Result, SiteTable, compare, load_result  # type: ignore[no-redef]
     from gibbsite.run import BestState, Draws, Energy, Joint, Marginals, PairMoments
     from gibbsite.sampling import sample
     from gibbsite.scan import (

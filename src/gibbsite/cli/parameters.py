@@ -66,7 +66,7 @@ class Output(click.Path):
             self.fail("this does not go to stdout; give the name of a file.", param, ctx)
         from gibbsite.formats.text import check_writable
 
-        check_writable(place)
+        check_writable(str(place))
         return place
 
 
@@ -137,7 +137,7 @@ def _examples() -> tuple[str, ...]:
 MODEL, SCAN = Named(_examples), Named(lambda: SCANS)
 
 
-class Experiment(click.ParamType):
+class Experiment(click.types.StringParamType):
     """The name of an experiment, or "all"."""
 
     name = "name"

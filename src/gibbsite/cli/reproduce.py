@@ -50,7 +50,8 @@ def command(name: str | None, quick: bool, folder: str | None, rng: int, as_json
             warnings.simplefilter("always", UserWarning)
             paths = experiment.save(findings, place)
         for warning in caught:
-            click.echo(f"gibbsite: {warning.message}", err=True)
+            if issubclass(warning.category, UserWarning):
+                click.echo(f"gibbsite: {warning.message}", err=True)
         if not quiet:
             saved = " and ".join(map(str, paths))
             click.echo(f"gibbsite: {findings.seconds:.0f} s, saved {saved}", err=True)

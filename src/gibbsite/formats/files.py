@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from gibbsite.errors import FormatError, UnknownFormatError
 from gibbsite.formats.bif import parse_bif, write_bif
 from gibbsite.formats.bqm_file import MAGIC, parse_bqm, write_bqm
@@ -138,15 +140,15 @@ def find_lost_names(model: FactorGraph, path: PathLike, format: str | None = Non
     'uai files hold no names: sites and states are numbered from 0, in order.'
     """
     chosen, sites = _format_to_write(path, format), model.sites
-    plain: set[tuple[Any, ...]] = {(0, 1), (-1, 1)}
+    plain: set[Any] = {(0, 1), (-1, 1)}
     if chosen == "uai":
-        plain = {tuple(range(len(labels))) for labels in model.domains.kinds}
+        plain = {tuple(range(card)) for card in np.unique(model.cards)}
     numbers = map(str, range(len(sites)))
     unnamed = {
         "uai": any(name != number for name, number in zip(sites, numbers, strict=True)),
         "coo": not all(name.isdecimal() for name in sites),
     }.get(chosen, False)
-    unlabelled = chosen in ("uai", "bqm", "coo") and not plain.issuperset(map(tuple, model.domains.kinds))
+    unlabelled = chosen in ("uai", "bqm", "coo") and not plain.issuperset(model.domains.kinds)
     lost = " and ".join(["sites"] * unnamed + ["states"] * unlabelled)
     what = "no names" if unnamed else "no names of states"
     return f"{chosen} files hold {what}: {lost} are numbered from 0, in order." if lost else ""
