@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is n
 # compopt belongs to a shell that waits for a key; here it says what it is told
 _ASK = """
 source <(gibbsite completion bash)
-compopt() { echo "compopt $*"; }
+compopt() { local IFS=" "; echo "compopt $*"; }
 COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 _gibbsite_completion gibbsite
 printf '%s\\n' "${COMPREPLY[@]}"
