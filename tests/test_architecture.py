@@ -45,6 +45,7 @@ ORDER = [
     {"testing"},
     {"lab"},
     {"cli"},
+    {"__main__"},
 ]
 
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -488,3 +489,13 @@ def test_helpers_run_as_plain_python_when_called_from_there() -> None:
         return x + np.uint64(1)
 
     assert wrap(np.uint64(2**64 - 1)) == 0
+
+
+def test_caches_of_versions_that_are_no_longer_used_are_removed(tmp_path: Path) -> None:
+    for name, days in {"0123456789abcdef": 31, "fedcba9876543210": 29, "pictures": 99}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").touch()
+        then = time.time() - 86400 * days
+        os.utime(tmp_path / name, (then, then))
+    _jit._remove_unused(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fedcba9876543210", "pictures"]

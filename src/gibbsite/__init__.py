@@ -15,6 +15,28 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gibbsite import advice as advice
+    from gibbsite import applications as applications
+    from gibbsite import compatibility as compatibility
+    from gibbsite import errors as errors
+    from gibbsite import exact as exact
+    from gibbsite import formats as formats
+    from gibbsite import graph as graph
+    from gibbsite import inference as inference
+    from gibbsite import influence as influence
+    from gibbsite import kernel as kernel
+    from gibbsite import lab as lab
+    from gibbsite import learn as learn
+    from gibbsite import lfsr as lfsr
+    from gibbsite import model as model
+    from gibbsite import random as random
+    from gibbsite import report as report
+    from gibbsite import result as result
+    from gibbsite import run as run
+    from gibbsite import sampling as sampling
+    from gibbsite import scan as scan
+    from gibbsite import testing as testing
+    from gibbsite import variational as variational
     from gibbsite.advice import (
         Advice,
         recommend,
@@ -42,6 +64,7 @@ if TYPE_CHECKING:
         solve_exact,
     )
     from gibbsite.formats import (
+        example,
         from_bqm,
         from_ising,
         from_networkx,
@@ -127,7 +150,7 @@ if TYPE_CHECKING:
         product_factors,
     )
     from gibbsite.report import plot_convergence, plot_marginals, plot_trace, plot_variation
-    from gibbsite.result import Result, SiteTable, compare, load_result
+    from gibbsite.result import Result, SiteTable, compare, load_result  # type: ignore[no-redef]
     from gibbsite.run import BestState, Draws, Energy, Joint, Marginals, PairMoments
     from gibbsite.sampling import sample
     from gibbsite.scan import (
@@ -169,6 +192,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "solve_exact",
     ),
     "formats": (
+        "example",
         "from_bqm",
         "from_ising",
         "from_networkx",
@@ -360,6 +384,7 @@ __all__ = [
     "continuous_spins",
     "difference_factors",
     "dogs",
+    "example",
     "from_bqm",
     "from_ising",
     "from_networkx",
@@ -398,16 +423,20 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from gibbsite.run.plan import package_version
+if TYPE_CHECKING:
+    __version__: str
+else:  # type checkers know the names above, and no others
 
-        return package_version()
-    if name in _HOME_OF:
-        return getattr(importlib.import_module(f"gibbsite.{_HOME_OF[name]}"), name)
-    if name in _ROOMS:
-        return importlib.import_module(f"gibbsite.{name}")
-    raise AttributeError(f"module 'gibbsite' has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            from gibbsite.run.plan import package_version
+
+            return package_version()
+        if name in _HOME_OF:
+            return getattr(importlib.import_module(f"gibbsite.{_HOME_OF[name]}"), name)
+        if name in _ROOMS:
+            return importlib.import_module(f"gibbsite.{name}")
+        raise AttributeError(f"module 'gibbsite' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -15,6 +15,8 @@ another file would keep running in its old form. Kernels defined outside the pac
 without disk cache for the same reason. Nothing about the cache ever raises: an unwritable or damaged
 cache means compiling again.
 
+Directories of other versions that have not been used for 30 days are removed when a new one is made.
+
 Environment: ``GIBBSITE_CACHE_DIR`` chooses the directory, ``off`` disables the disk cache;
 ``NUMBA_DISABLE_JIT=1`` runs everything as plain Python (debugging, coverage).
 """
@@ -26,6 +28,7 @@ import hashlib
 import logging
 import os
 import pickle
+import re
 import shutil
 import sys
 import threading
@@ -42,6 +45,9 @@ R = TypeVar("R")
 
 #: An integer of compiled code, of whatever width; type checkers cannot follow NumPy scalars there.
 Integer = Any
+
+#: What is said when a call has to wait for the compiler.
+COMPILING = "gibbsite: compiling (5 to 30 seconds; kept for later runs, but for functions of yours)"
 
 log = logging.getLogger("gibbsite")
 
@@ -84,6 +90,10 @@ _LEAN: dict[str, Any] = {**_OPTIONS, "_nrt": False}
 _HELPER: dict[str, Any] = {} if DISABLED else helper_options()
 
 
+_UNUSED_DAYS = 30
+_HASH = re.compile(r"[0-9a-f]{16}")  # names of directories that are ours
+
+
 @functools.cache
 def _source_hash() -> str:
     """Hash of every source file of the package and of the compiler's version."""
@@ -120,6 +130,8 @@ def cache_directory() -> Path | None:
         base = Path(os.environ.get("XDG_CACHE_HOME") or home_cache) / "gibbsite"
     directory = base / _source_hash()
     try:
+        if not directory.exists():
+            _remove_unused(base)
         directory.mkdir(parents=True, exist_ok=True)
         probe = directory / f".probe-{os.getpid()}"
         probe.touch()
@@ -128,6 +140,19 @@ def cache_directory() -> Path | None:
         log.info("compiled kernels are not kept on disk (%s)", reason)
         return None
     return directory
+
+
+def _remove_unused(base: Path) -> None:
+    """Remove what other versions of the package keep, if no process has begun to use it for long.
+
+    Every process that begins changes the time of its directory (see the probe above). Should one that has run
+    for longer miss its files, it compiles again.
+    """
+    limit = time.time() - 86400.0 * _UNUSED_DAYS
+    with suppress(OSError):
+        for directory in base.iterdir():
+            if _HASH.fullmatch(directory.name) and directory.stat().st_mtime < limit:
+                shutil.rmtree(directory, ignore_errors=True)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._jit import clock, on_compile
+from gibbsite._jit import COMPILING, clock, on_compile
 from gibbsite.errors import ConvergenceWarning, IncompatibleError, ModelError, SamplingError
 from gibbsite.graph.lower import compile_graph
 from gibbsite.kernel import Kernel, default_kernel
@@ -99,7 +99,7 @@ def sample(
     threads : int, optional
         Chains run on as many threads; all usable cores by default. The numbers do not depend on it.
     checkpoint : path, optional
-        Save the run there every ``checkpoint_every`` seconds and at the end.
+        Save the run there after two seconds, then every ``checkpoint_every`` seconds, and at the end.
     resume : bool
         Continue from the checkpoint if it exists; the result equals that of an uninterrupted run.
     progress : optional
@@ -148,7 +148,7 @@ def sample(
     if resume and path is not None and path.exists():
         rng, warmup = _continued(path, rng, warmup)
         length = partial(length, warmup=warmup)
-    with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
+    with on_compile(lambda: show.say(COMPILING)):
         try:
             recording = record_chains(
                 model,

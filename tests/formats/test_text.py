@@ -125,7 +125,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
-    for path, reason in [(tmp_path, "directory"), (tmp_path / "no" / "a", "no such file")]:
+    for path, reason in [(tmp_path, "directory"), (tmp_path / "no" / "a", "no such folder")]:
         with pytest.raises(FormatError, match=f"cannot be written: .*{reason}"):
             save(path, "text")
 

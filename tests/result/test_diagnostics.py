@@ -335,7 +335,7 @@ def test_ranges(trace: Array) -> None:
     chains, draws = trace.shape
     for method in ("mean", "bulk", "tail"):
         most = max(chains * draws * np.log10(max(chains * draws, 10)), chains)
-        assert 0.0 < ess(trace, method) <= most
+        assert 0.0 < ess(trace, method) <= most * (1.0 + 1e-12)  # processors round differently
     for method in ("rank", "split"):
         assert rhat(trace, method) > 0.5
     for method in ("mean", "sd"):

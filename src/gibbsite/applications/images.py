@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+import sys
+from io import BytesIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import FormatError, IncompatibleError
-
-if TYPE_CHECKING:
-    from gibbsite.formats.text import PathLike
+from gibbsite.formats.text import PathLike, save
 
 
 def _pillow() -> Any:
@@ -30,7 +30,7 @@ def read_image(path: PathLike) -> NDArray[Any]:
     Parameters
     ----------
     path : str or path
-        The file.
+        The file; ``"-"`` is standard input.
 
     Returns
     -------
@@ -52,8 +52,11 @@ def read_image(path: PathLike) -> NDArray[Any]:
     [[0, 255], [128, 7]]
     """
     pillow, name = _pillow(), os.fspath(path)
+    file: Any = path
+    if path == "-":
+        name, file = "<stdin>", BytesIO(sys.stdin.buffer.read())
     try:
-        with pillow.open(path) as image:
+        with pillow.open(file) as image:
             image.load()
             # 32-bit integers: how Pillow reads some 16-bit files
             if image.mode not in ("1", "L", "F", "I", "I;16", "I;16B"):
@@ -87,24 +90,40 @@ def write_image(image: NDArray[Any], path: PathLike) -> None:
     image : array
         bool (1 bit; 8 bits, 0 and 255, in a JPEG file), uint8, uint16 (PNG and TIFF) or float32 (TIFF).
     path : str or path
-        The file.
+        The file, replaced only when all of the image has been written; ``"-"`` is standard output, which gets
+        a PNG file.
 
     Raises
     ------
     FormatError
         When the format is unknown, cannot hold the image, or the file cannot be written.
     """
+    save(path, encode_image(image, path))
+
+
+def encode_image(image: NDArray[Any], path: PathLike) -> bytes:
+    """Return the bytes of the file :func:`write_image` writes.
+
+    Examples
+    --------
+    >>> encode_image(np.zeros((2, 2), np.uint8), "dots.png")[1:4]
+    b'PNG'
+    """
     pillow, name = _pillow(), os.fspath(path)
-    if name.lower().endswith((".jpg", ".jpeg")) and image.dtype == bool:
+    suffix = ".png" if path == "-" else os.path.splitext(name)[1].lower()
+    kind = pillow.registered_extensions().get(suffix)
+    if kind is None:
+        raise FormatError(
+            "the format cannot be told; end the name in .png, .jpg, .tif or another that Pillow knows.", name
+        )
+    if kind == "JPEG" and image.dtype == bool:
         image = image.astype(np.uint8) * np.uint8(255)
     if image.dtype == np.float64:
         image = image.astype(np.float32)
+    file = BytesIO()
     try:
-        pillow.fromarray(np.ascontiguousarray(image)).save(path)
-    except ValueError:
-        raise FormatError(
-            "the format cannot be told; end the name in .png, .jpg, .tif or another that Pillow knows.", name
-        ) from None
-    except (OSError, KeyError) as reason:
+        pillow.fromarray(np.ascontiguousarray(image)).save(file, kind)
+    except (OSError, KeyError, ValueError) as reason:
         said = getattr(reason, "strerror", None) or str(reason)
         raise FormatError(f"the image cannot be written: {said}.", name) from None
+    return file.getvalue()

@@ -1,14 +1,18 @@
 """The command line: ``gibbsite infer | certify | scan | denoise | info | convert | reproduce | ...``.
 
-Data goes to stdout, messages and progress to stderr. Exit codes: 0 good, 1 failed, 2 usage, 3 bad model or
-file, 4 not converged (with ``--strict``), 5 too large, 130 interrupted.
+Data goes to stdout, messages and progress to stderr. Exit codes: 0 good, 1 failed, 2 bad arguments, 3 bad
+model, or a file that cannot be read or written, 4 not converged (with ``--strict``), 5 too large, 130
+interrupted (Ctrl-C or SIGTERM).
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
+from contextlib import suppress
+from typing import Any
 
 import click
 
@@ -39,6 +43,22 @@ class _Lazy(click.Group):
         command: click.Command = module.command
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; let errors of the library speak of its options, and of those as usage errors."""
+        from gibbsite.cli.wording import in_options
+        from gibbsite.errors import GibbsiteError, ModelError
+
+        try:
+            return super().invoke(ctx)
+        except GibbsiteError as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            assert command is not None
+            message = in_options(str(error), command)
+            if isinstance(error, ModelError) and message != str(error):
+                raise click.UsageError(message) from None
+            error.args = (message,)
+            raise
+
 
 def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value:
@@ -58,10 +78,14 @@ def group() -> None:
 
 def main() -> None:
     """Run the command line; every mistake of a user ends in one line and an exit code."""
-    from gibbsite.errors import FormatError, GibbsiteError, ModelError, TooLargeError
+    from gibbsite.errors import CheckpointError, FormatError, GibbsiteError, ModelError, TooLargeError
 
+    with suppress(ValueError):  # signals are for the main thread
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if "_GIBBSITE_COMPLETE" in os.environ:
+        importlib.import_module("gibbsite.cli.completion")
     try:
-        code = group.main(standalone_mode=False)
+        code = group.main(prog_name="gibbsite", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
@@ -72,7 +96,7 @@ def main() -> None:
         sys.exit(error.exit_code)
     except (TooLargeError, MemoryError) as error:
         _fail(str(error) or "out of memory; use a smaller model or --method gibbs", 5)
-    except (FormatError, ModelError) as error:
+    except (CheckpointError, FormatError, ModelError) as error:
         _fail(str(error), 3)
     except GibbsiteError as error:
         _fail(str(error), 1)
@@ -82,7 +106,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
-        _fail(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "), 1)
+        _fail(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "), 3)
 
 
 def _fail(message: str, code: int) -> None:

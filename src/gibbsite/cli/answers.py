@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from typing import TYPE_CHECKING, Any
 
 from gibbsite.errors import GibbsiteError
+from gibbsite.formats.plain_json import write_json
 from gibbsite.formats.text import save
 from gibbsite.formats.uai_results import write_uai_map, write_uai_mar, write_uai_pr
 from gibbsite.result.table import with_sign
@@ -28,7 +28,7 @@ def write(
     if layout == "uai":
         _write_uai(answer, model, out)
     elif layout == "json":
-        save(out, json.dumps(as_json(answer, sites), indent=1) + "\n")
+        save(out, write_json(as_json(answer, sites)) + "\n")
     elif layout == "csv":
         save(out, as_csv(answer, sites))
     else:
@@ -73,12 +73,14 @@ def as_csv(answer: Inference, sites: list[str] | None) -> str:
         writer.writerows([site, answer.assignment[site]] for site in sites or answer.assignment)
     else:
         writer.writerow(["log_z"])
-        writer.writerow([repr(answer.log_z)])
+        writer.writerow([repr(answer.log_z) if math.isfinite(answer.log_z) else ""])
     return file.getvalue()
 
 
 def as_table(answer: Inference, model: FactorGraph, sites: list[str] | None, show_all: bool) -> str:
     """Return a table for people: sites whose probabilities the evidence changed most come first."""
+    if answer.task == "PR" and not math.isfinite(answer.log_z):
+        return "log Z: no bound was found\n"
     if answer.task == "PR":
         if not math.isfinite(answer.log_z):
             return f"log Z   no {answer.kind} known\n"

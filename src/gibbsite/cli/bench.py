@@ -19,8 +19,8 @@ def command(quick: bool, only: tuple[str, ...], file: str | None) -> int:
     """Measure speed and memory against loops in C; from the root of a source checkout."""
     if not (Path("benchmarks/__main__.py").is_file() and Path("src/gibbsite").is_dir()):
         raise GibbsiteError(
-            "the benchmarks are part of the source repository, not of the package: "
-            "start this from the root of a checkout, where the folder benchmarks is."
+            "the benchmarks are part of the source repository and of the source distribution (.tar.gz), not "
+            "of the installed package: start this from the root of a checkout, where benchmarks/ is."
         )
     words = ["--quick"] * quick + [word for part in only for word in ("--only", part)]
     words += [] if file is None else ["--json", file]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gibbsite.cli import inputs
+from gibbsite.cli.parameters import PICTURE, POSITIVE, read_scan
 
 if TYPE_CHECKING:
     from gibbsite.influence import Certificate
@@ -22,10 +23,14 @@ _ROWS = 12  # of the table of bounds
 @inputs.observe_option
 @inputs.target_option
 @inputs.scan_option
-@click.option("--steps", type=int, help="After so many steps; with --accuracy, the most to allow.")
-@click.option("--accuracy", type=float, help="Find how many steps suffice. [default: 0.01, unless --steps]")
+@click.option(
+    "--steps", type=click.IntRange(0), help="After so many steps; with --accuracy, the most to allow."
+)
+@click.option(
+    "--accuracy", type=POSITIVE, help="Find how many steps suffice. [default: 0.01, unless --steps]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--plot", metavar="FILE", help="Draw how the bound falls.")
+@click.option("--plot", type=PICTURE, metavar="FILE", help="Draw how the bound falls.")
 @click.option("--strict", is_flag=True, help="Exit with 4 if the bound says nothing or is not reached.")
 @click.option("-q", "--quiet", is_flag=True, help="No verdict on stderr.")
 def command(**given: Any) -> int:
@@ -34,6 +39,7 @@ def command(**given: Any) -> int:
     The bound is on the total variation of the target sites (all by default). It rests on how much sites
     influence each other; where that is too much, it says nothing, and this is said.
     """
+    from gibbsite.formats.plain_json import write_json
     from gibbsite.influence import certify
 
     model = inputs.load_observed(given)
@@ -43,7 +49,7 @@ def command(**given: Any) -> int:
     with inputs.note_on_compiling(given["quiet"]):
         found = certify(
             model,
-            scan=inputs.read_scan(given["scan"]),
+            scan=read_scan(given["scan"]),
             target=inputs.read_sites(model, given["target"]),
             steps=given["steps"],
             accuracy=accuracy,
@@ -52,7 +58,7 @@ def command(**given: Any) -> int:
         from gibbsite.report import plot_variation
 
         plot_variation(found, path=given["plot"])
-    click.echo(json.dumps(found.to_dict(), indent=1) if given["as_json"] else as_table(found))
+    click.echo(write_json(found.to_dict()) if given["as_json"] else as_table(found))
     if not given["quiet"]:
         click.echo(found.statement, err=True)
     return 4 if given["strict"] and (found.vacuous or not found.reached) else 0
@@ -72,4 +78,9 @@ def as_table(found: Certificate) -> str:
     ]
     last = found.curve_steps.size - 1
     shown = np.unique(np.linspace(0, last, min(_ROWS, last + 1)).round().astype(int)).tolist()
-    return "\n".join(lines + [f"{found.curve_steps[k]:>12}  {found.curve[k]:.4g}" for k in shown])
+    return "\n".join(lines + [f"{found.curve_steps[k]:>12}  {_bound(found.curve[k])}" for k in shown])
+
+
+def _bound(variation: float) -> str:
+    """Return a bound for people; one beyond all numbers bounds nothing."""
+    return f"{variation:.4g}" if math.isfinite(variation) else "nothing known"

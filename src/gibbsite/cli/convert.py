@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import click
 
-from gibbsite.cli.inputs import format_given_by, format_option, load
+from gibbsite.cli.inputs import FORMATS, format_given_by, format_option, load
+from gibbsite.cli.parameters import MODEL, OUTPUT
 
 
 @click.command("convert")
-@click.argument("source", type=str)
-@click.argument("target", type=str)
+@click.argument("source", type=MODEL)
+@click.argument("target", type=OUTPUT)
 @format_option
-@click.option("--to", "to_format", metavar="FORMAT", help="Format of the target, if its name does not tell.")
+@click.option("--to", "to_format", type=FORMATS, help="Format of the target, if its name does not tell.")
 def command(source: str, target: str, from_format: str | None, to_format: str | None) -> None:
     """Read SOURCE and write it as TARGET.
 
@@ -19,7 +20,11 @@ def command(source: str, target: str, from_format: str | None, to_format: str | 
     last four hold two-state sites and pairs, the last two no fields; in .rudy couplings are minus weights.
     """
     from gibbsite.formats import write_model
+    from gibbsite.formats.files import find_lost_names
 
     model = load(source, from_format)
     with format_given_by("--to FORMAT"):
+        lost = find_lost_names(model, target, to_format)
         write_model(model, target, to_format)
+    if lost:
+        click.echo(f"gibbsite: {lost}", err=True)

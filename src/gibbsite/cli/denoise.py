@@ -6,6 +6,18 @@ from typing import Any
 
 import click
 
+from gibbsite.cli.parameters import (
+    COUNT,
+    INPUT,
+    NOT_NEGATIVE,
+    OUTPUT,
+    POSITIVE,
+    SEED,
+    UP_TO_ONE,
+    Real,
+    refuse,
+)
+
 _METHODS = (
     "herded-shared",
     "herded",
@@ -19,43 +31,58 @@ _METHODS = (
 
 
 @click.command("denoise")
-@click.argument("noisy", type=str)
-@click.option("-o", "--output", "out", required=True, help="Write the denoised image there.")
+@click.argument("noisy", type=INPUT)
+@click.option("-o", "--output", "out", type=OUTPUT, required=True, help="Write the denoised image there.")
 @click.option(
-    "--sigma", type=float, help="Standard deviation of the noise, in grey values. [default: estimated]"
+    "--sigma", type=POSITIVE, help="Standard deviation of the noise, in grey values. [default: estimated]"
 )
-@click.option("--flip", type=float, help="Probability that a black or white pixel was flipped.")
+@click.option(
+    "--flip",
+    type=Real(0, 0.5, min_open=True, max_open=True),
+    help="Probability that a black or white pixel was flipped.",
+)
 @click.option("--means", type=(float, float), metavar="DARK BRIGHT", help="Grey values without noise.")
 @click.option(
-    "--coupling", type=float, default=1.0, show_default=True, help="Preference of equal neighbours."
+    "--coupling", type=NOT_NEGATIVE, default=1.0, show_default=True, help="Preference of equal neighbours."
 )
-@click.option("--levels", type=int, help="Number of grey levels. [default: 2]")
+@click.option("--levels", type=click.IntRange(2), help="Number of grey levels. [default: 2]")
 @click.option("--prior", type=click.Choice(["potts", "truncated-linear"]), default="potts", show_default=True)
 @click.option(
-    "--truncation", type=int, help="Levels at which a truncated-linear cost ends. [default: a quarter]"
+    "--truncation", type=COUNT, help="Levels at which a truncated-linear cost ends. [default: a quarter]"
 )
 @click.option(
     "--method", type=click.Choice(_METHODS), help="[default: herded-shared; herded-site with levels]"
 )
-@click.option("--damping", type=float, default=0.5, show_default=True, help="Step of mean field.")
-@click.option("--sweeps", type=int, default=30, show_default=True)
-@click.option("--rng", type=int, help="Seed; repeats a run exactly.")
-@click.option("--reference", metavar="FILE", help="Clean image to report errors against.")
+@click.option("--damping", type=UP_TO_ONE, default=0.5, show_default=True, help="Step of mean field.")
+@click.option("--sweeps", type=COUNT, default=30, show_default=True)
+@click.option("--rng", type=SEED, help="Seed; repeats a run exactly.")
+@click.option("--reference", type=INPUT, metavar="FILE", help="Clean image to report errors against.")
 @click.option(
-    "--probability", metavar="FILE", help="Write the posterior map (of bright, or expected grey) there."
+    "--probability",
+    type=OUTPUT,
+    metavar="FILE",
+    help="Write the posterior map (of bright, or expected grey) there.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no summary on stderr.")
 def command(**given: Any) -> int:
     """Remove noise from the image NOISY: two levels, or grey with --levels.
 
-    Files are PNG, JPEG, TIFF and what else Pillow reads; colours become grey. An image with two values is
-    taken as flipped pixels, any other as two levels in Gaussian noise; what is not given is estimated.
+    Files are PNG, JPEG, TIFF and what else Pillow reads, "-" is stdin, or a PNG file on stdout; colours
+    become grey. An image with two values is taken as flipped pixels, any other as two levels in Gaussian
+    noise; what is not given is estimated.
     """
     from gibbsite.applications import denoise, read_image, write_image
+    from gibbsite.applications.images import encode_image
+    from gibbsite.formats.plain_json import write_json
 
+    _check_options(given)
     noisy = read_image(given["noisy"])
     reference = None if given["reference"] is None else read_image(given["reference"])
+    # a format that cannot hold the answer is known before the work
+    encode_image(noisy[:1, :1], given["out"])
+    if given["probability"] is not None:
+        encode_image(noisy[:1, :1] if (given["levels"] or 2) > 2 else noisy[:1, :1] > 0, given["probability"])
     names = (
         "sigma",
         "flip",
@@ -79,10 +106,33 @@ def command(**given: Any) -> int:
     if given["probability"] is not None:
         write_image(_as_picture(done, noisy.dtype), given["probability"])
     if given["as_json"]:
-        click.echo(_json(done, given["sweeps"]), nl=True)
+        click.echo(write_json(_facts(done, given["sweeps"])))
     if not given["quiet"]:
         click.echo(done.line(), err=True)
     return 130 if getattr(done.result, "interrupted", False) else 0
+
+
+def _check_options(given: dict[str, Any]) -> None:
+    """Refuse options that contradict each other or have no effect."""
+    if given["sigma"] is not None and given["flip"] is not None:
+        raise click.UsageError("--sigma is for Gaussian noise, --flip for flipped pixels; give one.")
+    method = given["method"]
+    if method is not None and not method.startswith("mean-field"):
+        refuse(["damping"], f"with --method {method}")
+    elif method is None:
+        refuse(["damping"], "without --method mean-field")
+    if (given["levels"] or 2) == 2:
+        refuse(["prior", "truncation"], "on two levels")
+    else:
+        refuse(["flip"], "with --levels")
+    if given["prior"] == "potts":
+        refuse(["truncation"], "without --prior truncated-linear")
+    if given["flip"] is not None:
+        refuse(["means"], "with --flip")
+    if [given["noisy"], given["reference"]].count("-") > 1:
+        raise click.UsageError("NOISY and --reference cannot both be read from stdin.")
+    if [given["out"], given["probability"], "-" if given["as_json"] else None].count("-") > 1:
+        raise click.UsageError("only one of --output, --probability and --json can go to stdout.")
 
 
 def _as_picture(done: Any, kind: Any) -> Any:
@@ -94,21 +144,17 @@ def _as_picture(done: Any, kind: Any) -> Any:
     return done.probability.astype(kind) if kind.kind == "f" else np.rint(done.probability).astype(kind)
 
 
-def _json(done: Any, sweeps: int) -> str:
-    import json
-
+def _facts(done: Any, sweeps: int) -> dict[str, Any]:
+    """Return what was done as plain data."""
     height, width = done.image.shape
-    return json.dumps(
-        {
-            "width": width,
-            "height": height,
-            "method": done.method,
-            "sweeps": sweeps,
-            "sigma": done.sigma,
-            "flip": done.flip,
-            "means": list(done.means),
-            "error": done.error,
-            "seconds": done.seconds,
-        },
-        indent=1,
-    )
+    return {
+        "width": width,
+        "height": height,
+        "method": done.method,
+        "sweeps": sweeps,
+        "sigma": done.sigma,
+        "flip": done.flip,
+        "means": list(done.means),
+        "error": done.error,
+        "seconds": done.seconds,
+    }

@@ -14,13 +14,31 @@ from gibbsite.cli.inputs import (
     model_argument,
     observe,
     observe_option,
-    read_scan,
     read_sites,
     scan_option,
+)
+from gibbsite.cli.parameters import (
+    BELOW_ONE,
+    COUNT,
+    FILE_OUTPUT,
+    NOT_NEGATIVE,
+    OUTPUT,
+    POSITIVE,
+    SEED,
+    UP_TO_ONE,
+    is_given,
+    read_scan,
+    refuse,
 )
 from gibbsite.inference import METHODS, TASKS
 
 _TASKS = click.Choice(TASKS, case_sensitive=False)
+_CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
+_SAMPLING = ("scan", "sweeps", "seconds", "accuracy", "warmup", "chains", "threads", "rng", *_CHECKPOINT)
+_MEAN_FIELD = ("sweeps", "seconds", "damping", "parallel")
+# Options that only some methods have a use for. With "auto", those of sampling say what to do if an exact
+# solution does not fit.
+_USED = dict.fromkeys(METHODS, _SAMPLING) | {"exact": (), "mean-field": _MEAN_FIELD}
 
 
 @click.command("infer")
@@ -31,38 +49,53 @@ _TASKS = click.Choice(TASKS, case_sensitive=False)
 @click.option("--task", type=_TASKS, default="MAR", help="Marginals, most probable state, log-partition.")
 @click.option("--method", type=click.Choice(list(METHODS)), default="auto", show_default=True)
 @scan_option
-@click.option("--sweeps", type=int, help="Sweeps of each chain after the warmup.")
-@click.option("--seconds", type=float, help="Time limit of sampling. [default: 10, unless --sweeps]")
-@click.option("--accuracy", type=float, default=0.01, show_default=True, help="Largest error to allow.")
-@click.option("--warmup", type=int, help="Sweeps before recording. [default: a tenth]")
-@click.option("--chains", type=int, default=4, show_default=True)
-@click.option("--damping", type=float, help="Step of mean field, in (0, 1]. [default: 1]")
+@click.option("--sweeps", type=COUNT, help="Sweeps of each chain after the warmup.")
+@click.option("--seconds", type=POSITIVE, help="Time limit of sampling. [default: 10, unless --sweeps]")
+@click.option(
+    "--accuracy", type=BELOW_ONE, default=0.01, show_default=True, help="Largest error to allow (MAR)."
+)
+@click.option("--warmup", type=click.IntRange(0), help="Sweeps before recording. [default: a tenth]")
+@click.option("--chains", type=COUNT, default=4, show_default=True)
+@click.option("--damping", type=UP_TO_ONE, help="Step of mean field, in (0, 1]. [default: 1]")
 @click.option("--parallel", is_flag=True, help="Mean field renews all sites at once.")
-@click.option("--threads", type=int, help="[default: all cores]")
-@click.option("--rng", type=int, help="Seed; repeats a run exactly.")
+@click.option("--threads", type=COUNT, help="[default: all cores]")
+@click.option("--rng", type=SEED, help="Seed; repeats a run exactly.")
 @click.option("--query", metavar="SITES", help="Only these sites, separated by commas.")
 @click.option("--all", "show_all", is_flag=True, help="Show every site in the table.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @click.option("--format", "layout", type=click.Choice(["table", "json", "uai", "csv"]), default="table")
-@click.option("-o", "--output", "out", help="Write the answer there instead of stdout.")
-@click.option("--checkpoint", help="Save the run there now and then.")
+@click.option("-o", "--output", "out", type=OUTPUT, help="Write the answer there instead of stdout.")
+@click.option("--checkpoint", type=FILE_OUTPUT, help="Save the run there now and then.")
+@click.option(
+    "--checkpoint-every",
+    type=NOT_NEGATIVE,
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between saves; the first comes after 2 seconds at most.",
+)
 @click.option("--resume", is_flag=True, help="Continue from the checkpoint.")
 @click.option("--strict", is_flag=True, help="Exit with 4 if the run has not converged.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no verdict on stderr.")
 def command(**given: Any) -> int:
     """Posterior marginals, a most probable state, or the log-partition function of MODEL.
 
-    MODEL is a .uai, .bif, .xmlbif, .bqm, .coo, .rudy (max-cut) or .edges file, optionally gzipped, or "-" for
-    stdin. The method is chosen by itself: exact if that is cheap, otherwise Gibbs sampling with a verdict on
-    how far to trust it. "herded" and "herded-shared" count instead of drawing, "quasi" draws with even
-    numbers (MAR); "poisson" reads minibatches of factors, for pairwise models of very many; "annealed"
-    looks for a most probable state (MAP); "mean-field" gives approximate marginals (MAR) and a lower bound of
-    the log-partition function (PR).
+    MODEL is a .uai, .bif, .xmlbif, .bqm, .coo, .rudy (max-cut) or .edges file, optionally gzipped, "-" for
+    stdin, or an example that comes with gibbsite: alarm, asia or child. The method is chosen by itself: exact
+    if that is cheap, otherwise Gibbs sampling with a verdict on how far to trust it; options of sampling say
+    what to do then.
+    "herded" and "herded-shared" count instead of drawing, "quasi" draws with even numbers (MAR); "poisson"
+    reads minibatches of factors, for pairwise models of very many; "annealed" looks for a most probable state
+    (MAP); "mean-field" gives approximate marginals (MAR) and a lower bound of the log-partition function
+    (PR).
+
+    Ctrl-C or SIGTERM ends a run in good order: what there is is saved and written, with exit code 130.
     """
     from gibbsite.cli import answers
     from gibbsite.errors import ConvergenceWarning
     from gibbsite.inference import infer
 
+    layout = _check_options(given)
     model = load(given["model"], given["from_format"])
     patient = observe(model, given["evidence"], given["observe"])
     sites = read_sites(model, given["query"])
@@ -78,7 +111,6 @@ def command(**given: Any) -> int:
             progress=False if given["quiet"] else None,
             **_run_options(given),
         )
-    layout = "json" if given["as_json"] else given["layout"]
     answers.write(answer, model, layout, sites, given["show_all"], given["out"] or "-")
     if not given["quiet"]:
         click.echo(answer.line(), err=True)
@@ -91,8 +123,34 @@ def command(**given: Any) -> int:
     return 4 if given["strict"] and not answer.converged else 0
 
 
+def _check_options(given: dict[str, Any]) -> str:
+    """Refuse options that contradict each other or have no effect; return the layout of the answer."""
+    task, method = given["task"], given["method"]
+    if task not in METHODS[method]:
+        others = ", ".join(name for name, tasks in METHODS.items() if task in tasks)
+        raise click.UsageError(f"--method {method} does not answer {task}; choose one of {others}.")
+    unused = {*_SAMPLING, *_MEAN_FIELD} - set(_USED[method])
+    refuse([name for name in given if name in unused], f"with --method {method}")
+    if task != "MAR":
+        refuse(["accuracy"], f"on --task {task}")
+    if given["checkpoint"] is None:
+        for name in ("--resume", "--checkpoint-every"):
+            if is_given(name[2:].replace("-", "_")):
+                raise click.UsageError(f"{name} needs --checkpoint, the file to save to and continue from.")
+    if given["as_json"] and is_given("layout") and given["layout"] != "json":
+        raise click.UsageError(f"--json and --format {given['layout']} contradict each other; give one.")
+    layout: str = "json" if given["as_json"] else given["layout"]
+    if task == "PR":
+        refuse(["query"], "on --task PR")
+    if layout == "uai":
+        refuse(["query"], "with --format uai, which lists all sites")
+    if layout != "table" or task == "PR" or given["query"] is not None:
+        refuse(["show_all"], "but on tables of all sites")
+    return layout
+
+
 def _run_options(given: dict[str, Any]) -> dict[str, Any]:
     """Collect the arguments of the sampler that were given."""
-    names = ("warmup", "chains", "threads", "rng", "checkpoint", "resume", "parallel")
+    names = ("warmup", "chains", "threads", "rng", "parallel", *_CHECKPOINT)
     damping = {} if given["damping"] is None else {"damping": given["damping"]}
     return {"scan": read_scan(given["scan"]), **{name: given[name] for name in names}, **damping}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,14 +27,21 @@ def command(
     as_json: bool,
 ) -> None:
     """Sites, factors, zeros, colors of MODEL, and what exact inference and each kernel would need."""
+    from gibbsite.formats.plain_json import write_json
+
     facts = describe(inputs.observe(inputs.load(model, from_format), evidence, observe))
     if as_json:
-        click.echo(json.dumps(facts, indent=1))
+        click.echo(write_json(facts))
         return
     for key, value in facts.items():
         if isinstance(value, dict):
-            value = ", ".join(f"{name} {number}" for name, number in value.items())
+            value = ", ".join(f"{name} {_shown(number)}" for name, number in value.items())
         click.echo(f"{key.replace('_', ' '):<24} {value}")
+
+
+def _shown(number: float) -> str:
+    """Return a number for people."""
+    return str(number) if math.isfinite(number) else "beyond 1e308"
 
 
 def describe(model: FactorGraph) -> dict[str, Any]:

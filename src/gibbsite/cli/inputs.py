@@ -1,45 +1,35 @@
-"""What several commands share: reading a model, its evidence, sites and scans."""
+"""What several commands share: reading a model, its evidence and sites."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from gibbsite.cli.parameters import INPUT, MODEL, SCAN, SCANS
 from gibbsite.errors import ModelError, UnknownFormatError
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
-    from gibbsite.scan import Scan
 
-_COMPILING = "gibbsite: compiling (once, a few seconds)"
-_SCANS = {
-    "systematic": "Systematic",
-    "palindromic": "Palindromic",
-    "random": "RandomScan",
-    "shuffled": "Shuffled",
-    "chromatic": "Chromatic",
-}
+FORMATS = click.Choice(["uai", "bif", "xmlbif", "bqm", "coo", "rudy", "edges"], case_sensitive=False)
 
-model_argument = click.argument("model", type=str)
-format_option = click.option(
-    "--from",
-    "from_format",
-    metavar="FORMAT",
-    help="Format of MODEL (uai, bif, xmlbif, bqm, coo, rudy, edges).",
-)
+model_argument = click.argument("model", type=MODEL)
+format_option = click.option("--from", "from_format", type=FORMATS, help="Format of MODEL.")
 evidence_option = click.option(
-    "-e", "--evidence", type=str, help="Evidence file: UAI, NAME=STATE lines, or JSON."
+    "-e", "--evidence", type=INPUT, help="Evidence file: UAI, NAME=STATE lines, or JSON."
 )
 observe_option = click.option(
     "--observe", multiple=True, metavar="SITE=STATE", help="Evidence on the command line; may be repeated."
 )
 scan_option = click.option(
     "--scan",
+    type=SCAN,
     metavar="SCAN",
-    help=f"{', '.join(_SCANS)}, or a file saved by gibbsite scan. [default: systematic; for sampling, "
+    help=f"{', '.join(SCANS)}, or a file saved by gibbsite scan. [default: systematic; for sampling, "
     "chromatic where many sites move at once]",
 )
 target_option = click.option("--target", metavar="SITES", help="Sites, separated by commas. [default: all]")
@@ -48,24 +38,10 @@ target_option = click.option("--target", metavar="SITES", help="Sites, separated
 @contextmanager
 def note_on_compiling(quiet: bool) -> Iterator[None]:
     """Say on stderr why the first call of all takes longer."""
-    from gibbsite._jit import on_compile
+    from gibbsite._jit import COMPILING, on_compile
 
-    with on_compile(lambda: None if quiet else click.echo(_COMPILING, err=True)):
+    with on_compile(lambda: None if quiet else click.echo(COMPILING, err=True)):
         yield
-
-
-def read_scan(name: str | None) -> Scan | None:
-    """Return a scan by its name, or one that was saved; None is left to be chosen."""
-    import gibbsite as gs
-
-    if name is None:
-        return None
-    if name in _SCANS:
-        scan: Scan = getattr(gs, _SCANS[name])()
-        return scan
-    if not name.endswith(".npz"):
-        raise click.UsageError(f"--scan {name!r} is none of {', '.join(_SCANS)}, and no .npz file.")
-    return gs.load_scan(name)
 
 
 def read_sites(model: FactorGraph, query: str | None) -> list[str] | None:
@@ -73,6 +49,8 @@ def read_sites(model: FactorGraph, query: str | None) -> list[str] | None:
     if query is None:
         return None
     names = [name.strip() for name in query.split(",") if name.strip()]
+    if not names:
+        raise click.UsageError("the list of sites is empty; name one, or leave the option out.")
     for name in names:
         model.index(name)
     return names
@@ -84,9 +62,12 @@ def load_observed(given: dict[str, Any]) -> FactorGraph:
 
 
 def load(model: str, from_format: str | None) -> FactorGraph:
-    """Read a model file, or stdin for "-"."""
+    """Read a model file, or stdin for "-"; a name that is no file may be that of an example."""
     from gibbsite.formats import read_model
+    from gibbsite.formats.examples import EXAMPLES, example_path
 
+    if model in EXAMPLES and not os.path.exists(model):
+        model = str(example_path(model))
     with format_given_by("--from FORMAT"):
         return read_model(model, from_format)
 

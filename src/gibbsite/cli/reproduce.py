@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from pathlib import Path
 
 import click
 
+from gibbsite.cli.parameters import FOLDER, SEED, Experiment, refuse
+
 
 @click.command("reproduce")
-@click.argument("name", required=False)
+@click.argument("name", required=False, type=Experiment())
 @click.option("--quick", is_flag=True, help="Smaller, in seconds; the default has the paper's settings.")
-@click.option("-o", "--output", "folder", metavar="DIR", help="Where to save.  [default: ./NAME]")
-@click.option("--rng", type=click.IntRange(0), default=1, show_default=True, help="Seed.")
+@click.option(
+    "-o", "--output", "folder", type=FOLDER, metavar="DIR", help="Where to save.  [default: ./NAME]"
+)
+@click.option("--rng", type=SEED, default=1, show_default=True, help="Seed.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON; without a NAME, the list.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 def command(name: str | None, quick: bool, folder: str | None, rng: int, as_json: bool, quiet: bool) -> None:
@@ -23,9 +26,11 @@ def command(name: str | None, quick: bool, folder: str | None, rng: int, as_json
     folder NAME each, in DIR).
     """
     from gibbsite import lab
+    from gibbsite.formats.plain_json import write_json
     from gibbsite.lab.experiment import make_folder
 
     if name is None:
+        refuse(["quick", "folder", "rng"], "without the NAME of an experiment")
         _list(as_json)
         return
     chosen = lab.experiments() if name == "all" else [lab.find(name)]
@@ -45,12 +50,13 @@ def command(name: str | None, quick: bool, folder: str | None, rng: int, as_json
             warnings.simplefilter("always", UserWarning)
             paths = experiment.save(findings, place)
         for warning in caught:
-            click.echo(f"gibbsite: {warning.message}", err=True)
+            if issubclass(warning.category, UserWarning):
+                click.echo(f"gibbsite: {warning.message}", err=True)
         if not quiet:
             saved = " and ".join(map(str, paths))
             click.echo(f"gibbsite: {findings.seconds:.0f} s, saved {saved}", err=True)
     if as_json:
-        click.echo(json.dumps(found if name == "all" else found[0]))
+        click.echo(write_json(found if name == "all" else found[0], indent=None))
 
 
 def _list(as_json: bool) -> None:
@@ -59,7 +65,9 @@ def _list(as_json: bool) -> None:
 
     known = lab.experiments()
     if as_json:
-        click.echo(json.dumps([{"name": e.name, "title": e.title, "source": e.source} for e in known]))
+        from gibbsite.formats.plain_json import write_json
+
+        click.echo(write_json([{"name": e.name, "title": e.title, "source": e.source} for e in known], None))
         return
     width = max(len(experiment.name) for experiment in known)
     for experiment in known:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gibbsite.cli import inputs
+from gibbsite.cli.parameters import COUNT, FILE_OUTPUT, PICTURE, POSITIVE, read_scan
 
 if TYPE_CHECKING:
     from gibbsite.influence import DogsScan
@@ -22,13 +23,15 @@ _MOST = 15  # sites shown
 @inputs.evidence_option
 @inputs.observe_option
 @inputs.target_option
-@click.option("--accuracy", type=float, help="Bias to allow; the shortest scan found is kept.")
-@click.option("--steps", type=int, help="Length of the scan; with --accuracy, the longest to allow.")
-@click.option("--iterations", type=int, default=1, show_default=True, help="Passes of improvement.")
+@click.option("--accuracy", type=POSITIVE, help="Bias to allow; the shortest scan found is kept.")
+@click.option("--steps", type=COUNT, help="Length of the scan; with --accuracy, the longest to allow.")
+@click.option("--iterations", type=COUNT, default=1, show_default=True, help="Passes of improvement.")
 @inputs.scan_option
-@click.option("-o", "--output", "out", help="Save the scan there (.npz), for gs.load_scan and --scan.")
+@click.option(
+    "-o", "--output", "out", type=FILE_OUTPUT, help="Save the scan there (.npz), for gs.load_scan and --scan."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, the order included.")
-@click.option("--plot", metavar="FILE", help="Draw how the bound falls, before and after.")
+@click.option("--plot", type=PICTURE, metavar="FILE", help="Draw how the bound falls, before and after.")
 @click.option("-q", "--quiet", is_flag=True, help="No summary on stderr.")
 def command(**given: Any) -> int:
     """Choose the order of visits that makes MODEL's target sites forget their start soonest (DoGS).
@@ -36,10 +39,11 @@ def command(**given: Any) -> int:
     The result is improved from the scan given by --scan and has a guarantee: a bound on the bias after one
     pass, from any start.
     """
+    from gibbsite.formats.plain_json import write_json
     from gibbsite.influence import certify, dogs
 
     model = inputs.load_observed(given)
-    sites, initial = inputs.read_sites(model, given["target"]), inputs.read_scan(given["scan"])
+    sites, initial = inputs.read_sites(model, given["target"]), read_scan(given["scan"])
     with inputs.note_on_compiling(given["quiet"]):
         found = dogs(
             model,
@@ -51,20 +55,25 @@ def command(**given: Any) -> int:
         )
     if given["out"] is not None:
         found.save(given["out"])
+    length = len(found.order)
+    certificate = found.certify(model)
     if given["plot"] is not None:
         from gibbsite.report import plot_variation
 
-        length = len(found.order)
         before = certify(model, scan=initial, steps=length, target=sites)
-        plot_variation({given["scan"]: before, "optimised": found.certify(model)}, path=given["plot"])
-    click.echo(json.dumps(as_data(found, model), indent=1) if given["as_json"] else as_table(found, model))
+        plot_variation({before.scan: before, "optimised": certificate}, path=given["plot"])
+    click.echo(write_json(as_data(found, model)) if given["as_json"] else as_table(found, model))
     if not given["quiet"]:
-        click.echo(
-            f"{len(found.order)} steps guarantee a bias of at most {found.variation:.4g} from any start; as "
-            f"many of the {given['scan']} scan {found.input_variation:.4g}.",
-            err=True,
-        )
+        click.echo(certificate.statement, err=True)
+        if not certificate.vacuous:
+            name = given["scan"] or "systematic"
+            click.echo(f"As many steps of the {name} scan: {_bound(found.input_variation)}.", err=True)
     return 0
+
+
+def _bound(variation: float) -> str:
+    """Return a bound for people; one beyond all numbers bounds nothing."""
+    return f"at most {variation:.4g}" if math.isfinite(variation) else "nothing is known"
 
 
 def as_data(found: DogsScan, model: FactorGraph) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gibbsite.inference import METHODS
+
 if TYPE_CHECKING:
     from gibbsite.kernel import Kernel
     from gibbsite.model import FactorGraph, Model
@@ -15,7 +17,15 @@ if TYPE_CHECKING:
 @click.command("warmup")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
 def command(quiet: bool) -> None:
-    """Compile all kernels into the cache (container images, cluster nodes)."""
+    """Compile all kernels for all kinds of models into the cache (container images, cluster nodes).
+
+    This takes 10 minutes or so. What is left out is compiled when it is first used: functions of yours, and
+    rare combinations of kernels with scans of your own.
+
+    The cache is in ~/.cache/gibbsite (XDG_CACHE_HOME, LOCALAPPDATA on Windows), or where GIBBSITE_CACHE_DIR
+    says; GIBBSITE_CACHE_DIR=off keeps nothing. Versions of gibbsite have caches of their own, and those that
+    have not been used for 30 days are removed.
+    """
     import warnings
     from contextlib import suppress
 
@@ -36,6 +46,7 @@ def command(quiet: bool) -> None:
                 click.echo(f"gibbsite: compiling, {number + 1} of {len(models)} models", err=True)
             for task in ("MAR", "MAP") if number < len(small) else ():
                 gs.solve_exact(model, task=task)
+            answer_all(model, ["gibbs"])
             gs.mean_field(model, sweeps=2, progress=False)
             gs.dogs(model, steps=10).certify(model)
             for kernel in KERNELS:
@@ -44,6 +55,7 @@ def command(quiet: bool) -> None:
                 for scan in orders:
                     with suppress(gs.IncompatibleError):  # not every kernel takes every scan, or kind
                         gs.sample(model, kernel, scan=scan, seconds=0.001, progress=False, threads=1)
+        answer_all(gs.example("alarm").observe({"HRBP": "HIGH"}), list(METHODS))
         for target, kernels in _targets_of_numbers():
             for kernel in kernels:
                 gs.sample(target, kernel, seconds=0.001, progress=False, threads=1)
@@ -53,7 +65,24 @@ def command(quiet: bool) -> None:
     if not quiet:
         place = cache_directory()
         kept = f"kept in {place}" if place else "not kept: no cache directory can be written"
-        click.echo(f"gibbsite: all kernels compiled in {time.monotonic() - begun:.0f} s, {kept}", err=True)
+        taken = time.monotonic() - begun
+        click.echo(
+            f"gibbsite: all kernels compiled in {taken:.0f} s, {kept}; see --help for the rest", err=True
+        )
+
+
+def answer_all(model: FactorGraph, methods: list[str]) -> None:
+    """Answer all that methods can say about a model, so that nothing on the way is left to compile."""
+    from contextlib import suppress
+
+    import gibbsite as gs
+
+    for method in methods:
+        for task in METHODS[method]:
+            # long enough for the question whether the answer is good enough
+            budget = {} if method == "quasi" else {"sweeps": 300}
+            with suppress(gs.IncompatibleError):  # not every method takes every kind
+                gs.infer(model, task, method=method, rng=1, progress=False, seconds=5.0, **budget)
 
 
 def _targets_of_numbers() -> list[tuple[Model, list[Kernel]]]:

@@ -8,6 +8,7 @@ from gibbsite.formats.bqm_file import read_bqm, write_bqm
 from gibbsite.formats.coo import read_coo, write_coo
 from gibbsite.formats.edges import read_edges, write_edges
 from gibbsite.formats.evidence import read_evidence
+from gibbsite.formats.examples import EXAMPLES, example
 from gibbsite.formats.files import FORMATS, read_model, write_model
 from gibbsite.formats.nx import from_networkx, to_networkx
 from gibbsite.formats.pgmpy import from_pgmpy
@@ -25,7 +26,9 @@ from gibbsite.formats.uai_results import (
 from gibbsite.formats.xmlbif import read_xmlbif, write_xmlbif
 
 __all__ = [
+    "EXAMPLES",
     "FORMATS",
+    "example",
     "from_bqm",
     "from_ising",
     "from_networkx",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 from gibbsite.errors import FormatError, IncompatibleError, UnknownFormatError
 from gibbsite.formats.bif import parse_bif, write_bif
@@ -139,15 +142,43 @@ def write_model(model: FactorGraph, path: PathLike, format: str | None = None) -
     2
     1 3
     """
-    chosen = _known(format, path) if format is not None else _by_suffix(path)
-    if chosen is None:
-        endings = ", ".join(_SUFFIXES)
-        raise UnknownFormatError(path_text(path), f"end the name in one of {endings}, or give it with {{}}")
+    chosen = _format_to_write(path, format)
     if not isinstance(model, FactorGraph):
         raise IncompatibleError(
             f"files hold models of states (gs.FactorGraph, gs.ising and so on), got {type(model).__name__}."
         )
     _WRITERS[chosen](model, path)
+
+
+def find_lost_names(model: FactorGraph, path: PathLike, format: str | None = None) -> str:
+    """Say which names a file will not hold; nothing if it holds all.
+
+    Examples
+    --------
+    >>> find_lost_names(FactorGraph({"rain": ["yes", "no"]}, [("rain", [1, 3])]), "rain.uai")
+    'uai files hold no names: sites and states are numbered from 0, in order.'
+    """
+    chosen, sites = _format_to_write(path, format), model.sites
+    plain: set[Any] = {(0, 1), (-1, 1)}
+    if chosen == "uai":
+        plain = {tuple(range(card)) for card in np.unique(model.cards)}
+    numbers = map(str, range(len(sites)))
+    unnamed = {
+        "uai": any(name != number for name, number in zip(sites, numbers, strict=True)),
+        "coo": not all(name.isdecimal() for name in sites),
+    }.get(chosen, False)
+    unlabelled = chosen in ("uai", "bqm", "coo") and not plain.issuperset(model.domains.kinds)
+    lost = " and ".join(["sites"] * unnamed + ["states"] * unlabelled)
+    what = "no names" if unnamed else "no names of states"
+    return f"{chosen} files hold {what}: {lost} are numbered from 0, in order." if lost else ""
+
+
+def _format_to_write(path: PathLike, format: str | None) -> str:
+    chosen = _known(format, path) if format is not None else _by_suffix(path)
+    if chosen is None:
+        endings = ", ".join(_SUFFIXES)
+        raise UnknownFormatError(path_text(path), f"end the name in one of {endings}, or give it with {{}}")
+    return chosen
 
 
 def _by_suffix(path: PathLike) -> str | None:

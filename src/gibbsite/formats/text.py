@@ -6,6 +6,7 @@ only when an error is raised.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import zlib
@@ -153,24 +154,70 @@ def save(path: PathLike, data: bytes | str) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    target = Path(path)
-    if target.name.lower().endswith(".gz"):
+    if os.fspath(path).lower().endswith(".gz"):
         import gzip
 
         data = gzip.compress(data, mtime=0)
     try:
+        target = Path(path)
         if target.exists() and not target.is_file():  # a device or a pipe cannot be replaced
             target.write_bytes(data)
             return
         target = target.resolve()
-        part = target.with_name(f".{target.name}.{os.getpid()}.part")
+        part = _beside(target)
         try:
             part.write_bytes(data)
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)
     except (OSError, ValueError) as error:
-        raise FormatError(f"the file cannot be written: {_reason(error)}", os.fspath(path)) from None
+        raise _unwritable(error, path) from None
+
+
+def check_writable(path: PathLike) -> None:
+    """Refuse a place where :func:`save` could not write, before any work is done.
+
+    What is there stays as it is.
+
+    Raises
+    ------
+    FormatError
+        When there is no such folder, or nothing may be written into it.
+
+    Examples
+    --------
+    >>> check_writable("nowhere/a.json")
+    Traceback (most recent call last):
+    gibbsite.errors.FormatError: nowhere/a.json: the file cannot be written: there is no such folder.
+    """
+    if path == "-":
+        return
+    try:
+        target = Path(path)
+        if target.is_dir():
+            raise IsADirectoryError
+        if target.exists() and not target.is_file():
+            if not os.access(target, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            return
+        part = _beside(target.resolve())
+        try:
+            part.touch()
+        finally:
+            part.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        raise _unwritable(error, path) from None
+
+
+def _beside(target: Path) -> Path:
+    """Return where a file is written before it takes the place of another."""
+    return target.with_name(f".{target.name}.{os.getpid()}.part")
+
+
+def _unwritable(error: Exception, path: PathLike) -> FormatError:
+    missing = isinstance(error, FileNotFoundError | NotADirectoryError)
+    reason = "there is no such folder." if missing else _reason(error)
+    return FormatError(f"the file cannot be written: {reason}", os.fspath(path))
 
 
 def _open_input(path: PathLike, name: str) -> AbstractContextManager[BinaryIO]:

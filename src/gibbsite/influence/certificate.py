@@ -86,9 +86,8 @@ class Certificate:
         about = "all sites" if targets == self.weights.size else f"{targets} site{'s' * (targets != 1)}"
         when = f"after {self.steps} steps ({self.sweeps:.4g} sweeps) of {self.scan}"
         if self.vacuous:
-            return (
-                f"The bound is vacuous {when}: {self.variation:.4g} for {about}. {self.influence.statement}"
-            )
+            size = f": {self.variation:.4g} for {about}" if np.isfinite(self.variation) else ""
+            return f"The bound is vacuous {when}{size}. {self.influence.statement}"
         text = f"The bias {when} is at most {self.variation:.4g} for {about}, from any start."
         if not self.reached:
             why = "it does not fall any further" if self.stalled else "more steps were not allowed"

@@ -144,15 +144,18 @@ def dogs(
     scan = read_scan(initial)
     improve = _improver(model, scan, bounds, weight, passes, goal)
     if accuracy is None or search == "none":
-        found = improve(given_steps if given_steps is not None else max(2 * n, 1))
+        longest = given_steps if given_steps is not None else max(2 * n, 1)
+        found = improve(longest)
     else:
         longest = given_steps if given_steps is not None else min(max(100 * n, 10_000), _LONGEST)
         found = _shortest(improve, float(accuracy), longest, search == "bisection")
     if accuracy is not None and not found.variation <= accuracy:
+        best = "none says more than no step at all"
+        if found.variation < float(weight.sum()):
+            best = f"the best reached is {found.variation:.4g} with {len(found.order)} steps"
         raise ModelError(
-            f"No scan of at most {len(found.order) if given_steps is None else given_steps} steps was found "
-            f"with a bound of {accuracy:g}; the best reached is {found.variation:.4g} with "
-            f"{len(found.order)} steps. Allow more steps or less accuracy. {bounds.statement}"
+            f"No scan of at most {longest} steps was found with a bound of {accuracy:g}; {best}. Allow more "
+            f"steps or less accuracy. {bounds.statement}"
         )
     if isinstance(scan, BlockScan):
         return BlockScan(scan.blocks, found.order, found.variation, found.before)
@@ -245,12 +248,12 @@ def _shortest(improve: Callable[[int], Improved], accuracy: float, longest: int,
     """Double the length until the accuracy is reached, then bisect; return the best if it never is."""
     length, too_short = min(2, longest), 0
     best = found = improve(length)
-    while found.variation > accuracy and length < longest:
+    while accuracy < found.variation < np.inf and length < longest:  # beyond all numbers, longer ones are too
         too_short, length = length, min(2 * length, longest)
         found = improve(length)
         if found.variation < best.variation:
             best = found
-    if found.variation > accuracy:
+    if not found.variation <= accuracy:
         return best
     while bisect and length - too_short > 1:
         middle = (too_short + length) // 2

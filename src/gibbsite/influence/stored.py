@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import FormatError, ModelError
+from gibbsite.formats.text import save
 from gibbsite.influence.certificate import Certificate, certify
 from gibbsite.scan.base import Ordered
 from gibbsite.scan.systematic import Sequence
@@ -78,13 +80,15 @@ class DogsScan(Sequence):
 
     def save(self, path: str | Path) -> None:
         """Write the scan to an ``.npz`` file; :func:`load_scan` reads it."""
-        with open(path, "wb") as file:  # a name without .npz stays as it is
-            np.savez_compressed(file, format=_FORMAT, **vars(self))
+        file = BytesIO()
+        np.savez_compressed(file, format=_FORMAT, **vars(self))
+        save(path, file.getvalue())
 
     def __repr__(self) -> str:
+        bound = f"bias at most {self.variation:.4g}" if np.isfinite(self.variation) else "no bound"
         return (
             f"DogsScan({len(self.order)} steps on {np.unique(self.order).size} of {self.n_sites} sites, "
-            f"bias at most {self.variation:.4g} for {self.targets.size} targets)"
+            f"{bound} for {self.targets.size} targets)"
         )
 
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gibbsite.errors import GibbsiteError, ModelError
+from gibbsite.errors import FormatError, ModelError
+from gibbsite.formats.text import check_writable, save
 from gibbsite.lab.findings import Findings
 from gibbsite.run.progress import Progress, Status, choose_progress
 
@@ -116,10 +117,7 @@ class Experiment:
 
         place = make_folder(folder)
         data, picture = (place / f"{self.name}.{suffix}" for suffix in ("json", "png"))
-        try:
-            data.write_text(findings.json(), encoding="utf-8")
-        except OSError as reason:
-            raise GibbsiteError(f"Cannot write {data}: {reason.strerror or reason}.") from None
+        save(data, findings.json())
         if importlib.util.find_spec("matplotlib") is None:
             warnings.warn(
                 "No figure without matplotlib; run: pip install gibbsite[report]", UserWarning, stacklevel=2
@@ -198,12 +196,13 @@ def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None) -
 
 
 def make_folder(folder: str | Path) -> Path:
-    """Make a folder, or find it there."""
+    """Make a folder, or find it there; refuse one that cannot be written into."""
     place = Path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
-        raise GibbsiteError(f"{place} is a file, not a folder; choose another with -o.") from None
+        raise FormatError("this is a file, not a folder; choose another.", str(place)) from None
     except OSError as reason:
-        raise GibbsiteError(f"Cannot make the folder {place}: {reason.strerror or reason}.") from None
+        raise FormatError(f"the folder cannot be made: {reason.strerror or reason}.", str(place)) from None
+    check_writable(place / "file")
     return place

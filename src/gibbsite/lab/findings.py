@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
+
+from gibbsite.formats.plain_json import as_plain, write_json
 
 Cell = str | int | float | bool | None
 
@@ -109,6 +109,7 @@ class Findings:
 
         Examples
         --------
+        >>> import numpy as np
         >>> Findings([], {"errors": np.array([0.5, np.nan])}).to_dict()["arrays"]
         {'errors': [0.5, None]}
         """
@@ -117,18 +118,22 @@ class Findings:
             "quick": self.quick,
             "rng": self.rng,
             "seconds": round(self.seconds, 3),
-            "settings": _plain(dict(self.settings)),
+            "settings": as_plain(dict(self.settings)),
             "tables": [
-                {"title": t.title, "columns": list(t.columns), "rows": _plain([list(row) for row in t.rows])}
+                {
+                    "title": t.title,
+                    "columns": list(t.columns),
+                    "rows": as_plain([list(row) for row in t.rows]),
+                }
                 for t in self.tables
             ],
-            "arrays": {name: _plain(array) for name, array in self.arrays.items()},
+            "arrays": {name: as_plain(array) for name, array in self.arrays.items()},
             "notes": list(self.notes),
         }
 
     def json(self) -> str:
         """Return :meth:`to_dict` as text."""
-        return json.dumps(self.to_dict(), allow_nan=False) + "\n"
+        return write_json(self.to_dict(), indent=None) + "\n"
 
 
 def _show(cell: Cell) -> str:
@@ -136,15 +141,6 @@ def _show(cell: Cell) -> str:
         return "-"
     if isinstance(cell, bool):
         return "yes" if cell else "no"
-    return f"{cell:.3g}" if isinstance(cell, float) else str(cell)
-
-
-def _plain(value: Any) -> Any:
-    """Return plain Python data; what JSON cannot say is None."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(cell, float):
+        return f"{cell:.3g}" if math.isfinite(cell) else "-"
+    return str(cell)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import GibbsiteError, ModelError
+from gibbsite.errors import FormatError, GibbsiteError, ModelError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,13 +70,22 @@ def tidy(axes: Axes, title: str = "", xlabel: str = "", ylabel: str = "") -> Non
 def finish(figure: Figure, path: str | Path | None) -> Figure:
     """Save the figure if a path is given."""
     if path is not None:
+        check_picture(path)
         try:
             figure.savefig(path, dpi=150)
         except OSError as reason:
-            raise GibbsiteError(f"Cannot write {path}: {reason.strerror or reason}.") from None
-        except ValueError as reason:  # a suffix matplotlib does not know
-            raise GibbsiteError(f"Cannot write {path}: {reason}; use .png, .svg or .pdf.") from None
+            raise FormatError(
+                f"the plot cannot be written: {reason.strerror or reason}.", str(path)
+            ) from None
     return figure
+
+
+def check_picture(path: str | Path) -> None:
+    """Refuse a file whose suffix is none of a plot."""
+    figure = new_figure(1, 1)
+    suffix = Path(path).suffix.lower().removeprefix(".")
+    if suffix and suffix not in figure.canvas.get_supported_filetypes():
+        raise FormatError("this is no format of plots; end the name in .png, .svg or .pdf.", str(path))
 
 
 def state_colors(count: int) -> NDArray[np.float64]:

@@ -570,8 +570,9 @@ def judge(
         )
     energy_rhat = None if pulse is None or not pulse.size else measure_disagreement(pulse)
     if energy_rhat is not None and energy_rhat > _ENERGY_LIMIT and chains > 1:
+        size = in_words(energy_rhat, ".3f")
         reasons.append(
-            f"chains disagree in energy: R-hat of the log-potential is {in_words(energy_rhat, '.3f')}, more than "
+            f"chains disagree in energy: R-hat of the log-potential is {size}, more than "
             f"{_ENERGY_LIMIT}; they may be in different modes, or still settling; run longer."
         )
     reasons += _doubtful(doubts)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from gibbsite.scan.base import Scan
 
 _BLOCK_SECONDS = 0.15
+_FIRST_SAVE = 2.0  # seconds until the first checkpoint, at most
 _FIRST_CHECK = 256  # draws before the first question whether the answer is good enough
 
 
@@ -157,7 +158,8 @@ class _Run:
     def compile(self) -> None:
         """Compile or load the loop, so that this does not count as time of the run."""
         self.advance(0, 0, keep=False)
-        self.begun = self.saved = clock()
+        self.begun = clock()
+        self.saved = self.begun - max(self.every - _FIRST_SAVE, 0.0)
 
     def advance(self, rounds: int, length: int, keep: bool) -> None:
         """Move all chains by the same amount."""

@@ -1,4 +1,4 @@
-"""Ctrl-C: once ends the run in good order, twice stops it at once."""
+"""Ctrl-C and SIGTERM: once ends the run in good order, twice stops it at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Flag:
 def catch_interrupt(notify: Callable[[str], None]) -> Iterator[Flag]:
     """Raise the flag at the first interrupt inside the block, KeyboardInterrupt at the second.
 
-    Outside the main thread signals cannot be caught; then nothing changes.
+    An interrupt is Ctrl-C, or SIGTERM, which schedulers send some time before they kill. Outside the main
+    thread signals cannot be caught; then nothing changes.
 
     Examples
     --------
@@ -40,8 +41,9 @@ def catch_interrupt(notify: Callable[[str], None]) -> Iterator[Flag]:
         flag.up = True
         notify("interrupted: finishing the current block and returning what there is (again: stop now)")
 
-    before = signal.signal(signal.SIGINT, handle)
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield flag
     finally:
-        signal.signal(signal.SIGINT, before if before is not None else signal.default_int_handler)
+        for number, handler in before.items():  # None: it was not set from Python
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._jit import interpreted, on_compile
+from gibbsite._jit import COMPILING, interpreted, on_compile
 from gibbsite.errors import ConvergenceWarning, ModelError
 from gibbsite.graph.lower import Graph, compile_graph
 from gibbsite.graph.support import alive_states
@@ -117,7 +117,7 @@ def mean_field(
     draw = np.random.default_rng(entropy)
     show = choose_progress(progress)
     try:
-        with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
+        with on_compile(lambda: show.say(COMPILING)):
             graph = compile_graph(model)
             steps = min(how.sweeps, _USUAL_SWEEPS) * (graph.nbytes + _STEPS_PER_CELL * graph.n_cells)
             with interpreted(steps):

@@ -1,0 +1,75 @@
+"""What is declared about the package is what is tried, shipped and seen by type checkers."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import gibbsite
+from gibbsite.formats import EXAMPLES
+from gibbsite.formats.examples import example_path
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def pins(name: str) -> dict[str, str]:
+    lines = (ROOT / ".ci" / name).read_text(encoding="utf-8").splitlines()
+    return dict(line.split("==") for line in lines if "==" in line)
+
+
+def requirements() -> dict[str, str]:
+    extras = PROJECT["project"]["optional-dependencies"]
+    tried = [
+        entry
+        for extra in ("arviz", "report", "images", "networkx", "dimod", "test")
+        for entry in extras[extra]
+    ]
+    found = [re.match(r"([\w-]+)>=([\d.]+)", entry) for entry in PROJECT["project"]["dependencies"] + tried]
+    return {each[1]: each[2] for each in found if each}
+
+
+def test_lower_bounds_are_those_that_are_tried() -> None:
+    lowest = pins("lowest.txt")
+    for name, bound in requirements().items():
+        assert re.fullmatch(rf"{re.escape(bound)}(\.0)*", lowest[name]), name
+
+
+def test_every_requirement_is_pinned() -> None:
+    pinned = {name.lower() for name in pins("pinned.txt")}
+    assert set(requirements()) <= pinned
+
+
+def test_numba_is_bounded_by_what_was_tried() -> None:
+    from gibbsite._lean import _TRIED
+
+    (numba,) = [entry for entry in PROJECT["project"]["dependencies"] if entry.startswith("numba")]
+    major, minor = max(_TRIED)
+    assert numba.endswith(f",<{major}.{minor + 1}")
+
+
+def test_examples_are_in_the_package_with_their_notice() -> None:
+    notice = example_path("alarm").with_name("NOTICE")
+    text = notice.read_text(encoding="utf-8")
+    package = Path(gibbsite.__file__).parent
+    for name in EXAMPLES:
+        assert example_path(name).is_relative_to(package)
+        assert f"{name}.bif" in text
+        assert (ROOT / "examples" / f"{name}.bif").read_bytes() == example_path(name).read_bytes()
+    assert "creativecommons.org/licenses/by-sa/3.0" in text
+    project = PROJECT["project"]
+    assert notice.relative_to(ROOT).as_posix() in project["license-files"]
+    assert "CC-BY-SA-3.0" in project["license"]
+
+
+def test_type_checkers_see_the_names_and_no_others() -> None:
+    tree = ast.parse(Path(gibbsite.__file__).read_text(encoding="utf-8"))
+    assert "__getattr__" not in [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    checked = [
+        node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    imports = [node for block in checked for node in block.body if isinstance(node, ast.ImportFrom)]
+    seen = {alias.name for node in imports for alias in node.names}
+    assert seen == {*gibbsite.__all__, *gibbsite._ROOMS}
