@@ -37,6 +37,7 @@ ORDER = [
     {"report"},
     {"scrutiny"},
     {"sampling"},
+    {"search", "persistent", "batch"},
     {"efficiency"},
     {"inference", "advice"},
     {"applications"},

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Advice,
         recommend,
     )
+    from gibbsite.batch import sample_batch, sample_models
     from gibbsite.compatibility import (
         Compatibility,
         check_conditionals,
@@ -123,6 +124,7 @@ if TYPE_CHECKING:
         potts_grid,
         product_factors,
     )
+    from gibbsite.persistent import PersistentChains
     from gibbsite.report import plot_convergence, plot_marginals, plot_trace, plot_variation
     from gibbsite.result import Result, SiteTable, compare, load_result
     from gibbsite.run import BestState, Draws, Energy, Joint, Marginals, PairMoments
@@ -143,6 +145,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "Advice",
         "recommend",
     ),
+    "batch": ("sample_batch", "sample_models"),
     "compatibility": (
         "Compatibility",
         "check_conditionals",
@@ -247,6 +250,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "potts_grid",
         "product_factors",
     ),
+    "persistent": ("PersistentChains",),
     "report": ("plot_convergence", "plot_marginals", "plot_trace", "plot_variation"),
     "result": ("Result", "SiteTable", "compare", "load_result"),
     "run": ("BestState", "Draws", "Energy", "Joint", "Marginals", "PairMoments"),
@@ -324,6 +328,7 @@ __all__ = [
     "ModelError",
     "PairMoments",
     "Palindromic",
+    "PersistentChains",
     "PoissonGibbs",
     "PoissonMH",
     "Proposal",
@@ -380,6 +385,8 @@ __all__ = [
     "read_model",
     "recommend",
     "sample",
+    "sample_batch",
+    "sample_models",
     "short_runs",
     "solve_exact",
     "to_bqm",

@@ -34,6 +34,7 @@ _TASKS = click.Choice(TASKS, case_sensitive=False)
 @click.option("--sweeps", type=int, help="Sweeps of each chain after the warmup.")
 @click.option("--seconds", type=float, help="Time limit of sampling. [default: 10, unless --sweeps]")
 @click.option("--accuracy", type=float, default=0.01, show_default=True, help="Largest error to allow.")
+@click.option("--best", type=int, default=1, metavar="N", help="Give the N best states (MAP).")
 @click.option("--warmup", type=int, help="Sweeps before recording. [default: a tenth]")
 @click.option("--chains", type=int, default=4, show_default=True)
 @click.option("--damping", type=float, help="Step of mean field, in (0, 1]. [default: 1]")
@@ -53,7 +54,8 @@ def command(**given: Any) -> int:
     """Posterior marginals, a most probable state, or the log-partition function of MODEL.
 
     MODEL is a .uai, .bif, .xmlbif, .bqm or .coo file, optionally gzipped, or "-" for stdin. The method is
-    chosen by itself: exact if that is cheap, otherwise Gibbs sampling with a verdict on how far to trust it.
+    chosen by itself: exact if that is cheap, otherwise Gibbs sampling, or annealing for a most probable
+    state, with a verdict on how far to trust it.
     "herded" and "herded-shared" count instead of drawing, "quasi" draws with even numbers (MAR); "poisson"
     reads minibatches of factors, for pairwise models of very many; "annealed"
     looks for a most probable state (MAP); "mean-field" gives approximate marginals (MAR) and a lower bound of
@@ -63,6 +65,8 @@ def command(**given: Any) -> int:
     from gibbsite.errors import ConvergenceWarning
     from gibbsite.inference import infer
 
+    if given["best"] > 1 and not given["as_json"] and given["layout"] in ("uai", "csv"):
+        raise click.UsageError(f"--format {given['layout']} holds one state; use json or table for --best.")
     model = load(given["model"], given["from_format"])
     patient = observe(model, given["evidence"], given["observe"])
     sites = read_sites(model, given["query"])
@@ -75,6 +79,7 @@ def command(**given: Any) -> int:
             seconds=given["seconds"],
             sweeps=given["sweeps"],
             accuracy=given["accuracy"],
+            best=given["best"],
             progress=False if given["quiet"] else None,
             **_run_options(given),
         )
