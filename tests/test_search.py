@@ -226,3 +226,17 @@ def test_best_is_for_map_only() -> None:
         gs.infer(glass((3, 3), 1), best=2)
     with pytest.raises(TypeError, match="dumping"):
         ask(DENSE, method="annealed", dumping=1)
+
+
+def test_domains_of_long_range_models_are_turned_over() -> None:
+    # Couplings of all pairs fall with the distance: the part where two states differ is all of one piece,
+    # but its pieces along the chain hardly depend on each other.
+    n = 120
+    at = np.arange(n)
+    distance = np.minimum(np.abs(at[:, None] - at), n - np.abs(at[:, None] - at))
+    rng = np.random.default_rng(11)
+    couplings = np.triu(rng.normal(size=(n, n)), 1) / np.maximum(distance, 1) ** 2.5
+    model = gs.ising(1e5 * couplings)
+    runs = [search_best(model, sweeps=12_000, rng=seed, progress=False) for seed in (1, 2, 3)]
+    assert len({round(run.log_potential) for run in runs}) == 1
+    assert min(run.found for run in runs) >= 1

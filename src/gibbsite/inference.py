@@ -243,8 +243,7 @@ def infer(
         periods of sweeps; "poisson" (`PoissonGibbs`) reads minibatches of the factors of sites that have very
         many. "annealed" looks for a most probable state: annealing at temperatures that fit the model,
         restarted until the budget is used. "mean-field" gives approximate marginals, and a lower bound of the
-        log-partition function. Any kernel
-        samples with that: marginals, or the best state it sees.
+        log-partition function. Any kernel samples with that: marginals, or the best state it sees.
     seconds, sweeps : number, optional
         Budget; 10 seconds by default. A search with that default ends earlier where all chains keep finding
         the same state.
@@ -258,7 +257,8 @@ def infer(
         As in :func:`gibbsite.sample`.
     **run
         Further arguments of :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...) or of
-        :func:`gibbsite.mean_field`; a method that has no use for one ignores it.
+        :func:`gibbsite.mean_field`; a method that has no use for one ignores it, but a search for the best
+        state refuses what belongs to sampling alone.
 
     Returns
     -------

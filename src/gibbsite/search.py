@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from gibbsite._jit import on_compile
 from gibbsite._random import stream
 from gibbsite.graph.color import markov_graph
-from gibbsite.graph.kinds import KernelGraph
+from gibbsite.graph.kinds import IsingGraph, KernelGraph
 from gibbsite.graph.lower import Graph, compile_graph
+from gibbsite.graph.rows import build_rows
 from gibbsite.graph.support import has_zeros
 from gibbsite.kernel.annealed import AnnealedGibbs, AnnealedParameters
 from gibbsite.kernel.base import alone
@@ -52,6 +53,7 @@ _LEAST_WARMTH = 0.2  # of a warmed-up state: from here to 1 on the logarithmic s
 _PRICE = 3.0  # of a zero at first, in steep differences of log-weights
 _DEARER, _CHEAPER = 1.5, 1.1  # what a price is multiplied with, or divided by, after a restart
 _FORBIDDING = 1e4  # price of a zero where states are compared
+_MANY, _STRONGEST = 12, 3  # neighbours of a spin: more than so many on average are cut down to so many
 _ROUNDING = 1e-9  # log-potentials that differ by less, relative to their size, are equal
 _SURE = 24  # restarts that ended at the best log-potential, after which a search without a budget ends
 
@@ -174,7 +176,7 @@ class _Task:
         self.zeros = bool(self.graph.n_sites) and has_zeros(self.graph)
         self.firm = self.priced(_FORBIDDING * self.range.steep)
         dense = isinstance(self.graph.arrays, KernelGraph)  # all sites depend on all: there is one part
-        self.rows = None if dense else markov_graph(self.graph)
+        self.rows = None if dense else _strongest(self.graph)
 
     def priced(self, price: float) -> Any:
         """Return the arrays of the graph with zeros replaced by a finite price."""
@@ -191,6 +193,25 @@ class _Task:
     def work(self) -> NDArray[np.float64]:
         """Return scratch space for the weights of a site."""
         return np.zeros(max(int(self.graph.cards.max(initial=1)), 2))
+
+
+def _strongest(graph: Graph) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return rows of neighbours: all of them, or where spins have very many, those coupled the strongest.
+
+    Parts that are joined by weak couplings only are tried one after another then.
+    """
+    start, neighbour = markov_graph(graph)
+    arrays = graph.arrays
+    if not isinstance(arrays, IsingGraph) or neighbour.size <= _MANY * graph.n_sites:
+        return start, neighbour
+    site = np.repeat(np.arange(graph.n_sites), start[1:].astype(np.int64) - start[:-1])
+    order = np.lexsort((-np.abs(arrays.coupling), site))
+    rank = np.arange(order.size) - start[site[order]]
+    kept = order[rank < _STRONGEST]
+    low, high = np.minimum(site[kept], neighbour[kept]), np.maximum(site[kept], neighbour[kept])
+    pairs = np.unique(np.stack([low, high], axis=1), axis=0)
+    rows = build_rows(pairs.astype(np.int32), graph.n_sites)
+    return rows.start, rows.neighbour
 
 
 class _Chain:
@@ -219,7 +240,7 @@ class _Chain:
         if task.zeros or given or not graph.n_sites:  # otherwise any state would do, and this is one
             self.value = go_uphill(task.firm, self.best, self.work)
             self.note(self.best)
-        self.pace = math.nan  # seconds per sweep
+        self.pace = math.nan  # seconds per sweep, told before the first restart
 
     def compile(self) -> None:
         """Compile or load what a restart calls, so that it does not count as its time.
@@ -229,6 +250,10 @@ class _Chain:
         hot = AnnealedParameters(np.ones(1), self.task.graph.n_sites)
         state = self.state
         advance(hot, self.arrays, self.task.schedule, state, self.tape, 0, 0, False, alone())
+        began = time.monotonic()
+        sites = self.task.graph.n_sites
+        advance(hot, self.arrays, self.task.schedule, state, self.tape, 1, sites, False, alone())
+        self.pace = max(time.monotonic() - began, 1e-9)
         if self.near is not None:
             recombine(self.task.firm, self.near, self.best, self.best.copy(), self.work)
 
@@ -246,8 +271,7 @@ class _Chain:
         falling = AnnealedParameters(1.0 / np.geomspace(hot, cold, sweeps), n)
         done = 0
         while done < sweeps and not over():
-            block = 1 if math.isnan(self.pace) else int(max(_BLOCK_SECONDS / self.pace, 1.0))
-            block = min(block, sweeps - done)
+            block = min(int(max(_BLOCK_SECONDS / self.pace, 1.0)), sweeps - done)
             began = time.monotonic()
             advance(falling, self.arrays, task.schedule, state, self.tape, block, n, False, alone())
             self.pace = max((time.monotonic() - began) / block, 1e-9)
@@ -259,11 +283,11 @@ class _Chain:
         """Take in where a restart ended."""
         task = self.task
         value = go_uphill(task.firm, x, self.work)
-        possible = self.note(x)
-        self.ends.append(value if possible else -math.inf)
+        self.ends.append(self.note(x))
         if task.zeros:
-            dearer = _DEARER if not possible else 1.0 / _CHEAPER
-            self.price = min(max(self.price * dearer, task.range.steep), _FORBIDDING * task.range.steep)
+            value = go_uphill(task.firm, x, self.work)
+            change = _DEARER if self.ends[-1] == -math.inf else 1.0 / _CHEAPER
+            self.price = min(max(self.price * change, task.range.steep), _FORBIDDING * task.range.steep)
             self.arrays = task.priced(self.price)
         if value > self.value:
             self.best, x, self.value = x, self.best, value
@@ -281,19 +305,18 @@ class _Chain:
             self.value = go_uphill(self.task.firm, self.best, self.work)
             self.note(self.best)
 
-    def note(self, x: NDArray[Any]) -> bool:
-        """Remember a local maximum if it is one of the best; tell whether it is possible at all."""
-        task = self.task
-        value = go_uphill(task.graph.arrays, x, self.work) if task.zeros else math.nan
-        if value == -math.inf:
-            return False
-        if not task.zeros:
-            value = go_uphill(task.firm, x, self.work)
-        self.seen[x.tobytes()] = value
+    def note(self, x: NDArray[Any]) -> float:
+        """Go uphill in the model itself; remember where that ends, unless it is impossible.
+
+        Returns the log-potential.
+        """
+        value = go_uphill(self.task.graph.arrays, x, self.work)
+        if value > -math.inf:
+            self.seen[x.tobytes()] = value
         if len(self.seen) > 4 * self.keep:
             top = sorted(self.seen, key=lambda key: (-self.seen[key], key))[: self.keep]
             self.seen = {key: self.seen[key] for key in top}
-        return True
+        return value
 
 
 def search_best(
@@ -348,6 +371,8 @@ def search_best(
         given = start is not None
         searchers = [_Chain(task, c, entropy, x, given, max(best, 8)) for c, x in enumerate(starts)]
         searchers[0].compile()
+        for one in searchers:
+            one.pace = searchers[0].pace
     begun = time.monotonic()
     done, restarts, interrupted = 0, 0, False
     try:
@@ -356,14 +381,14 @@ def search_best(
             def over() -> bool:
                 return bool(interrupt.up) or time.monotonic() - begun >= budget.seconds
 
-            while model.n_sites and done < limit and not over():
+            while model.n_sites and done < limit and not (restarts and over()):
                 length = min(_FIRST << restarts // _AT_A_LENGTH, _LONGEST)
                 if limit - done < 2 * length:
                     length = int(limit - done)
                 rows = -(-chains // threads)
                 left = budget.seconds - (time.monotonic() - begun)
                 pace = rows * max(searcher.pace for searcher in searchers)
-                if not math.isnan(pace) and left < 1.5 * length * pace:
+                if left < 1.5 * length * pace:
                     length = max(int(left / pace), 1)
                 made = executor.map(partial(_Chain.restart, sweeps=length, over=over), searchers)
                 done, restarts = done + max(made), restarts + 1

@@ -3,9 +3,9 @@
 A site is drawn from its conditional raised to the power 1/T and normalised again; at T = 0 it takes its most
 probable state, the first of equals, which is the method of iterated conditional modes [2]_. Schedules are
 those of the Stanford named-entity recogniser [1]_: linear, T_k = start (1 - k/K) for k = 0, ..., K, whose
-last sweep is at T = 0, and exponential, start * rate^k; or any list of temperatures, one per sweep. After the last
-one a chain stays at its temperature. The paper starts at T = 1, the model itself; without a ``start`` it is
-taken from the differences of log-weights in the model (:mod:`.temperature`).
+last sweep is at T = 0, and exponential, start * rate^k; or any list of temperatures, one per sweep. After the
+last one a chain stays at its temperature. The paper starts at T = 1, the model itself; without a ``start``
+it is taken from the differences of log-weights in the model (:mod:`.temperature`).
 
 The law of the states changes all the time, so they say nothing about probabilities.
 

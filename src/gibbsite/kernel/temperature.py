@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite.graph.kinds import KernelGraph
 from gibbsite.graph.lower import Graph
 from gibbsite.kernel.uphill import go_uphill, measure_drops
 
@@ -57,7 +58,8 @@ def temperature_range(graph: Graph) -> TemperatureRange:
     work = np.zeros(max(int(graph.cards.max(initial=1)), 2))
     free: list[NDArray[np.float64]] = []
     bound: list[NDArray[np.float64]] = []
-    for _ in range(_STATES if graph.n_sites < _SITES else 1):
+    costly = graph.n_sites >= _SITES or isinstance(graph.arrays, KernelGraph)
+    for _ in range(1 if costly else _STATES):
         x = rng.integers(0, graph.cards, dtype=graph.state_dtype)
         for uphill in (False, True):
             if uphill:
