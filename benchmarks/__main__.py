@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import (
+    calls,
     denoise,
     densities,
     dogs,
@@ -33,6 +34,7 @@ PARTS = (
     "memory",
     "growth",
     "startup",
+    "calls",
     "exact",
     "denoise",
     "dogs",
@@ -115,6 +117,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
     workloads = [name for name in only if name not in PARTS]
     if not only or "startup" in only:
         yield startup.measure(quick=quick)
+    if not only or "calls" in only:
+        yield calls.measure(quick=quick)
     if not only or "memory" in only:
         yield memory.measure(quick=quick)
     if not only or "growth" in only:

@@ -39,6 +39,7 @@ ORDER = [
     {"scrutiny", "second_look"},
     {"sampling"},
     {"dimod_sampler"},
+    {"search", "persistent", "batch"},
     {"efficiency"},
     {"inference", "advice"},
     {"applications"},

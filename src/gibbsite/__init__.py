@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         Advice,
         recommend,
     )
+    from gibbsite.batch import sample_batch, sample_models
     from gibbsite.compatibility import (
         Compatibility,
         check_conditionals,
@@ -149,6 +150,7 @@ if TYPE_CHECKING:
         potts_grid,
         product_factors,
     )
+    from gibbsite.persistent import PersistentChains
     from gibbsite.report import plot_convergence, plot_marginals, plot_trace, plot_variation
     from gibbsite.result import Result, SiteTable, compare, load_result  # type: ignore[no-redef]
     from gibbsite.run import BestState, Draws, Energy, Joint, Marginals, PairMoments
@@ -169,6 +171,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "Advice",
         "recommend",
     ),
+    "batch": ("sample_batch", "sample_models"),
     "compatibility": (
         "Compatibility",
         "check_conditionals",
@@ -277,6 +280,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "potts_grid",
         "product_factors",
     ),
+    "persistent": ("PersistentChains",),
     "report": ("plot_convergence", "plot_marginals", "plot_trace", "plot_variation"),
     "result": ("Result", "SiteTable", "compare", "load_result"),
     "run": ("BestState", "Draws", "Energy", "Joint", "Marginals", "PairMoments"),
@@ -356,6 +360,7 @@ __all__ = [
     "ModelError",
     "PairMoments",
     "Palindromic",
+    "PersistentChains",
     "PoissonGibbs",
     "PoissonMH",
     "Proposal",
@@ -414,6 +419,8 @@ __all__ = [
     "read_model",
     "recommend",
     "sample",
+    "sample_batch",
+    "sample_models",
     "short_runs",
     "solve_exact",
     "to_bqm",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
     from gibbsite.result.result import Result
     from gibbsite.result.table import SiteTable
+    from gibbsite.search import RankedState, SearchResult
     from gibbsite.variational import MeanFieldResult
 
 TASKS = ("MAR", "MAP", "PR")
@@ -78,7 +79,7 @@ class Inference:
         Marginals, most probable state, or log-partition function.
     method, reason : str
         What was used, and why.
-    result : ExactResult, Result or MeanFieldResult
+    result : ExactResult, Result, SearchResult or MeanFieldResult
         The answer with everything that belongs to it.
     verdict : Verdict
         What the answer is, and how far to trust it.
@@ -88,6 +89,10 @@ class Inference:
         The state found (MAP), by name and label, observed sites included.
     log_potential : float, optional
         Its log-potential.
+    best : tuple of RankedState
+        The best states (MAP), as many as were asked for: assignment, log-potential, and how many chains have
+        found it. An exact answer has the most probable states of all; a search has distinct local maxima
+        that it has seen, and there may be others between them.
 
     Examples
     --------
@@ -101,11 +106,12 @@ class Inference:
     method: str
     reason: str
     model: FactorGraph
-    result: ExactResult | Result | MeanFieldResult
+    result: ExactResult | Result | SearchResult | MeanFieldResult
     verdict: Verdict
     seconds: float
     assignment: dict[str, Any] | None = None
     log_potential: float | None = None
+    best: tuple[RankedState, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -115,7 +121,10 @@ class Inference:
     @property
     def marginals(self) -> SiteTable:
         """Probability of every state of every site."""
-        return self.result.marginals
+        table: SiteTable | None = getattr(self.result, "marginals", None)
+        if table is None:
+            raise ModelError("A search for the best state gives no marginals; ask for task='MAR'.")
+        return table
 
     @property
     def mcse(self) -> SiteTable:
@@ -127,17 +136,24 @@ class Inference:
 
         from gibbsite.result.table import SiteTable
 
-        table = self.result.marginals
+        table = self.marginals
         seen = {site: dict.fromkeys(states, 0.0) for site, states in table.observed.items()}
         return SiteTable(table.domains, np.full(table.cells.shape, np.nan), table.binary, False, seen)
 
     def joint(self, *sites: str | int) -> NDArray[np.float64]:
         """Return the joint probabilities of a set of sites, one axis per site, as the result has them."""
-        return self.result.joint(*sites)
+        return self._answer("joint")(*sites)  # type: ignore[no-any-return]
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the marginals as a pandas table, as the result has it."""
-        return self.result.to_dataframe()
+        return self._answer("to_dataframe")()
+
+    def _answer(self, name: str) -> Any:
+        """Return a method of the result; a search for the best state has none about probabilities."""
+        method = getattr(self.result, name, None)
+        if method is None:
+            raise ModelError("A search for the best state gives no probabilities; ask for task='MAR'.")
+        return method
 
     @property
     def log_z(self) -> float:
@@ -189,6 +205,15 @@ class Inference:
             answer["assignment"] = {site: str(state) for site, state in self.assignment.items()}
             answer["log_potential"] = self.log_potential
             answer["proved"] = self.kind == "exact"
+            answer["best"] = [
+                {
+                    "assignment": {site: str(state) for site, state in one.assignment.items()},
+                    "log_potential": one.log_potential,
+                    "found": one.found,
+                }
+                for one in self.best
+            ]
+            answer["best_are"] = "most probable states" if self.kind == "exact" else "local maxima found"
         else:
             answer["log_z"] = _finite(self.log_z)
             answer["log_z_error"] = 0.0 if self.kind == "exact" else None
@@ -217,6 +242,7 @@ def infer(
     seconds: float | None = None,
     sweeps: int | None = None,
     accuracy: float = 0.01,
+    best: int = 1,
     progress: Any = None,
     **run: Any,
 ) -> Inference:
@@ -229,23 +255,29 @@ def infer(
     task : {"MAR", "MAP", "PR"}
         Marginals, a most probable state, or the log-partition function.
     method : str or Kernel
-        "auto" solves exactly if the predicted cost fits time and memory, otherwise samples, which are also
-        the methods "exact" and "gibbs". "herded" and "herded-shared" (`HerdedGibbs` with a weight for each
-        configuration of the neighbours, or each conditional) count instead of drawing; "quasi" (`QuasiGibbs`)
-        draws with even numbers, in whole periods of sweeps; "poisson" (`PoissonGibbs`) reads minibatches of
-        the factors of sites that have very many. "annealed" looks for a most probable state;
-        "mean-field" gives approximate marginals, and a lower bound of the log-partition function. Any kernel
-        samples with that: marginals, or the best state it sees.
+        "auto" solves exactly if the predicted cost fits time and memory, otherwise samples, or anneals for a
+        most probable state; these are also the methods "exact", "gibbs" and "annealed". "herded" and
+        "herded-shared" (`HerdedGibbs` with a weight for each configuration of the neighbours, or each
+        conditional) count instead of drawing; "quasi" (`QuasiGibbs`) draws with even numbers, in whole
+        periods of sweeps; "poisson" (`PoissonGibbs`) reads minibatches of the factors of sites that have very
+        many. "annealed" looks for a most probable state: annealing at temperatures that fit the model,
+        restarted until the budget is used. "mean-field" gives approximate marginals, and a lower bound of the
+        log-partition function. Any kernel samples with that: marginals, or the best state it sees.
     seconds, sweeps : number, optional
-        Budget; 10 seconds by default.
+        Budget; 10 seconds by default. A search with that default ends earlier where all chains keep finding
+        the same state.
     accuracy : float
         The largest error of a marginal to be allowed: sampling stops when four standard errors are below
         it, and is called converged only then.
+    best : int
+        How many of the best states to give (MAP): the most probable ones in order where the model is solved
+        exactly, otherwise distinct local maxima that "annealed" has seen.
     progress : optional
         As in :func:`gibbsite.sample`.
     **run
         Further arguments of :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...) or of
-        :func:`gibbsite.mean_field`; a method that has no use for one ignores it.
+        :func:`gibbsite.mean_field`; a method that has no use for one ignores it, but a search for the best
+        state refuses what belongs to sampling alone.
 
     Returns
     -------
@@ -274,11 +306,18 @@ def infer(
     begun = time.monotonic()
     limit = DEFAULT_SECONDS if seconds is None and sweeps is None else seconds
     chosen, reason = _choose(model, task, method, limit)
-    found, verdict = _solve(model, task, chosen, limit, sweeps, accuracy, progress, run)
-    assignment, score = (None, None) if task != "MAP" else _best_state(model, found)
+    best = _read_best(best, task, chosen)
+    if task == "MAP" and chosen == "annealed":
+        found, verdict = _search(
+            model, limit, sweeps, best, progress, run, seconds is None and sweeps is None
+        )
+    else:
+        found, verdict = _solve(model, task, chosen, limit, sweeps, accuracy, progress, run)
+    ranked = _best_states(model, found, best) if task == "MAP" else ()
+    assignment, score = (ranked[0].assignment, ranked[0].log_potential) if ranked else (None, None)
     name = chosen if isinstance(chosen, str) else type(chosen).__name__
     taken = time.monotonic() - begun
-    return Inference(task, name, reason, model, found, verdict, taken, assignment, score)
+    return Inference(task, name, reason, model, found, verdict, taken, assignment, score, ranked)
 
 
 def _solve(
@@ -309,16 +348,16 @@ def _solve(
     from gibbsite.variational import mean_field
 
     run = {name: run[name] for name in run if name not in _arguments(mean_field) - _arguments(sample)}
-    kernel = _kernel(method, sweeps) if isinstance(method, str) else method
+    kernel = _kernel(method) if isinstance(method, str) else method
     run = {"record": "best", **run} if task == "MAP" else run
     target = accuracy / _STANDARD_ERRORS if task == "MAR" else None
     drawn = sample(model, kernel, sweeps=sweeps, seconds=seconds, error=target, progress=progress, **run)
     return drawn, _judge_run(drawn, task, accuracy)
 
 
-def _kernel(method: str, sweeps: int | None) -> Kernel:
+def _kernel(method: str) -> Kernel:
     """Return the kernel of a sampling method."""
-    from gibbsite.kernel import AnnealedGibbs, Gibbs, HerdedGibbs, PoissonGibbs, QuasiGibbs
+    from gibbsite.kernel import Gibbs, HerdedGibbs, PoissonGibbs, QuasiGibbs
 
     made: dict[str, Callable[[], Kernel]] = {
         "gibbs": Gibbs,
@@ -326,7 +365,6 @@ def _kernel(method: str, sweeps: int | None) -> Kernel:
         "herded-shared": lambda: HerdedGibbs(keys="shared"),
         "quasi": QuasiGibbs,
         "poisson": PoissonGibbs,
-        "annealed": lambda: AnnealedGibbs(sweeps=sweeps),
     }
     return made[method]()
 
@@ -373,20 +411,89 @@ def _judge_mean_field(result: MeanFieldResult, task: str) -> Verdict:
     )
 
 
-def _best_state(model: FactorGraph, found: Any) -> tuple[dict[str, Any], float]:
-    """Return the best state a result holds, by name and label, and its log-potential.
+def _search(
+    model: FactorGraph,
+    seconds: float | None,
+    sweeps: int | None,
+    best: int,
+    progress: Any,
+    run: dict[str, Any],
+    until_sure: bool,
+) -> tuple[SearchResult, Verdict]:
+    """Look for the best states by annealing; return what was found, and the verdict on it."""
+    from gibbsite.sampling import sample
+    from gibbsite.search import search_best
+    from gibbsite.variational import mean_field
 
-    What a run has seen is taken uphill first: single sites may still be improved.
+    used, given = _arguments(search_best), {}
+    for name, value in run.items():
+        if name in used or name not in _arguments(sample) | _arguments(mean_field):
+            given[name] = value  # a name that nobody knows is refused below
+        elif name in _arguments(sample) and value is not None and value is not False:
+            raise ModelError(
+                f"{name} belongs to sampling runs, and this is a search for the best state; leave it out, or "
+                "give a kernel as method, such as gs.AnnealedGibbs()."
+            )
+    found = search_best(
+        model, sweeps=sweeps, seconds=seconds, best=best, progress=progress, until_sure=until_sure, **given
+    )
+    if found.reasons:
+        import warnings
+
+        from gibbsite.errors import ConvergenceWarning
+
+        warnings.warn(f"The search has not converged: {found.reasons[0]}", ConvergenceWarning, stacklevel=3)
+    return found, Verdict(
+        kind="best found",
+        text=f"{'NOT CONVERGED' if found.reasons else 'converged'}: {found.line()}",
+        reasons=found.reasons,
+        numbers={
+            "found": found.found,
+            "chains": found.chains,
+            "restarts": found.restarts,
+            "restarts_found": found.hits,
+            "sweeps": found.sweeps,
+        },
+        plan=found.plan,
+    )
+
+
+def _read_best(best: Any, task: str, method: str | Kernel) -> int:
+    """Return how many states are asked for."""
+    from gibbsite.run.budget import whole
+
+    many = whole("best", best, 1)
+    if many > 1 and task != "MAP":
+        raise ModelError(f"best is a number of most probable states, and the task is {task}; ask for MAP.")
+    if many > 1 and method not in ("exact", "annealed"):
+        name = method if isinstance(method, str) else type(method).__name__
+        raise ModelError(f"method {name!r} gives one best state; choose exact or annealed for best={many}.")
+    return many
+
+
+def _best_states(model: FactorGraph, found: Any, best: int) -> tuple[RankedState, ...]:
+    """Return the best states a result holds, by name and label, with their log-potentials.
+
+    What a sampling run has seen is taken uphill first: single sites may still be improved.
     """
     from gibbsite.exact import ExactResult
+    from gibbsite.search import RankedState, SearchResult
 
+    if isinstance(found, SearchResult):
+        return found.ranked
     if isinstance(found, ExactResult):
-        return found.best_state, found.log_potential
-    from gibbsite.run.climb import climb
+        if best == 1:
+            return (RankedState(found.best_state, found.log_potential),)
+        rows, chains = [*found.rank(best)], None
+    else:
+        from gibbsite.run.climb import climb
 
-    codes = climb(model, found.best_codes)
-    named = {name: model.labels(i)[codes[i]] for i, name in enumerate(model.sites)}
-    return {**named, **model.evidence}, float(model.log_potential(codes))
+        rows, chains = [climb(model, found.best_codes)], found.diagnostics.found
+    ranked = []
+    for codes in rows:
+        named = {name: model.labels(i)[codes[i]] for i, name in enumerate(model.sites)}
+        ranked.append(RankedState({**named, **model.evidence}, float(model.log_potential(codes)), chains))
+    return tuple(ranked)
 
 
 def _check_model(model: Any, task: str, method: str | Kernel) -> None:
@@ -438,4 +545,4 @@ def _choose(
             f"The log-partition function needs an exact solution, but it does not fit: {size}; "
             "method='mean-field' gives a lower bound."
         )
-    return "gibbs", f"an exact solution does not fit: {size}"
+    return "annealed" if task == "MAP" else "gibbs", f"an exact solution does not fit: {size}"

@@ -311,7 +311,7 @@ class Judge:
         if not self.wanted:
             return result.judged(look="off")
         deadline = clock() + self.seconds - recording.seconds
-        if self.looker is None:
+        if self.looker is None or self.looker.setup is not recording.setup:
             self.looker = SecondLook(recording.setup, self.threads)
         look = self.looker.examine(recording, result, lambda needs: stop() or clock() + needs >= deadline)
         return result.judged(look="no time" if look is None else look)

@@ -214,7 +214,7 @@ def test_annealing_gives_one_image_better_than_the_next_maximum() -> None:
         assert np.isin(done.probability, levels).all()
         assert done.model.log_potential(codes[1]) == pytest.approx(done.result.best)
         assert done.model.log_potential(codes[1]) > near.model.log_potential(codes[0])
-    kernel = gs.AnnealedGibbs(sweeps=30)
+    kernel = gs.AnnealedGibbs(sweeps=30, start=1.0)
     assert np.array_equal(run(y, method=kernel, rng=1, **given).image, done.image)
     assert done.result.draws == 30
 

@@ -145,10 +145,34 @@ def test_annealed_runs_find_the_best_state(run: Any) -> None:
     assert code == 0
     assert (answer["method"], answer["kind"], answer["proved"]) == ("annealed", "best found", False)
     assert answer["assignment"] == exact.best_state
-    assert answer["plan"]["kernel"]["sweeps"] == 300
+    assert answer["diagnostics"]["sweeps"] == 300
+    assert answer["diagnostics"]["found"] >= 2
     code, out, err = run(*words)
     assert "log-potential" in out
-    assert "of 4 chains x 300 draws" in err
+    assert "found by 4 of 4 chains" in out
+    assert "the best state found by 4 of 4 chains, at the end of" in err
+
+
+def test_several_best_states(run: Any) -> None:
+    model = gs.read_model(ASIA)
+    ranked = gs.solve_exact(model, task="MAP").rank(3)
+    words = ["infer", ASIA, "--task", "MAP", "--best", "3"]
+    answer = json.loads(run(*words, "--json", "-q", "--query", "smoke")[1])
+    assert answer["best_are"] == "most probable states"
+    assert [one["log_potential"] for one in answer["best"]] == pytest.approx(
+        [model.log_potential(x) for x in ranked]
+    )
+    assert [set(one["assignment"]) for one in answer["best"]] == [{"smoke"}] * 3
+    code, out, _ = run(*words, "-q")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[-3:]] == ["1.", "2.", "3."]
+    assert len(out.splitlines()[0].split()) == 4  # a site, and its state in each of the three
+    code, _, err = run(*words, "--format", "uai")
+    assert code == 2
+    assert "holds one state" in err
+    code, _, err = run("infer", ASIA, "--best", "2", "-q")
+    assert code == 3
+    assert "ask for MAP" in err
 
 
 def test_uai_results_list_all_sites_in_order(run: Any, tmp_path: Path) -> None:

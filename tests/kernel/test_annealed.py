@@ -144,7 +144,7 @@ def test_the_best_labelling_of_a_chain_is_found() -> None:
     for seed in range(6):
         model = chain_model(seed)
         exact = gs.solve_exact(model, task="MAP")
-        result = gs.sample(model, gs.AnnealedGibbs(sweeps=1000), rng=seed, progress=False)
+        result = gs.sample(model, gs.AnnealedGibbs(sweeps=1000, start=1.0), rng=seed, progress=False)
         assert result.best_state == exact.best_state
         assert result.best == pytest.approx(exact.log_potential, rel=1e-12)
 
@@ -223,11 +223,11 @@ def test_two_runs_are_equal() -> None:
 
 
 def test_named_schedules() -> None:
-    assert gs.AnnealedGibbs(sweeps=1).temperatures.tolist() == [0.0]
+    assert gs.AnnealedGibbs(sweeps=1, start=1.0).temperatures.tolist() == [0.0]
     assert gs.AnnealedGibbs(sweeps=3, start=4.0).temperatures.tolist() == [4.0, 2.0, 0.0]
     falling = gs.AnnealedGibbs("exponential", 4, start=2.0, rate=0.5).temperatures
     assert falling.tolist() == [2.0, 1.0, 0.5, 0.25]
-    default = gs.AnnealedGibbs("exponential", 50).temperatures
+    default = gs.AnnealedGibbs("exponential", 50, start=1.0).temperatures
     assert default[[0, -1]] == pytest.approx([1.0, 0.01])
     assert gs.AnnealedGibbs().span(9) == 1000
     assert gs.AnnealedGibbs((1, 0)).span(9) == 2

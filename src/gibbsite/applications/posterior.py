@@ -128,7 +128,7 @@ def average(
 
 def _kernel(method: str, sweeps: int) -> Kernel:
     """Return the kernel of a method; temperatures fall over all sweeps."""
-    return AnnealedGibbs(sweeps=sweeps) if method == "annealed" else _KERNELS[method]
+    return AnnealedGibbs(sweeps=sweeps, start=1.0) if method == "annealed" else _KERNELS[method]
 
 
 def _indicators(model: FactorGraph, codes: NDArray[Any]) -> NDArray[np.float64]:

@@ -53,6 +53,8 @@ def as_json(answer: Inference, sites: list[str] | None) -> dict[str, Any]:
         for key in ("marginals", "mcse", "assignment"):
             if key in data:
                 data[key] = {site: data[key][site] for site in sites}
+        for one in data.get("best", ()):
+            one["assignment"] = {site: one["assignment"][site] for site in sites}
     return data
 
 
@@ -87,9 +89,7 @@ def as_table(answer: Inference, model: FactorGraph, sites: list[str] | None, sho
         sign, note = ("=", "") if answer.kind == "exact" else (">=", f"   {answer.kind}")
         return f"log Z {sign} {answer.log_z:.10g}   (log10 {answer.log_z / math.log(10):.10g}){note}\n"
     if answer.task == "MAP":
-        assert answer.assignment is not None
-        rows = {name: str(answer.assignment[name]) for name in sites or answer.assignment}
-        return _lines(rows) + f"log-potential {answer.log_potential:.10g}\n"
+        return _states(answer, sites)
     prior = _prior(model) if answer.model.evidence else None
     names = sites or [name for name in model.sites if name not in answer.model.evidence]
     if prior is not None and sites is None:
@@ -98,6 +98,29 @@ def as_table(answer: Inference, model: FactorGraph, sites: list[str] | None, sho
     more = len(names) - len(shown)
     rest = f"... and {more} more sites (--all, --query, --json)\n" if more else ""
     return _lines({name: _row(answer, name, prior) for name in shown}) + rest
+
+
+def _states(answer: Inference, sites: list[str] | None) -> str:
+    """Return the best states side by side, the best one first, with log-potentials and how often found."""
+    names = sites or list(answer.best[0].assignment)
+    columns = [[str(one.assignment[name]) for name in names] for one in answer.best]
+    widths = [max((len(state) for state in column), default=0) for column in columns]
+    rows = {
+        name: "  ".join(
+            f"{column[k]:<{width}}" for column, width in zip(columns, widths, strict=True)
+        ).rstrip()
+        for k, name in enumerate(names)
+    }
+    lines = []
+    for number, one in enumerate(answer.best, 1):
+        which = f"{number}. " if len(answer.best) > 1 else ""
+        chains = "" if one.found is None else f"   found by {one.found} of {_chains(answer)} chains"
+        lines.append(f"{which}log-potential {one.log_potential:.10g}{chains}\n")
+    return _lines(rows) + "".join(lines)
+
+
+def _chains(answer: Inference) -> int:
+    return int(answer.verdict.numbers["chains"])
 
 
 def _row(answer: Inference, name: str, prior: SiteTable | None) -> str:

@@ -34,7 +34,8 @@ from gibbsite.inference import METHODS, TASKS
 
 _TASKS = click.Choice(TASKS, case_sensitive=False)
 _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
-_SAMPLING = ("scan", "sweeps", "seconds", "accuracy", "warmup", "chains", "threads", "rng", *_CHECKPOINT)
+_LENGTH = ("sweeps", "seconds", "accuracy", "warmup")
+_SAMPLING = ("scan", *_LENGTH, "chains", "threads", "rng", "no_second_look", *_CHECKPOINT)
 _MEAN_FIELD = ("sweeps", "seconds", "damping", "parallel")
 # Options that only some methods have a use for. With "auto", those of sampling say what to do if an exact
 # solution does not fit.
@@ -54,12 +55,18 @@ _USED = dict.fromkeys(METHODS, _SAMPLING) | {"exact": (), "mean-field": _MEAN_FI
 @click.option(
     "--accuracy", type=BELOW_ONE, default=0.01, show_default=True, help="Largest error to allow (MAR)."
 )
+@click.option("--best", type=COUNT, default=1, metavar="N", help="Give the N best states (MAP).")
 @click.option("--warmup", type=click.IntRange(0), help="Sweeps before recording. [default: a tenth]")
 @click.option("--chains", type=COUNT, default=4, show_default=True)
 @click.option("--damping", type=UP_TO_ONE, help="Step of mean field, in (0, 1]. [default: 1]")
 @click.option("--parallel", is_flag=True, help="Mean field renews all sites at once.")
 @click.option("--threads", type=COUNT, help="[default: all cores]")
-@click.option("--rng", type=SEED, help="Seed; repeats a run exactly.")
+@click.option(
+    "--rng",
+    type=SEED,
+    help="Seed. With --sweeps it repeats a run exactly; a run that was limited by time is repeated by the "
+    "--sweeps and --warmup of the plan in its JSON.",
+)
 @click.option("--query", metavar="SITES", help="Only these sites, separated by commas.")
 @click.option("--all", "show_all", is_flag=True, help="Show every site in the table.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
@@ -75,6 +82,9 @@ _USED = dict.fromkeys(METHODS, _SAMPLING) | {"exact": (), "mean-field": _MEAN_FI
     help="Time between saves; the first comes after 2 seconds at most.",
 )
 @click.option("--resume", is_flag=True, help="Continue from the checkpoint.")
+@click.option(
+    "--no-second-look", is_flag=True, help="Do not compare the run with short chains from other starts."
+)
 @click.option("--strict", is_flag=True, help="Exit with 4 if the run has not converged.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no verdict on stderr.")
 def command(**given: Any) -> int:
@@ -82,8 +92,8 @@ def command(**given: Any) -> int:
 
     MODEL is a .uai, .bif, .xmlbif, .bqm, .coo, .rudy (max-cut) or .edges file, optionally gzipped, "-" for
     stdin, or an example that comes with gibbsite: alarm, asia or child. The method is chosen by itself: exact
-    if that is cheap, otherwise Gibbs sampling with a verdict on how far to trust it; options of sampling say
-    what to do then.
+    if that is cheap, otherwise Gibbs sampling, or annealing for a most probable state, with a verdict on how
+    far to trust it; options of sampling say what to do then.
     "herded" and "herded-shared" count instead of drawing, "quasi" draws with even numbers (MAR); "poisson"
     reads minibatches of factors, for pairwise models of very many; "annealed" looks for a most probable state
     (MAP); "mean-field" gives approximate marginals (MAR) and a lower bound of the log-partition function
@@ -108,6 +118,7 @@ def command(**given: Any) -> int:
             seconds=given["seconds"],
             sweeps=given["sweeps"],
             accuracy=given["accuracy"],
+            best=given["best"],
             progress=False if given["quiet"] else None,
             **_run_options(given),
         )
@@ -132,7 +143,9 @@ def _check_options(given: dict[str, Any]) -> str:
     unused = {*_SAMPLING, *_MEAN_FIELD} - set(_USED[method])
     refuse([name for name in given if name in unused], f"with --method {method}")
     if task != "MAR":
-        refuse(["accuracy"], f"on --task {task}")
+        refuse(["accuracy", "no_second_look"], f"on --task {task}")
+    if task != "MAP":
+        refuse(["best"], f"on --task {task}")
     if given["checkpoint"] is None:
         for name in ("--resume", "--checkpoint-every"):
             if is_given(name[2:].replace("-", "_")):
@@ -142,6 +155,8 @@ def _check_options(given: dict[str, Any]) -> str:
     layout: str = "json" if given["as_json"] else given["layout"]
     if task == "PR":
         refuse(["query"], "on --task PR")
+    if layout in ("uai", "csv"):
+        refuse(["best"], f"with --format {layout}, which holds one state; use json or table")
     if layout == "uai":
         refuse(["query"], "with --format uai, which lists all sites")
     if layout != "table" or task == "PR" or given["query"] is not None:
@@ -151,6 +166,7 @@ def _check_options(given: dict[str, Any]) -> str:
 
 def _run_options(given: dict[str, Any]) -> dict[str, Any]:
     """Collect the arguments of the sampler that were given."""
-    names = ("warmup", "chains", "threads", "rng", "parallel", *_CHECKPOINT)
+    names = ("warmup", "chains", "threads", "rng", "parallel", *(_CHECKPOINT if given["checkpoint"] else ()))
     damping = {} if given["damping"] is None else {"damping": given["damping"]}
-    return {"scan": read_scan(given["scan"]), **{name: given[name] for name in names}, **damping}
+    chosen = {"scan": read_scan(given["scan"]), **({"second_look": False} if given["no_second_look"] else {})}
+    return {**chosen, **{name: given[name] for name in names}, **damping}

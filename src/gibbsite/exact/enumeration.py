@@ -102,6 +102,19 @@ class Enumeration(ExactResult):
         """State codes of a most probable state."""
         return np.array(np.unravel_index(int(self.law.argmax()), self.law.shape), np.int64)
 
+    def rank(self, many: int) -> NDArray[np.int64]:
+        """Return the most probable states in order, as codes (states, sites); possible ones only.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> gs.exact.enumerate(gs.ising_grid((3,), coupling=1.0, field=0.1)).rank(2).tolist()
+        [[1, 1, 1], [0, 0, 0]]
+        """
+        order = np.argsort(-self.probabilities, kind="stable")[:many]
+        ranked: NDArray[np.int64] = self.states[order[self.probabilities[order] > 0.0]]
+        return ranked
+
 
 def enumerate_states(model: FactorGraph, limit: int = LIMIT) -> Enumeration:
     """Compute the joint distribution of a model with at most ``limit`` states.

@@ -14,8 +14,9 @@ from gibbsite._jit import interpreted
 from gibbsite.errors import ModelError, SupportError
 from gibbsite.exact.configuration import add_configuration
 from gibbsite.exact.cost import ExactCost, Limits
-from gibbsite.exact.plan import Loaded, Outline, Plan, make_plan, outline
+from gibbsite.exact.plan import MOST_OWN, Loaded, Outline, Plan, make_plan, outline
 from gibbsite.exact.propagate import propagate
+from gibbsite.exact.ranking import rank_states
 from gibbsite.exact.result import ExactResult
 from gibbsite.exact.rings import LogSum, Max, Ring, Sum
 from gibbsite.exact.trace import make_slate, trace_best, trace_draws
@@ -81,12 +82,7 @@ class Elimination(ExactResult):
     def best_codes(self) -> Longs:
         """State codes of a most probable state of the free sites."""
         with self._interpreted():
-            plan = make_plan(self.outline, self.limits)
-            ring = Max()
-            loaded = plan.load(ring)
-            pool = loaded.pool
-            if propagate(ring, plan.tree, plan.operands, loaded.desk, pool).log_sum == -np.inf:
-                raise _impossible()
+            plan, ring, pool = self._maxima()
             found = np.zeros(plan.tree.card.size, np.int64)
             trace_best(ring, plan.tree, plan.operands, pool, make_slate(plan.tree), found)
         codes: Longs = self._codes(found[None])[0]
@@ -102,6 +98,31 @@ class Elimination(ExactResult):
 
     def _solve(self, model: FactorGraph) -> Elimination:
         return Elimination(model, outline(model, 0), self.limits)
+
+    def rank(self, many: int) -> Longs:
+        """Return the most probable states of the free sites in order, as codes (states, sites).
+
+        There are fewer rows if fewer states are possible.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> exact = gs.solve_exact(gs.ising_grid((3,), coupling=1.0, field=0.1), task="MAP")
+        >>> exact.rank(2).tolist()
+        [[1, 1, 1], [0, 0, 0]]
+        """
+        with self._interpreted():
+            plan, _, pool = self._maxima(most_own=_FEW_OWN)
+            found = rank_states(plan, pool, many)
+        return self._codes(found)
+
+    def _maxima(self, most_own: float = MOST_OWN) -> tuple[Plan, Max, Floats]:
+        """Pass maxima towards the roots of a clique tree."""
+        plan, ring = make_plan(self.outline, self.limits, most_own=most_own), Max()
+        loaded = plan.load(ring)
+        if propagate(ring, plan.tree, plan.operands, loaded.desk, loaded.pool).log_sum == -np.inf:
+            raise _impossible()
+        return plan, ring, loaded.pool
 
     def draw(self, size: int, rng: np.random.Generator) -> Longs:
         """Draw independent states of the free sites, as codes (size, sites).

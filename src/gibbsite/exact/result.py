@@ -55,6 +55,10 @@ class ExactResult(ABC):
         """State codes of a most probable state of the free sites."""
 
     @abstractmethod
+    def rank(self, many: int) -> NDArray[np.int64]:
+        """Return the most probable states of the free sites in order, as codes (states, sites)."""
+
+    @abstractmethod
     def draw(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw independent states of the free sites, as codes (size, sites)."""
 

@@ -40,12 +40,12 @@ def make_slate(tree: Tree) -> Slate:
 def trace_best(ring: Ring, tree: Tree, operands: Operands, pool: Floats, slate: Slate, x: Longs) -> None:
     """Write a best state into ``x``."""
     for c in range(tree.own.size - 1, -1, -1):
-        n = _weigh(ring, tree, operands, pool, c, x, slate)
+        n = weigh(ring, tree, operands, pool, c, x, slate)
         best = 0
         for k in range(1, n):
             if slate.weight[k] > slate.weight[best]:
                 best = k
-        _settle(tree, c, x, best)
+        settle(tree, c, x, best)
 
 
 @compiled_loop
@@ -62,7 +62,7 @@ def trace_draws(
     rng = load(words)
     for c in range(tree.own.size - 1, -1, -1):
         for row in range(states.shape[0]):
-            n = _weigh(ring, tree, operands, pool, c, states[row], slate)
+            n = weigh(ring, tree, operands, pool, c, states[row], slate)
             if ring.one == 0.0:
                 top = -np.inf
                 for k in range(n):
@@ -81,12 +81,12 @@ def trace_draws(
                     left -= slate.weight[k]
                     if left < 0.0:
                         break
-            _settle(tree, c, states[row], chosen)
+            settle(tree, c, states[row], chosen)
     store(words, rng)
 
 
 @called
-def _weigh(ring: Ring, tree: Tree, operands: Operands, pool: Floats, c: int, x: Longs, slate: Slate) -> int:
+def weigh(ring: Ring, tree: Tree, operands: Operands, pool: Floats, c: int, x: Longs, slate: Slate) -> int:
     """Weigh the states of a clique's own sites given its separator; return how many there are."""
     begin, own = tree.start[c], tree.own[c]
     n = 1
@@ -120,7 +120,7 @@ def _weigh(ring: Ring, tree: Tree, operands: Operands, pool: Floats, c: int, x: 
 
 
 @called
-def _settle(tree: Tree, c: int, x: Longs, number: int) -> None:
+def settle(tree: Tree, c: int, x: Longs, number: int) -> None:
     """Give a clique's own sites the state of this number."""
     for a in range(tree.own[c] - 1, -1, -1):
         i = tree.site[tree.start[c] + a]

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import compiled
 from gibbsite.graph.lower import compile_graph
-from gibbsite.kernel._local import weights
+from gibbsite.kernel.uphill import go_uphill
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -26,18 +25,5 @@ def climb(model: FactorGraph, x: NDArray[Any]) -> NDArray[Any]:
     """
     graph = compile_graph(model)
     top = np.array(x, graph.state_dtype)
-    _climb(graph.arrays, top, np.zeros(int(graph.cards.max(initial=1))))
+    go_uphill(graph.arrays, top, np.zeros(max(int(graph.cards.max(initial=1)), 2)))
     return top
-
-
-@compiled
-def _climb(graph: Any, x: NDArray[Any], work: NDArray[np.float64]) -> None:
-    better = True
-    while better:
-        better = False
-        for i in range(x.size):
-            size, _ = weights(graph, x, np.uintp(i), work)
-            for a in range(size):
-                if work[a] > work[x[i]] * (1.0 + 1e-12):  # by more than rounding, so that it ends
-                    x[i] = a
-                    better = True

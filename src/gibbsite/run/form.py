@@ -7,6 +7,7 @@ comes out is put back into the model's order, chain by chain.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -88,6 +89,14 @@ class Form(ABC):
     def release(self, state: State, tape: Tape, chains: int) -> list[tuple[NDArray[Any], Tape]]:
         """Return state and tape of each chain of a bundle, sites in the model's order."""
         return [(state.x, tape)]
+
+    def codes(self, states: Sequence[State], sizes: Sequence[int]) -> NDArray[Any]:
+        """Return the states of all chains of some bundles (chains, sites), sites in the model's order."""
+        return np.stack([state.x for state in states])
+
+    def sums(self, tape: Tape, chains: int) -> NDArray[np.float64]:
+        """Return the sums of all cells over the chains of a bundle, sites in the model's order."""
+        return tape.total + tape.open_batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +195,14 @@ class ArrangedForm(Form):
         """Return the chain in the model's order."""
         return [(self.there.unpack(state.x), _unpacked(tape, self.there, self.graph.n_sites))]
 
+    def codes(self, states: Sequence[State], sizes: Sequence[int]) -> NDArray[Any]:
+        """Return the states of the chains in the model's order."""
+        return self.there.unpack(super().codes(states, sizes))
+
+    def sums(self, tape: Tape, chains: int) -> NDArray[np.float64]:
+        """Return the sums of all cells in the model's order."""
+        return super().sums(_unpacked(tape, self.there, self.graph.n_sites), chains)
+
 
 @dataclass(frozen=True, eq=False)
 class ReplicatedForm(Form):
@@ -242,6 +259,20 @@ class ReplicatedForm(Form):
                 (self.there.unpack(state.x[c::lanes]), _unpacked(own, self.there, self.graph.n_sites))
             )
         return found
+
+    def codes(self, states: Sequence[State], sizes: Sequence[int]) -> NDArray[Any]:
+        """Return the states of all chains in the model's order."""
+        rows = [
+            state.x.reshape(self.graph.n_sites, -1).T[:size]
+            for state, size in zip(states, sizes, strict=True)
+        ]
+        return self.there.unpack(np.concatenate(rows))
+
+    def sums(self, tape: Tape, chains: int) -> NDArray[np.float64]:
+        """Return the sums of all cells over the chains, in the model's order."""
+        cells = tape.total + tape.open_batch
+        cells[: tape.recent.size] += tape.recent
+        return self.there.unpack(cells.reshape(self.graph.n_sites, -1)[:, :chains].sum(axis=1))
 
 
 def _lanes(chains: int) -> int:

@@ -242,7 +242,7 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> Layout:
     width = np.array([members.size for members in sets], np.int64)
     member = np.concatenate([np.zeros(0, np.int32), *sets])
     if PairMoments in chosen:
-        pairs = _pairs(model, chosen[PairMoments].pairs)
+        pairs = read_pairs(model, chosen[PairMoments].pairs)
         width = np.concatenate([width, np.full(len(pairs), 2)])
         member = np.concatenate([member, pairs.ravel()]).astype(np.int32)
     start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
@@ -304,7 +304,8 @@ def _listed(value: Any, rule: str, example: str) -> list[Any]:
     return list(value)
 
 
-def _pairs(model: Model, pairs: Any) -> NDArray[np.int32]:
+def read_pairs(model: Model, pairs: Any) -> NDArray[np.int32]:
+    """Return pairs of sites, given by name or position, or as "edges", as positions (m, 2)."""
     if isinstance(pairs, str):
         if pairs != "edges":
             raise ModelError(f"PairMoments takes 'edges' or pairs of sites, not {pairs!r}.")

@@ -1,0 +1,242 @@
+"""The search for a most probable state: right where the answer is known, repeatable, honest about itself."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gibbsite as gs
+from gibbsite.graph.color import markov_graph
+from gibbsite.kernel.temperature import temperature_range
+from gibbsite.kernel.uphill import Neighbourhood, recombine
+from gibbsite.search import search_best
+
+
+def glass(shape: tuple[int, int], seed: int, scale: float = 1.0) -> gs.FactorGraph:
+    """Return a spin glass on a grid, as a model that is not known to be one."""
+    rng = np.random.default_rng(seed)
+    at = np.arange(shape[0] * shape[1]).reshape(shape)
+    pairs = np.concatenate([np.stack([at[:-1].ravel(), at[1:].ravel()], 1), _rows(at)])
+    weights = scale * rng.normal(size=len(pairs))
+    return gs.FactorGraph(at.size, groups=[gs.SpinFactors(pairs, weights)], states=[-1, 1])
+
+
+def _rows(at: Any) -> Any:
+    return np.stack([at[:, :-1].ravel(), at[:, 1:].ravel()], 1)
+
+
+DENSE = gs.ising(np.triu(np.random.default_rng(1).normal(size=(80, 80)), 1))
+
+
+def ask(model: gs.FactorGraph, **given: Any) -> Any:
+    return gs.infer(model, "MAP", rng=1, progress=False, **given)
+
+
+# ---- what it finds
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e5])
+def test_temperatures_follow_the_weights(scale: float) -> None:
+    for seed in range(2):
+        model = glass((6, 20), seed, scale)
+        exact = gs.solve_exact(model, task="MAP")
+        answer = ask(model, method="annealed", sweeps=20_000)
+        assert answer.log_potential == pytest.approx(exact.log_potential, rel=1e-12)
+        assert answer.result.found >= 2
+
+
+def test_the_range_of_temperatures_is_in_units_of_the_weights() -> None:
+    ranges = [temperature_range(gs.compile_graph(glass((8, 8), 3, scale))) for scale in (1.0, 1e5)]
+    assert np.allclose(np.array(ranges[1]) / 1e5, ranges[0], rtol=1e-6)
+    assert ranges[0].cold < 0.5 < ranges[0].hot
+    nothing = gs.FactorGraph({"a": 2}, [])
+    assert temperature_range(gs.compile_graph(nothing)).hot == 1.0
+    kernel = gs.AnnealedGibbs("exponential", 5)
+    assert kernel.temperatures_for(glass((8, 8), 3))[[0, -1]] == pytest.approx(
+        [ranges[0].hot, ranges[0].cold]
+    )
+    with pytest.raises(gs.ModelError, match=r"temperatures_for\(model\)"):
+        _ = kernel.temperatures
+
+
+def test_auto_anneals_where_an_exact_solution_does_not_fit() -> None:
+    answer = ask(DENSE, sweeps=600)
+    assert (answer.method, answer.kind) == ("annealed", "best found")
+    assert "does not fit" in answer.reason
+    assert answer.converged
+    assert answer.result.found == answer.verdict.numbers["found"] >= 2
+    assert "chains, at the end of" in answer.line()
+    said = answer.to_dict()
+    assert said["diagnostics"]["restarts"] > said["diagnostics"]["restarts_found"] >= 1
+    with pytest.raises(gs.ModelError, match="gives no marginals"):
+        _ = answer.marginals
+
+
+def test_zeros_that_single_sites_cannot_cross_are_crossed() -> None:
+    # twelve rings of four sites that must agree: from a random start, a single site can never move
+    sites = {f"{g}.{i}": 2 for g in range(12) for i in range(4)}
+    same = [((f"{g}.{i}", f"{g}.{(i + 1) % 4}"), [[1, 0], [0, 1]]) for g in range(12) for i in range(4)]
+    rng = np.random.default_rng(4)
+    fields = [(f"{g}.0", np.exp(rng.normal(size=2))) for g in range(12)]
+    linked = [((f"{g}.0", f"{g + 1}.0"), np.exp(rng.normal(size=(2, 2)))) for g in range(11)]
+    model = gs.FactorGraph(sites, [*same, *fields, *linked])
+    exact = gs.solve_exact(model, task="MAP")
+    answer = ask(model, method="annealed", sweeps=1000)
+    assert answer.log_potential == pytest.approx(exact.log_potential)
+
+
+def test_recombining_takes_the_best_of_every_part() -> None:
+    model = glass((5, 5), 7)
+    graph = gs.compile_graph(model)
+    start, neighbour = markov_graph(graph)
+    near = Neighbourhood(start, neighbour, np.zeros(25, np.int64), np.zeros(25, np.bool_))
+    one = np.random.default_rng(1).integers(0, 2, 25, np.int8)
+    parts = [[0, 1, 5], [3, 4], [12], [20, 21, 22], [24]]  # no part touches another one
+    other = one.copy()
+    other[[*itertools.chain(*parts)]] ^= 1
+    best = -np.inf
+    for chosen in itertools.product([0, 1], repeat=len(parts)):
+        x = one.copy()
+        for part, take in zip(parts, chosen, strict=True):
+            x[part] ^= take
+        best = max(best, model.log_potential(x))
+    merged = one.copy()
+    gain = recombine(graph.arrays, near, merged, other.copy(), np.zeros(2))
+    assert model.log_potential(merged) == pytest.approx(best)
+    assert gain == pytest.approx(best - model.log_potential(one))
+
+
+# ---- budgets
+
+
+def test_the_same_seed_gives_the_same_states_on_any_number_of_threads() -> None:
+    runs = [search_best(DENSE, sweeps=300, best=6, rng=5, threads=t, progress=False) for t in (1, 2, 1)]
+    assert len({run.codes.tobytes() for run in runs}) == 1
+    assert {run.sweeps for run in runs} == {300}
+    assert runs[0].restarts > 4
+    other = search_best(DENSE, sweeps=300, best=6, rng=6, progress=False)
+    assert other.codes.tobytes() != runs[0].codes.tobytes()
+
+
+def test_the_time_is_used_and_kept() -> None:
+    found = search_best(DENSE, seconds=1.5, rng=1, progress=False)
+    assert 1.3 < found.seconds < 2.2  # a busy machine is allowed for
+    assert found.restarts > 8
+    large = gs.ising_grid((700, 700), coupling=0.5)  # a single sweep takes long
+    search_best(large, sweeps=1, chains=1, progress=False)
+    assert search_best(large, seconds=1.0, chains=2, progress=False).seconds < 2.5
+
+
+def test_without_a_budget_a_search_ends_when_it_is_sure() -> None:
+    answer = ask(glass((8, 8), 1), method="annealed")
+    assert answer.seconds < 5
+    assert answer.result.hits >= 24
+    assert answer.result.found == 4
+
+
+def test_an_interrupt_returns_the_best_so_far() -> None:
+    seen = []
+
+    def interrupt(status: Any) -> None:
+        seen.append(status)
+        if len(seen) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    answer = gs.infer(DENSE, "MAP", seconds=60, rng=1, progress=interrupt)
+    assert answer.interrupted
+    assert answer.seconds < 30
+    assert answer.log_potential > 450
+    assert seen[0].phase == "searching"
+
+
+# ---- several states
+
+
+def test_the_most_probable_states_in_order() -> None:
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        factors = []
+        for i, j in itertools.combinations(range(7), 2):
+            if rng.random() < 0.45:
+                table = np.round(rng.random((3, 3)), 1)  # zeros, and ties
+                factors.append(((f"s{i}", f"s{j}"), table))
+        model = gs.FactorGraph({f"s{i}": ["a", "b", "c"] for i in range(7)}, factors)
+        listed = gs.exact.enumerate(model)
+        answer = ask(model, best=50)
+        assert answer.kind == "exact"
+        wanted = [model.log_potential(x) for x in listed.rank(50)]
+        assert [one.log_potential for one in answer.best] == pytest.approx(wanted, abs=1e-9)
+        assert len({tuple(one.assignment.items()) for one in answer.best}) == len(answer.best)
+        for one in answer.best:
+            assert one.log_potential == pytest.approx(model.log_potential(one.assignment))
+        assert answer.assignment == answer.best[0].assignment
+
+
+def test_impossible_states_are_not_listed() -> None:
+    model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[3, 1], [0, 2]])])
+    values = [one.log_potential for one in ask(model, best=10).best]
+    assert np.exp(values) == pytest.approx([3, 2, 1])
+    fixed = model.observe({"a": 1})
+    assert [one.assignment for one in ask(fixed, best=5).best] == [{"a": 1, "b": 1}]
+    assert [one.assignment for one in ask(fixed.observe({"b": 1}), best=5).best] == [{"a": 1, "b": 1}]
+
+
+def test_a_search_lists_distinct_local_maxima() -> None:
+    answer = ask(DENSE, best=5, sweeps=600)
+    values = [one.log_potential for one in answer.best]
+    assert len(values) == 5
+    assert values == sorted(values, reverse=True)
+    assert len({tuple(one.assignment.values()) for one in answer.best}) == 5
+    for codes in answer.result.codes:
+        for site in range(80):
+            other = codes.copy()
+            other[site] ^= 1
+            assert DENSE.log_potential(other) <= DENSE.log_potential(codes) + 1e-9
+    assert answer.to_dict()["best_are"] == "local maxima found"
+    assert ask(glass((3, 3), 1), best=2).to_dict()["best_are"] == "most probable states"
+    # without a field, the opposite of the best state is as good
+    assert values[0] == pytest.approx(values[1])
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"best": 0}, "best must be a whole number of at least 1"),
+        ({"best": 2.5}, "best must be a whole number"),
+        ({"best": 2, "method": "gibbs"}, "'gibbs' gives one best state"),
+        ({"best": 2, "method": gs.AnnealedGibbs()}, "'AnnealedGibbs' gives one best state"),
+        ({"method": "annealed", "warmup": 5}, "warmup belongs to sampling runs"),
+        ({"method": "annealed", "checkpoint": "x"}, "checkpoint belongs to sampling runs"),
+        ({"method": "annealed", "sweeps": 0}, "sweeps must be a whole number"),
+        ({"method": "annealed", "seconds": -1}, "seconds must be a positive number"),
+    ],
+)
+def test_arguments_without_a_meaning_are_refused(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(gs.ModelError, match=words):
+        ask(DENSE, **given)
+
+
+def test_best_is_for_map_only() -> None:
+    with pytest.raises(gs.ModelError, match="the task is MAR; ask for MAP"):
+        gs.infer(glass((3, 3), 1), best=2)
+    with pytest.raises(TypeError, match="dumping"):
+        ask(DENSE, method="annealed", dumping=1)
+
+
+def test_domains_of_long_range_models_are_turned_over() -> None:
+    # Couplings of all pairs fall with the distance: the part where two states differ is all of one piece,
+    # but its pieces along the chain hardly depend on each other.
+    n = 120
+    at = np.arange(n)
+    distance = np.minimum(np.abs(at[:, None] - at), n - np.abs(at[:, None] - at))
+    rng = np.random.default_rng(11)
+    couplings = np.triu(rng.normal(size=(n, n)), 1) / np.maximum(distance, 1) ** 2.5
+    model = gs.ising(1e5 * couplings)
+    runs = [search_best(model, sweeps=12_000, rng=seed, progress=False) for seed in (1, 2, 3)]
+    assert len({round(run.log_potential) for run in runs}) == 1
+    assert min(run.found for run in runs) >= 1
