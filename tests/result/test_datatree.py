@@ -142,6 +142,8 @@ def test_equal_results_give_equal_trees():
 
 
 def test_arviz_reads_draws(full: gs.Result):
+    import matplotlib.pyplot as plt
+
     data = full.to_arviz()
     summary = az.summary(data, round_to="none")
     assert list(summary.index) == ["rain", "level"]
@@ -153,6 +155,7 @@ def test_arviz_reads_draws(full: gs.Result):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of plotting libraries
         az.plot_trace(data)
+    plt.close("all")
     assert data["posterior"].attrs["inference_library"] == "gibbsite"
     assert "lp" in data["sample_stats"]
 
