@@ -55,7 +55,7 @@ def test_reads_repeat_and_do_not_depend_on_threads() -> None:
     bqm = problem("SPIN")
     for how in ({}, {"beta": 0.3}):
         first, again, other = (
-            SAMPLER.sample(bqm, **{**FEW, "num_sweeps": 3, **how, **more}).record.sample
+            SAMPLER.sample(bqm, **{**FEW, "num_reads": 20, "num_sweeps": 3, **how, **more}).record.sample
             for more in ({}, {"threads": 1}, {"seed": 2})
         )
         assert np.array_equal(first, again)
@@ -164,7 +164,7 @@ def test_draws_become_a_sample_set() -> None:
 
 
 def test_best_states_and_codes_become_sample_sets() -> None:
-    model = gs.ising_grid((3, 3), coupling=0.5, field=0.1)
+    model = gs.ising(([0, 1, 2, 3], [1, 2, 3, 0], 0.5), [0.1, 0.0, 0.2, 0.3])
     best = gs.sample(model, gs.AnnealedGibbs(sweeps=50), rng=1, progress=False)
     found = gs.to_sampleset(best, model)
     assert [dict(row) for row in found.samples()] == [dict.fromkeys(model.sites, 1)]
@@ -174,13 +174,13 @@ def test_best_states_and_codes_become_sample_sets() -> None:
         [-model.log_potential(c) for c in codes]
     )
     for wrong in (codes + 1, codes[:, :3], codes * 1.0, None):
-        with pytest.raises(gs.ModelError, match="draws must be a result or state codes 0 and 1 of 9 sites"):
+        with pytest.raises(gs.ModelError, match="draws must be a result or state codes 0 and 1 of 4 sites"):
             gs.to_sampleset(wrong, model)
     means = gs.sample(model, sweeps=20, rng=1, progress=False)
     with pytest.raises(gs.IncompatibleError, match='sample with record="draws"'):
         gs.to_sampleset(means, model)
     with pytest.raises(gs.IncompatibleError, match="has 3 states"):
-        gs.to_sampleset(means, gs.potts_grid((3, 3), 3, 1.0))
+        gs.to_sampleset(means, gs.potts(([0], [1], 1.0), 3))
 
 
 def test_without_dimod_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

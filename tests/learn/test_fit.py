@@ -268,6 +268,8 @@ BAD_TABLES: list[tuple[dict[str, Any], str]] = [
     ({"data": [[0, 0.5]]}, "whole numbers"),
     ({"data": [[0, -1]]}, "whole numbers"),
     ({"data": [[0, 1]], "states": 1}, "states must be a whole number of at least 2"),
+    ({"data": [[0, 1]], "states": 10**6}, "more than 32,767 states"),
+    ({"data": [[0, 1]], "states": 20_000}, "400,000,000 parameters, more than 134,217,728; give fewer pairs"),
     ({"moments": np.zeros((1, 2, 3))}, r"moments must have shape \(pairs, K, K\)"),
     ({"moments": np.full((1, 2, 2), 0.25)}, "structure must be a model or a list of pairs"),
     ({"moments": np.full((1, 2, 2), 0.25), "structure": [(0, 1)]}, "give means"),

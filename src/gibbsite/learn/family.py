@@ -13,14 +13,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite.errors import TooLargeError
 from gibbsite.learn.projection import project_rows
 from gibbsite.model import FactorGraph, SpinFactors, TableFactors
+from gibbsite.model.domain import read_labels
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGroup
 
 Floats = NDArray[np.float64]
 Pairs = NDArray[np.int32]
+
+_MOST_PARAMETERS = 1 << 27  # a gigabyte for each copy, of which an ascent keeps some
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +243,13 @@ def make_tables(n: int, pairs: Pairs, fields: bool, states: Any, sites: Any = No
     >>> family.statistics(np.array([[0, 1]])).tolist()
     [[0.0, 1.0, 0.0, 0.0]]
     """
-    k = states if isinstance(states, int) else len(states)
+    k = len(read_labels(states, "every site"))
+    size = len(pairs) * k * k
+    if size > _MOST_PARAMETERS:
+        raise TooLargeError(
+            f"{len(pairs):,} pairs of sites with {k:,} states have {size:,} parameters, more than "
+            f"{_MOST_PARAMETERS:,}; give fewer pairs, or join states."
+        )
     groups: list[FactorGroup] = [TableFactors(pairs, np.zeros((len(pairs), k, k)), name="couplings")]
     if fields:
         scopes = np.arange(n, dtype=np.int32)[:, None]
