@@ -6,7 +6,6 @@ at a given inverse temperature. dimod is imported when a sampler is made.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping
 from functools import partial
@@ -16,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.formats.bqm import from_bqm, import_extra, ising_terms, to_bqm
+from gibbsite.formats.bqm import from_bqm, import_extra, to_bqm
+from gibbsite.graph.lower import compile_graph
 from gibbsite.kernel import AnnealedGibbs, Gibbs, Kernel
+from gibbsite.kernel.temperature import temperature_range
 from gibbsite.model import FactorGraph
 from gibbsite.model.reals import read_real, read_reals
 from gibbsite.result import Result
@@ -30,8 +31,6 @@ from gibbsite.run.progress import choose_progress
 from gibbsite.sampling import record_chains
 
 _SWEEPS = 1000
-# log-odds against a move uphill: by all terms of a variable, at first; by its strongest, in the end
-_HOT, _COLD = math.log(2.0), math.log(100.0)
 
 
 class DimodSampler:
@@ -225,27 +224,14 @@ def _outcomes(recording: Recording, best: bool) -> NDArray[Any]:
 def _inverse_temperatures(model: FactorGraph, given: Any, sweeps: int) -> NDArray[np.float64]:
     """Return an inverse temperature for each sweep, each the same multiple of the one before."""
     if given is None:
-        hot, cold = _range_of(model)
+        found = temperature_range(compile_graph(model))
+        hot, cold = 1.0 / found.hot, 1.0 / found.cold
     else:
         ends = read_reals(given, "beta_range")
         if ends.shape != (2,) or not (0.0 < ends[0] <= ends[1] < np.inf):
             raise ModelError(f"beta_range must be two positive numbers, the smaller first, got {given!r}.")
         hot, cold = ends.tolist()
     return np.asarray(np.geomspace(hot, cold, sweeps) if sweeps > 1 else np.array([cold]), np.float64)
-
-
-def _range_of(model: FactorGraph) -> tuple[float, float]:
-    """Return the inverse temperatures at which all sites move, and at which none does any more."""
-    terms = ising_terms(model)
-    most = np.abs(terms.fields)  # by which a site is bound at most, and by its strongest term
-    strongest = most.copy()
-    for ends in terms.pairs.T:
-        most += np.bincount(ends, np.abs(terms.couplings), len(most))
-        np.maximum.at(strongest, ends, np.abs(terms.couplings))
-    bound = strongest[strongest > 0.0]
-    if not bound.size:
-        return 1.0, 1.0
-    return _HOT / (2.0 * float(most.max())), _COLD / (2.0 * float(bound.min()))
 
 
 def _read_state(given: Any) -> dict[str, int]:
