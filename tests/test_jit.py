@@ -289,7 +289,7 @@ def test_a_run_survives_a_damaged_cache(tmp_path: Path) -> None:
         os.truncate(path, 10 if number % 2 else 0)
     hurt = python(RUN, GIBBSITE_CACHE_DIR=str(tmp_path))
     assert hurt.stdout == whole.stdout
-    assert hurt.stderr == "gibbsite: compiling kernels (once, a few seconds)\n"
+    assert hurt.stderr == f"{_jit.COMPILING}\n"
 
 
 STEP = """

@@ -15,9 +15,8 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.applications import read_image, write_image
-from gibbsite.cli import group, info, inputs, main
+from gibbsite.cli import group, info, main
 from gibbsite.cli.wording import in_options
-from gibbsite.formats import FORMATS
 from gibbsite.formats.plain_json import write_json
 
 
@@ -189,10 +188,6 @@ def test_names_that_a_format_cannot_hold_are_mentioned(run: Any) -> None:
     )
     assert run("convert", "asia.uai", "again.uai")[1:] == ("", "")
     assert run("convert", "asia", "asia.xmlbif")[1:] == ("", "")
-
-
-def test_the_command_knows_all_formats() -> None:
-    assert tuple(inputs.FORMATS.choices) == FORMATS
 
 
 def test_a_file_goes_before_an_example_of_its_name(run: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -78,9 +77,6 @@ def as_table(found: Certificate) -> str:
     ]
     last = found.curve_steps.size - 1
     shown = np.unique(np.linspace(0, last, min(_ROWS, last + 1)).round().astype(int)).tolist()
-    return "\n".join(lines + [f"{found.curve_steps[k]:>12}  {_bound(found.curve[k])}" for k in shown])
-
-
-def _bound(variation: float) -> str:
-    """Return a bound for people; one beyond all numbers bounds nothing."""
-    return f"{variation:.4g}" if math.isfinite(variation) else "nothing known"
+    trivial = float(found.weights.sum())
+    bounds = [f"{v:.4g}" if v <= trivial else "says nothing" for v in found.curve.tolist()]
+    return "\n".join(lines + [f"{found.curve_steps[k]:>12}  {bounds[k]}" for k in shown])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
-from gibbsite.cli.inputs import FORMATS, format_given_by, format_option, load
-from gibbsite.cli.parameters import MODEL, OUTPUT
+from gibbsite.cli.inputs import format_given_by, format_option, load
+from gibbsite.cli.parameters import FORMAT, MODEL, OUTPUT
 
 
 @click.command("convert")
 @click.argument("source", type=MODEL)
 @click.argument("target", type=OUTPUT)
 @format_option
-@click.option("--to", "to_format", type=FORMATS, help="Format of the target, if its name does not tell.")
+@click.option("--to", "to_format", type=FORMAT, help="Format of the target, if its name does not tell.")
 def command(source: str, target: str, from_format: str | None, to_format: str | None) -> None:
     """Read SOURCE and write it as TARGET.
 

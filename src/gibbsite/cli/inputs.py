@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gibbsite.cli.parameters import INPUT, MODEL, SCAN, SCANS
+from gibbsite.cli.parameters import FORMAT, INPUT, MODEL, SCAN, SCANS
 from gibbsite.errors import ModelError, UnknownFormatError
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
 
-FORMATS = click.Choice(["uai", "bif", "xmlbif", "bqm", "coo", "rudy", "edges"], case_sensitive=False)
-
 model_argument = click.argument("model", type=MODEL)
-format_option = click.option("--from", "from_format", type=FORMATS, help="Format of MODEL.")
+format_option = click.option("--from", "from_format", type=FORMAT, help="Format of MODEL (uai, bif, ...).")
 evidence_option = click.option(
     "-e", "--evidence", type=INPUT, help="Evidence file: UAI, NAME=STATE lines, or JSON."
 )

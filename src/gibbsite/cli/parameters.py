@@ -137,6 +137,31 @@ def _examples() -> tuple[str, ...]:
 MODEL, SCAN = Named(_examples), Named(lambda: SCANS)
 
 
+class Format(click.types.StringParamType):
+    """The name of a file format."""
+
+    name = "format"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name."""
+        from gibbsite.formats import FORMATS
+
+        if value.lower() not in FORMATS:
+            self.fail(f"{value!r} is none of {', '.join(FORMATS)}.", param, ctx)
+        return value.lower()
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Offer the names that begin so."""
+        from gibbsite.formats import FORMATS
+
+        return [CompletionItem(name) for name in FORMATS if name.startswith(incomplete)]
+
+
+FORMAT = Format()
+
+
 class Experiment(click.types.StringParamType):
     """The name of an experiment, or "all"."""
 

@@ -165,9 +165,10 @@ def find_lost_names(model: FactorGraph, path: PathLike, format: str | None = Non
     numbers = map(str, range(len(sites)))
     unnamed = {
         "uai": any(name != number for name, number in zip(sites, numbers, strict=True)),
+        "rudy": not all(name.isdecimal() for name in sites),
         "coo": not all(name.isdecimal() for name in sites),
     }.get(chosen, False)
-    unlabelled = chosen in ("uai", "bqm", "coo") and not plain.issuperset(model.domains.kinds)
+    unlabelled = chosen in ("uai", "bqm", "coo", "rudy", "edges") and not plain.issuperset(model.domains.kinds)
     lost = " and ".join(["sites"] * unnamed + ["states"] * unlabelled)
     what = "no names" if unnamed else "no names of states"
     return f"{chosen} files hold {what}: {lost} are numbered from 0, in order." if lost else ""

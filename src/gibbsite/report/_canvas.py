@@ -74,9 +74,7 @@ def finish(figure: Figure, path: str | Path | None) -> Figure:
         try:
             figure.savefig(path, dpi=150)
         except OSError as reason:
-            raise FormatError(
-                f"the plot cannot be written: {reason.strerror or reason}.", str(path)
-            ) from None
+            raise FormatError(f"Cannot write {path}: {reason.strerror or reason}.") from None
     return figure
 
 
@@ -85,7 +83,7 @@ def check_picture(path: str | Path) -> None:
     figure = new_figure(1, 1)
     suffix = Path(path).suffix.lower().removeprefix(".")
     if suffix and suffix not in figure.canvas.get_supported_filetypes():
-        raise FormatError("this is no format of plots; end the name in .png, .svg or .pdf.", str(path))
+        raise FormatError(f"Cannot write {path}: this is no format of plots; use .png, .svg or .pdf.")
 
 
 def state_colors(count: int) -> NDArray[np.float64]:
