@@ -2,10 +2,10 @@
 
 Of an angle a, in radians, a run records cos a and sin a. Their means are a vector in the plane: its angle is
 the mean direction, its length R the resultant length, 1 for a constant and 0 for an angle that is uniform.
-Means of parts of a run are vectors too, seen from the pooled direction: what they have along it belongs to R, what
-they have across it, over R, to the direction (both up to terms of second order), so that errors are those of
-means. Variances within a part are taken from its own length, as those of a wrapped normal distribution:
-(1 - R^2)^2 / 2 along its direction, (1 - R^4) / 2 across.
+Means of parts of a run are vectors too, seen from the pooled direction: what they have along it belongs to R,
+what they have across it, over R, to the direction (both up to terms of second order), so that errors are
+those of means. Variances within a part are taken from its own length, as those of a wrapped normal
+distribution: (1 - R^2)^2 / 2 along its direction, (1 - R^4) / 2 across.
 """
 
 from __future__ import annotations

@@ -156,8 +156,12 @@ def _marginals(result: Result) -> tuple[dict[str, Any], dict[str, Any], dict[str
 
 def _observed(result: Result) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     labels = result.evidence_labels
-    codes = [labels[site].index(state) for site, state in result.evidence.items()]
+    codes = [
+        labels[site].index(state) if state in labels[site] else state  # or a number
+        for site, state in result.evidence.items()
+    ]
     coords: dict[str, Any] = {"site": np.array(list(result.evidence), dtype=np.str_)}
     coords["label_set"] = ("site", np.arange(len(codes)))
+    kind = np.float64 if any(isinstance(code, float) for code in codes) else np.int16
     named = {"labels": json.dumps([labels[site] for site in result.evidence])}
-    return {"x": ("site", np.array(codes, np.int16))}, coords, named
+    return {"x": ("site", np.array(codes, kind))}, coords, named
