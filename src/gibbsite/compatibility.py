@@ -408,9 +408,9 @@ class _Examination:
             ) from raised
         if not np.array_equal(place, self.x):
             raise ModelError(f"the conditional of {names} changes its argument; let it work on a copy.")
-        turn = graph.period[sites]
-        around = graph.low[sites] + np.mod(out - graph.low[sites], np.where(turn > 0, turn, 1.0))
-        out = np.where(turn > 0, around, out)
+        turns = np.flatnonzero(graph.period[sites] > 0)
+        low, period = graph.low[sites[turns]], graph.period[sites[turns]]
+        out[:, turns] = low + np.mod(out[:, turns] - low, period)
         inside = (out >= graph.low[sites]) & (out <= graph.high[sites]) & np.isfinite(out)
         inside &= (graph.card[sites] == 0) | (out == np.floor(out))
         if not inside.all():
