@@ -187,8 +187,8 @@ def test_compatible_means_that_deviations_are_excluded() -> None:
 def test_the_power_that_is_reported_is_that_of_the_tests() -> None:
     """Scores of normal conditionals that are off by as much as is said to be noticed, 400 times.
 
-    With a power of 0.999 twelve or more of them are missed with probability below 1e-12; those of conditionals
-    that are right are called wrong with probability 5e-6 each, and the seed is fixed.
+    With a power of 0.999, 12 or more of them are missed with probability below 1e-12; those of conditionals
+    that are right are called wrong with probability 5e-6 each, four times with probability below 1e-12.
     """
     places, draws, level = 10, 60, 1e-6
     able = compatibility._detectable(places, draws, level, 0.999)
@@ -205,7 +205,7 @@ def test_the_power_that_is_reported_is_that_of_the_tests() -> None:
     assert share(able.mean, 1.0) > 0.97
     assert share(0.0, 1.0 + able.sd) > 0.97
     assert share(0.0, 1.0 - able.sd) > 0.97
-    assert share(0.0, 1.0) == 0.0
+    assert share(0.0, 1.0) < 0.01
 
 
 def test_the_check_is_of_states_and_of_laws_that_are_not_normal() -> None:
