@@ -177,7 +177,7 @@ def check_conditionals(
     >>> wrong = lambda x, rng: rng.normal(0.8 * x[0], 0.5)
     >>> found = check_conditionals(gs.Conditionals({"a": right(1), "b": wrong}, log_density=density))
     >>> found.verdict, found.evidence
-    ('incompatible', "the standard deviation of 'b' is 0.833 times that of the density")
+    ('incompatible', "the standard deviation of 'b' is 0.84 times that of the density")
     """
     if not isinstance(model, Conditionals) or model.log_density is None:
         raise ModelError("check_conditionals needs gs.Conditionals(..., log_density=...), the joint density.")
