@@ -183,7 +183,9 @@ def take_raised(functions: Iterable[Foreign]) -> BaseException | None:
 
 def _compile(function: Any, key: str) -> Any:
     """Return a C function around a function of the user; raise what Numba raises."""
-    inner = function if hasattr(function, "py_func") else _numba.njit(error_model="numpy")(function)
+    inner = function
+    if not hasattr(function, "py_func"):  # an index beyond the end is an error, as in Python
+        inner = _numba.njit(error_model="numpy", boundscheck=True)(function)
     carray, nan = _numba.carray, np.nan
 
     def value1(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:

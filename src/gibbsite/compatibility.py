@@ -177,7 +177,7 @@ def check_conditionals(
     >>> wrong = lambda x, rng: rng.normal(0.8 * x[0], 0.5)
     >>> found = check_conditionals(gs.Conditionals({"a": right(1), "b": wrong}, log_density=density))
     >>> found.verdict, found.evidence
-    ('incompatible', "the standard deviation of 'b' is 0.833 times that of the density")
+    ('incompatible', "the standard deviation of 'b' is 0.84 times that of the density")
     """
     if not isinstance(model, Conditionals) or model.log_density is None:
         raise ModelError("check_conditionals needs gs.Conditionals(..., log_density=...), the joint density.")
@@ -408,9 +408,9 @@ class _Examination:
             ) from raised
         if not np.array_equal(place, self.x):
             raise ModelError(f"the conditional of {names} changes its argument; let it work on a copy.")
-        turn = graph.period[sites]
-        around = graph.low[sites] + np.mod(out - graph.low[sites], np.where(turn > 0, turn, 1.0))
-        out = np.where(turn > 0, around, out)
+        turns = np.flatnonzero(graph.period[sites] > 0)
+        low, period = graph.low[sites[turns]], graph.period[sites[turns]]
+        out[:, turns] = low + np.mod(out[:, turns] - low, period)
         inside = (out >= graph.low[sites]) & (out <= graph.high[sites]) & np.isfinite(out)
         inside &= (graph.card[sites] == 0) | (out == np.floor(out))
         if not inside.all():

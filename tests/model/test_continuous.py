@@ -234,8 +234,23 @@ def test_evidence_of_a_normal_distribution() -> None:
     assert given.digest != pair.condition({"b": 1.0}).digest
     result = gs.sample(given, gs.ExactGaussian(), sweeps=100, rng=1, progress=False)
     assert result.marginals["b"] == {"mean": 1.0, "sd": 0.0}
+    assert result.to_datatree()["observed_data/x"].to_numpy().tolist() == [1.0]
     for wrong, said in (({"a": "x", "b": 0.0}, "finite numbers"), ({"a": 0.0, "b": 0.0}, "nothing is left")):
         with pytest.raises(gs.ModelError, match=said):
             pair.observe(wrong)
     with pytest.raises(gs.ModelError, match="already observed"):
         given.observe({"b": 2.0})
+
+
+def test_an_index_beyond_the_end_is_no_silent_number() -> None:
+    """x has the values of the two sites of the factor; compiled code would read what stands behind them."""
+    sites = {"a": BOX, "b": BOX, "c": BOX}
+    model = gs.ContinuousModel(sites, [(lambda x: x[1] * x[2], ("b", "c"))])
+    with pytest.raises(gs.ModelError, match=r"IndexError.*values of its own sites, in order"):
+        gs.sample(model, sweeps=10, rng=1, progress=False)
+    density = gs.LogDensity(lambda x: -(x[2] ** 2), dim=2)
+    with pytest.raises(gs.ModelError, match="IndexError"):
+        gs.sample(density, sweeps=10, rng=1, progress=False)
+    draws = gs.Conditionals({"a": lambda x, rng: gs.random.normal(rng, x[3])})
+    with pytest.raises(gs.SamplingError, match=r"conditional of \(a\) raised IndexError"):
+        gs.sample(draws, sweeps=10, rng=1, progress=False)

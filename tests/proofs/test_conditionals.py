@@ -185,10 +185,10 @@ def test_compatible_means_that_deviations_are_excluded() -> None:
 
 
 def test_the_power_that_is_reported_is_that_of_the_tests() -> None:
-    """Scores of normal conditionals that are off by as much as is said to be noticed: 99.9 % of 2000.
+    """Scores of normal conditionals that are off by as much as is said to be noticed, 400 times.
 
-    Fewer than 1980 of 2000 have probability below 1e-12 then; those of conditionals that are right are
-    called wrong with probability 1e-6 each, so one of 2000 in 0.002.
+    With a power of 0.999, 12 or more of them are missed with probability below 1e-12; those of conditionals
+    that are right are called wrong with probability 5e-6 each, four times with probability below 1e-12.
     """
     places, draws, level = 10, 60, 1e-6
     able = compatibility._detectable(places, draws, level, 0.999)
@@ -196,16 +196,16 @@ def test_the_power_that_is_reported_is_that_of_the_tests() -> None:
 
     def share(shift: float, scale: float) -> float:
         rejected = 0
-        for _ in range(2000):
+        for _ in range(400):
             z = rng.normal(size=(places, draws)) * scale + shift * rng.choice([-1.0, 1.0], (places, 1))
             found = compatibility._judge(compatibility._Scores(z, [""] * places, False, ""))
             rejected += min(p for p, _ in found) < level
-        return rejected / 2000
+        return rejected / 400
 
-    assert share(able.mean, 1.0) > 0.99
-    assert share(0.0, 1.0 + able.sd) > 0.99
-    assert share(0.0, 1.0 - able.sd) > 0.99
-    assert share(0.0, 1.0) == 0.0
+    assert share(able.mean, 1.0) > 0.97
+    assert share(0.0, 1.0 + able.sd) > 0.97
+    assert share(0.0, 1.0 - able.sd) > 0.97
+    assert share(0.0, 1.0) < 0.01
 
 
 def test_the_check_is_of_states_and_of_laws_that_are_not_normal() -> None:

@@ -168,7 +168,8 @@ def find_lost_names(model: FactorGraph, path: PathLike, format: str | None = Non
         "rudy": not all(name.isdecimal() for name in sites),
         "coo": not all(name.isdecimal() for name in sites),
     }.get(chosen, False)
-    unlabelled = chosen in ("uai", "bqm", "coo", "rudy", "edges") and not plain.issuperset(model.domains.kinds)
+    bare = chosen in ("uai", "bqm", "coo", "rudy", "edges")
+    unlabelled = bare and not plain.issuperset(model.domains.kinds)
     lost = " and ".join(["sites"] * unnamed + ["states"] * unlabelled)
     what = "no names" if unnamed else "no names of states"
     return f"{chosen} files hold {what}: {lost} are numbered from 0, in order." if lost else ""

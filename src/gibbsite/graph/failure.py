@@ -52,7 +52,12 @@ def cause_text(raised: BaseException | None) -> str:
     >>> cause_text(ValueError("too large")), cause_text(None)
     (" The function raised ValueError('too large').", '')
     """
-    return "" if raised is None else f" The function raised {raised!r}."
+    if raised is None:
+        return ""
+    hint = (
+        "; its argument has the values of its own sites, in order" if isinstance(raised, IndexError) else ""
+    )
+    return f" The function raised {raised!r}{hint}."
 
 
 def _arguments(graph: Graph, number: int, code: Foreign, x: Floats) -> Iterator[tuple[Floats, Floats]]:

@@ -132,8 +132,9 @@ class ContinuousGibbs(Kernel):
     tolerance: float = 1e-3
 
     def check(self, graph: Graph) -> None:
-        """Refuse a graph of another kind, and exact draws of conditionals that are not of that form."""
+        """Refuse a graph of another kind, bounds that are missing, and exact draws where there are none."""
         super().check(graph)
+        self._bounds(graph)
         if self.method != "exact-inverse":
             return
         if self.minibatch is not None:

@@ -97,6 +97,11 @@ class MinibatchMetropolis(Metropolis):
                 "ContinuousGibbs(minibatch=...)."
             )
 
+    def check(self, graph: Graph) -> None:
+        """Refuse a graph of another kind, or without bounds that are needed."""
+        super().check(graph)
+        self.bounds(graph)
+
     @abstractmethod
     def bounds(self, graph: Graph) -> Bounds:
         """Return the bounds between which factors must stay."""

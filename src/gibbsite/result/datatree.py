@@ -273,8 +273,11 @@ def _marginals(result: Result, sites: NDArray[np.intp]) -> Group:
 
 def _moments(result: Result, sites: NDArray[np.intp]) -> Group:
     variables: dict[str, Any] = {}
-    for code, moment in enumerate(Interval.moments):
-        variables[str(moment)] = ("site", result.marginals.to_array()[sites, code])
-        for name in ("mcse", "ess", "rhat"):
-            variables[f"{name}_{moment}"] = ("site", getattr(result, name).to_array()[sites, code])
+    said = [result.domains.labels(site) for site in sites.tolist()]
+    for code, moment in dict.fromkeys((code, moment) for pair in said for code, moment in enumerate(pair)):
+        # angles have a resultant length where other numbers have a standard deviation
+        has = np.array([pair[code] == moment for pair in said])
+        for name in ("", "mcse", "ess", "rhat"):
+            table = getattr(result, name or "marginals").to_array()[sites, code]
+            variables[f"{name}_{moment}".lstrip("_")] = ("site", np.where(has, table, np.nan))
     return variables, {"site": _site_names(result.domains, sites)}, {}
