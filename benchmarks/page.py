@@ -15,6 +15,10 @@ TARGET_HEAD = ["target", "promised", "seen", "range", ""]
 #: Heading and sentence of each part; a section of another name is a case of the speed part.
 PARTS = {
     "startup": ("Startup", "Seconds of fresh processes."),
+    "calls": (
+        "Calls",
+        "Milliseconds of a call that makes few updates, and of many small models in one call.",
+    ),
     "memory": ("Memory", "Bytes per site of compiled models of 10^6 sites."),
     "growth": ("Growth", "Processor time and bytes held, by number of sites; one thread, one chain."),
     "forms": ("Many sites at once", "Colors, checkerboards, replicas and threads."),

@@ -119,17 +119,17 @@ def test_the_same_seed_gives_the_same_states_on_any_number_of_threads() -> None:
     assert len({run.codes.tobytes() for run in runs}) == 1
     assert {run.sweeps for run in runs} == {300}
     assert runs[0].restarts > 4
-    other = search_best(DENSE, sweeps=300, best=6, rng=6, progress=False)
-    assert other.codes.tobytes() != runs[0].codes.tobytes()
+    short = [search_best(DENSE, sweeps=8, rng=seed, progress=False).bests for seed in (5, 6, 5)]
+    assert short[0].tobytes() == short[2].tobytes() != short[1].tobytes()
 
 
 def test_the_time_is_used_and_kept() -> None:
     found = search_best(DENSE, seconds=1.5, rng=1, progress=False)
-    assert 1.3 < found.seconds < 2.2  # a busy machine is allowed for
+    assert 1.3 < found.seconds < 3.0  # a busy machine is allowed for
     assert found.restarts > 8
     large = gs.ising_grid((700, 700), coupling=0.5)  # a single sweep takes long
     search_best(large, sweeps=1, chains=1, progress=False)
-    assert search_best(large, seconds=1.0, chains=2, progress=False).seconds < 2.5
+    assert search_best(large, seconds=1.0, chains=2, progress=False).seconds < 4.0
 
 
 def test_without_a_budget_a_search_ends_when_it_is_sure() -> None:

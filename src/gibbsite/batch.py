@@ -65,6 +65,8 @@ def sample_models(
     >>> [round(result.marginals["4"][1]) for result in (results[0], results[2])]
     [0, 1]
     """
+    if not isinstance(models, Iterable):
+        raise ModelError(f"sample_models takes a list of models, got one {type(models).__name__}.")
     listed = list(models)
     for model in listed:
         _check_parts(model, kernel, scan)

@@ -124,6 +124,7 @@ def test_page_and_gate_from_saved_figures(
 def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pytest.MonkeyPatch) -> None:
     for part in (
         "startup",
+        "calls",
         "memory",
         "growth",
         "forms",
@@ -142,6 +143,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
     names = [section.name for section in command.measure(True, [])]
     assert names == [
         "startup",
+        "calls",
         "memory",
         "growth",
         "forms",

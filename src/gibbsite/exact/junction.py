@@ -111,7 +111,7 @@ class Elimination(ExactResult):
         >>> exact.rank(2).tolist()
         [[1, 1, 1], [0, 0, 0]]
         """
-        with self._interpreted():
+        with self._interpreted(many):
             plan, _, pool = self._maxima(most_own=_FEW_OWN)
             found = rank_states(plan, pool, many)
         return self._codes(found)
@@ -176,9 +176,9 @@ class Elimination(ExactResult):
             _, loaded, log_sum = self._carry_out(plan, *where)
         return loaded.log_constant + log_sum, cells
 
-    def _interpreted(self) -> AbstractContextManager[None]:
-        """Let passes over small trees run without the compiler."""
-        return interpreted(max(_LEAST_STEPS, _STEPS_PER_ENTRY * self.outline.order.total))
+    def _interpreted(self, passes: int = 1) -> AbstractContextManager[None]:
+        """Let some passes over small trees run without the compiler."""
+        return interpreted(passes * max(_LEAST_STEPS, _STEPS_PER_ENTRY * self.outline.order.total))
 
     def _carry_out(self, plan: Plan, *where: Any) -> tuple[Ring, Loaded, float]:
         """Propagate sums, in plain numbers if they lose nothing, else in logarithms."""
