@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.result.convergence import CellNumbers, Diagnostics, Doubt, count_states, judge, measure_cells
+from gibbsite.result.convergence import Diagnostics, Doubt, judge
 from gibbsite.result.diagnostics import mcse
+from gibbsite.result.measurement import CellNumbers, count_states, measure_cells
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # ArviZ announces its next version

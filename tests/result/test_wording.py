@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.result.convergence import CellNumbers, judge
+from gibbsite.result.convergence import judge
+from gibbsite.result.measurement import CellNumbers
 
 NOT_FOR_PEOPLE = re.compile(r"\b(nan|inf|None)\b")
 STATES = gs.FactorGraph({"a": ["no", "yes"], "b": 3}, [(("a", "b"), [[4, 1, 2], [1, 2, 3]])])
