@@ -50,6 +50,7 @@ _FIRST = 8  # sweeps after which short chains are compared with the run for the 
 # Sweeps that are made, if need be, even where they cost more than that share: so many, of small models.
 _ENOUGH, _SMALL = 128, 2e8  # updates of sites, all chains together
 _BETAS = (0.1, 0.2, 0.35, 0.55, 0.75)  # inverse temperatures of the chains that are cooled down
+_WITH_COOLING = 1.5  # what starting and cooling cost besides, about
 _MOST_CELLS = 1 << 22  # means of short chains that are compared, chains times cells
 _MOST_FACTS = 1 << 26  # sites times chains whose log-potentials are computed
 
@@ -93,7 +94,9 @@ class SecondLook:
         first = 1 << int(np.clip(np.log2(share), np.log2(_FIRST), np.log2(_ENOUGH)))
         pace = recording.seconds / max(total, 1)  # of a sweep of one chain
         if not self.states:
-            if stop(2.0 * CHAINS * first * pace):
+            while first > _FIRST and stop(_WITH_COOLING * CHAINS * first * pace):
+                first //= 2
+            if stop(_WITH_COOLING * CHAINS * first * pace):
                 return None
             self._begin(max(1, first // 8), recording, stop)
             if not self.states:
