@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gibbsite import advice as advice
     from gibbsite import applications as applications
+    from gibbsite import batch as batch
     from gibbsite import compatibility as compatibility
+    from gibbsite import dimod_sampler as dimod_sampler
     from gibbsite import errors as errors
     from gibbsite import exact as exact
     from gibbsite import formats as formats
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from gibbsite import learn as learn
     from gibbsite import lfsr as lfsr
     from gibbsite import model as model
+    from gibbsite import persistent as persistent
     from gibbsite import random as random
     from gibbsite import report as report
     from gibbsite import result as result

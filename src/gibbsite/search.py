@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import on_compile
+from gibbsite._jit import COMPILING, on_compile
 from gibbsite._random import stream
 from gibbsite.graph.color import markov_graph
 from gibbsite.graph.kinds import IsingGraph, KernelGraph
@@ -365,7 +365,7 @@ def search_best(
     limit = math.inf if budget.draws is None or (sweeps is None and seconds is not None) else budget.draws
     best, chains, threads = whole("best", best, 1), whole("chains", chains, 1), read_threads(threads)
     entropy, show = read_entropy(rng), choose_progress(progress)
-    with on_compile(lambda: show.say("gibbsite: compiling kernels (once, a few seconds)")):
+    with on_compile(lambda: show.say(COMPILING)):
         task = _Task(model, scan)
         starts = start_states(model, task.graph, chains, start, entropy)
         given = start is not None

@@ -69,7 +69,7 @@ def test_a_fixed_temperature_keeps_the_law_to_the_power_of_its_inverse(kind: str
     for _, model, graph in representations(kind):
         exact = gs.exact.enumerate(model)
         power = exact.law ** (1.0 / temperature)
-        heated = replace(exact, joint=power / power.sum())
+        heated = replace(exact, law=power / power.sum())
         kernel, scan = gs.AnnealedGibbs([temperature]), gs.Systematic()
         checks = check_invariance(heated, graph, kernel, scan)
         checks.append(check_law(heated, graph, kernel, scan))

@@ -117,7 +117,7 @@ def test_resumed_runs_are_the_same(tmp_path: Any) -> None:
     assert np.array_equal(once.values, again.values)
     again.save(tmp_path / "result.npz")
     assert np.array_equal(gs.load_result(tmp_path / "result.npz").values, again.values)
-    assert again.to_datatree()["posterior/x"].dtype == float
+    assert again.to_datatree()["posterior/a"].dtype == float
 
 
 def test_compatibility() -> None:

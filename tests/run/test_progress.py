@@ -16,6 +16,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite import _jit, sampling
+from gibbsite._jit import COMPILING
 from gibbsite.run import engine, progress
 from gibbsite.run.progress import Callback, Lines, Live, Silent, Status, choose_progress
 
@@ -233,7 +234,7 @@ def compile_in(folder: Path) -> tuple[str, list[str]]:
 def test_compiling_is_said_once(tmp_path: Path) -> None:
     out, err = compile_in(tmp_path)
     assert out == ""
-    assert err == ["gibbsite: compiling kernels (once, a few seconds)"]
+    assert err == [COMPILING]
     assert compile_in(tmp_path) == ("", []), "a warm cache needs no words"
 
 
@@ -255,4 +256,4 @@ def test_compiling_is_said_whatever_is_compiled(
     run(progress=False)
     monkeypatch.setattr(sampling, "start_states", start_states)
     run()
-    assert capfd.readouterr().err == "gibbsite: compiling kernels (once, a few seconds)\n"
+    assert capfd.readouterr().err == f"{COMPILING}\n"

@@ -105,6 +105,8 @@ def compare_chains(
     >>> compare_chains(*run, short, 16, batches=2000).strangers
     8
     """
+    if not mean.size:
+        return Findings()
     chains, plain_mean, plain_short = len(short), mean, short
     if number is not None and number.any():
         # numbers in units of their standard deviation

@@ -129,7 +129,7 @@ def _of_draws(result: Result, columns: list[int], free: list[int], errors: bool)
         share: Floats = counts.reshape(shape) / max(configuration.size, 1)
         return share
     size = np.array([math.prod(shape)], np.int32)
-    found, _ = count_states(configuration[:, :, None], size, np.zeros(1, bool))
+    found, _ = count_states(configuration[:, :, None], size, np.full(1, np.nan))
     return measure_cells(*found, result.errors).error.reshape(shape)
 
 

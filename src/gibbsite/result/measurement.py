@@ -124,7 +124,7 @@ def measure_cells(
         error = means.std(axis=0, ddof=1) / np.sqrt(len(means))
         rhat = _ratio(means, draws, moments)
     else:
-        error = _error_of_draws(trace)
+        error = measure_errors(trace)
         rhat, within = _halves(trace, length, moments)
         spread = np.maximum(spread, within / scale)
     n_draws = float(len(totals) * draws)
@@ -133,7 +133,7 @@ def measure_cells(
     if source == "draws":
         error = _count_visits(mean, error, ess, n_draws, moments.cells)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ess = np.where(error > 0, variance / np.square(error), n_draws)
+            ess = np.where((error > 0) & (variance > 0), variance / np.square(error), ess)
     return CellNumbers(mean, error, ess, rhat, spread, scale, moments.cells)
 
 
@@ -207,7 +207,7 @@ class Moments:
         return found
 
 
-def _error_of_draws(trace: NDArray[np.float32]) -> NDArray[np.float64]:
+def measure_errors(trace: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return standard errors from batch means and their dependence."""
     error = mcse(trace)
     if trace.shape[1] < _FEW_BATCHES:
