@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 
 _RESERVE = 0.2  # of a time limit, for diagnostics and the second look
+_PATIENCE = 1.1  # of a time limit: a second look may take so long rather than be left out
 _ROUND_TRIPS = 10  # between high and low energy, of all chains, before a run may end early
 
 
@@ -310,7 +311,7 @@ class Judge:
             return result
         if not self.wanted:
             return result.judged(look="off")
-        deadline = clock() + self.seconds - recording.seconds
+        deadline = clock() + _PATIENCE * self.seconds - recording.seconds
         if self.looker is None or self.looker.setup is not recording.setup:
             self.looker = SecondLook(recording.setup, self.threads)
         look = self.looker.examine(recording, result, lambda needs: stop() or clock() + needs >= deadline)
