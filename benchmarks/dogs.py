@@ -17,7 +17,7 @@ from benchmarks.report import Section, Target
 from benchmarks.startup import run_fresh
 from gibbsite.influence.descent import descend, make_desk
 from gibbsite.influence.variation import OrderDecay
-from gibbsite.lab.dobrushin import paper_order, random_grid
+from gibbsite.lab.dogs.dobrushin import paper_order, random_grid
 
 
 def paper_grid(side: int) -> gs.FactorGraph:

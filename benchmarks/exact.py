@@ -18,7 +18,7 @@ import gibbsite as gs
 from benchmarks.measure import Contestant, race
 from benchmarks.report import Section, Target
 from benchmarks.workloads import DATA
-from gibbsite._jit import compile_always
+from gibbsite._compile.jit import compile_always
 
 NETWORKS = ("alarm", "insurance", "hailfinder", "win95pts")
 LARGEST_CLIQUE = 2.0**24

@@ -18,7 +18,7 @@ from benchmarks.reference import AgreementReference, SpinReference
 from benchmarks.report import Section, Target
 from benchmarks.startup import run_fresh
 from benchmarks.workloads import Agreements, Spins, grid, load, potts
-from gibbsite._random import stream
+from gibbsite._random.generators import stream
 from gibbsite.kernel.base import Team
 from gibbsite.run.chain import advance
 from gibbsite.run.executor import Executor
@@ -190,7 +190,7 @@ import numpy as np
 import gibbsite as gs
 from gibbsite.run.form import arrange
 from gibbsite.run.record import lay_out
-from gibbsite._random import stream
+from gibbsite._random.generators import stream
 from gibbsite.kernel.base import alone
 from gibbsite.run.chain import advance
 def begin(side):

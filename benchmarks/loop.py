@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite._random import stream
+from gibbsite._random.generators import stream
 from gibbsite.kernel.base import Team
 from gibbsite.run.chain import advance, start_chain
 from gibbsite.run.record import lay_out

@@ -14,7 +14,7 @@ from benchmarks.loop import mover
 from benchmarks.measure import Contestant, Spread, race
 from benchmarks.report import Section, Target
 from benchmarks.startup import run_fresh
-from gibbsite.kernel.minibatch import local_energies
+from gibbsite.kernel.minibatch.factors import local_energies
 
 GAMMA, BETA, STATES = 1.5, 4.6, 10
 

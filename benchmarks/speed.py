@@ -14,12 +14,12 @@ from benchmarks.measure import Contestant, Spread, Times, race
 from benchmarks.reference import AgreementReference, SpinReference, TableReference
 from benchmarks.report import Section, Target
 from benchmarks.workloads import Workload, load
-from gibbsite._random import stream
+from gibbsite._random.generators import stream
 from gibbsite.kernel.base import alone
 from gibbsite.run.chain import advance, start_chain
 from gibbsite.run.record import lay_out
-from gibbsite.run.start import find_start
 from gibbsite.run.tape import LENGTH, Tape
+from gibbsite.support.start import find_start
 
 BINARY = ("lattice", "ising")
 #: What the loop in C is called, and how fast a bare systematic scan must be beside it, by kind.

@@ -73,7 +73,7 @@ marks["compile"] = clock() - now
 )
 _SAMPLE = """
 import warnings
-from gibbsite._jit import on_compile
+from gibbsite._compile.jit import on_compile
 compiled = []
 with warnings.catch_warnings(), on_compile(lambda: compiled.append(1)):
     warnings.simplefilter("ignore")  # ten sweeps are too few, and the run says so

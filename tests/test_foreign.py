@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import gibbsite as gs
-from gibbsite._foreign import ROOM, adopt, call_at, digest_of, stack_room
-from gibbsite._hidden_random import hidden_random
-from gibbsite._jit import compiled_loop
+from gibbsite._compile.foreign import ROOM, adopt, call_at, digest_of, stack_room
+from gibbsite._compile.hidden_random import hidden_random
+from gibbsite._compile.jit import compiled_loop
 
 WORDS = np.zeros(4, np.uint64)
 NONE = np.zeros(0)

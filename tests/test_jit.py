@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from gibbsite import _jit
-from gibbsite._jit import (
+from gibbsite._compile import jit
+from gibbsite._compile.jit import (
     Entry,
     called,
     compile_always,
@@ -30,9 +30,9 @@ from gibbsite._jit import (
 )
 from gibbsite.scan.base import Ordered, Raster
 
-PACKAGE = Path(_jit.__file__).parent
+PACKAGE = Path(jit.__file__).parent
 
-needs_compiler = pytest.mark.skipif(_jit.DISABLED, reason="compilation is switched off")
+needs_compiler = pytest.mark.skipif(jit.DISABLED, reason="compilation is switched off")
 
 
 def double(x: Any) -> Any:
@@ -54,7 +54,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache directory for functions compiled in this test."""
     folder = tmp_path / "cache"
     folder.mkdir()
-    monkeypatch.setattr(_jit, "cache_directory", lambda: folder)
+    monkeypatch.setattr(jit, "cache_directory", lambda: folder)
     return folder
 
 
@@ -90,7 +90,7 @@ def test_two_processes_that_fill_one_cache_keep_their_code_apart(
     one, other = Entry(double, {"nogil": True}), Entry(double, {"nogil": True})
     assert one(3) == 6
     with monkeypatch.context() as patch:
-        other._kept = _jit._decorate(double, {"nogil": True}, cache=True)
+        other._kept = jit._decorate(double, {"nogil": True}, cache=True)
         patch.setattr(other._kept._cache._cache_file, "_load_index", dict)  # type: ignore[attr-defined]
         assert other(np.ones(2)).tolist() == [2.0, 2.0]
     assert len(files(cache, "nbc")) == 2
@@ -186,10 +186,10 @@ def test_types_of_others_are_not_kept_on_disk(cache: Path) -> None:
 
 def test_outside_kernels_run() -> None:
     """A kernel whose parameters are a type of this module; nothing of it goes to the disk."""
-    assert not _jit._are_ours(Foreign(1))
-    assert not _jit._are_ours((1, (Raster(2), Foreign(1))))
-    assert _jit._are_ours((1, (Raster(2), Ordered(np.zeros(1, np.int32)))))
-    assert _jit._are_ours((np.zeros(3),))
+    assert not jit._are_ours(Foreign(1))
+    assert not jit._are_ours((1, (Raster(2), Foreign(1))))
+    assert jit._are_ours((1, (Raster(2), Ordered(np.zeros(1, np.int32)))))
+    assert jit._are_ours((np.zeros(3),))
 
 
 # ---- where the cache is
@@ -200,7 +200,7 @@ def find_directory(monkeypatch: pytest.MonkeyPatch, **variables: str) -> Path | 
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    found: Path | None = _jit.cache_directory.__wrapped__()
+    found: Path | None = jit.cache_directory.__wrapped__()
     return found
 
 
@@ -243,7 +243,7 @@ def python(code: str, warn: str = "error", **variables: str) -> subprocess.Compl
 RUN = """
     import warnings
     import gibbsite as gs
-    from gibbsite import _jit
+    from gibbsite._compile import jit
 
     warnings.simplefilter("ignore", gs.ConvergenceWarning)
     model = gs.ising_grid((3, 3), coupling=0.3, field=0.1)
@@ -253,10 +253,10 @@ RUN = """
 
 SMALL = """
     import numpy as np
-    from gibbsite import _jit
-    from gibbsite.scan.alias import build_alias
+    from gibbsite._compile import jit
+    from gibbsite._random.alias import build_alias
 
-    print(_jit.cache_directory(), *build_alias(np.array([1.0, 3.0])))
+    print(jit.cache_directory(), *build_alias(np.array([1.0, 3.0])))
 """
 
 
@@ -276,7 +276,7 @@ def test_without_a_cache_everything_works(place: str, tmp_path: Path) -> None:
 @needs_compiler
 def test_a_run_survives_a_damaged_cache(tmp_path: Path) -> None:
     whole = python(RUN)  # also fills the usual cache
-    usual = _jit.cache_directory()
+    usual = jit.cache_directory()
     if usual is None:
         pytest.skip("there is no usual cache to copy")
     copy = tmp_path / usual.name
@@ -289,19 +289,19 @@ def test_a_run_survives_a_damaged_cache(tmp_path: Path) -> None:
         os.truncate(path, 10 if number % 2 else 0)
     hurt = python(RUN, GIBBSITE_CACHE_DIR=str(tmp_path))
     assert hurt.stdout == whole.stdout
-    assert hurt.stderr == f"{_jit.COMPILING}\n"
+    assert hurt.stderr == f"{jit.COMPILING}\n"
 
 
 STEP = """
     import numpy as np
     import gibbsite as gs
-    from gibbsite import _jit
+    from gibbsite._compile import jit
     from gibbsite.exact.transition import site_matrix
 
     model = gs.ising_grid((1, 2), coupling=0.0, field=0.25)
     matrix = site_matrix(gs.exact.enumerate(model), gs.compile_graph(model), gs.Gibbs(), 0)
-    print(_jit.__file__)
-    print(_jit.cache_directory().name)
+    print(jit.__file__)
+    print(jit.cache_directory().name)
     print(matrix[0, 2])
 """
 
@@ -324,7 +324,7 @@ def test_a_changed_callee_is_seen(tmp_path: Path) -> None:
 
     def look() -> tuple[str, float]:
         place, name, number = python(STEP, **there).stdout.split()
-        assert Path(place) == root / "gibbsite" / "_jit.py", "the copy must be the one that runs"
+        assert Path(place) == root / "gibbsite" / "jit.py", "the copy must be the one that runs"
         return name, float(number)
 
     name, up = look()
@@ -433,10 +433,10 @@ def test_loops_and_helpers_compile() -> None:
 
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(_jit._Patience, "steps", 1000.0)
-    monkeypatch.setattr(_jit._Patience, "least_charge", 300.0)
-    monkeypatch.setattr(_jit, "cache_directory", lambda: None)
-    return _jit._Patience
+    monkeypatch.setattr(jit._Patience, "steps", 1000.0)
+    monkeypatch.setattr(jit._Patience, "least_charge", 300.0)
+    monkeypatch.setattr(jit, "cache_directory", lambda: None)
+    return jit._Patience
 
 
 @needs_compiler
@@ -497,5 +497,5 @@ def test_caches_of_versions_that_are_no_longer_used_are_removed(tmp_path: Path) 
         (tmp_path / name / "file").touch()
         then = time.time() - 86400 * days
         os.utime(tmp_path / name, (then, then))
-    _jit._remove_unused(tmp_path)
+    jit._remove_unused(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fedcba9876543210", "pictures"]

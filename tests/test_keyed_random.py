@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gibbsite._jit import compiled
-from gibbsite._random import (
+from gibbsite._compile.jit import compiled
+from gibbsite._random.generators import (
     BLOCK,
     BYTES,
     LANES,
@@ -22,7 +22,7 @@ from gibbsite._random import (
     single_word,
     stream,
 )
-from gibbsite.kernel.colored import UNIT, counters
+from gibbsite.kernel.at_once.colored import UNIT, counters
 from tests.campaigns.random_battery import fit, hand_probabilities, largest
 
 MASK = 0xFFFFFFFF

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gibbsite import _lean
-from gibbsite._jit import called, compiled, generic, implement, inlined
+from gibbsite._compile.jit import called, compiled, generic, implement, inlined
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 

@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from gibbsite._jit import compiled
-from gibbsite._normal import _EF, _EX, _EXPONENTIAL_EDGE, _F, _NORMAL_EDGE, _X, exponential, normal
-from gibbsite._random import load, store, stream
+from gibbsite._compile.jit import compiled
+from gibbsite._random.generators import load, store, stream
+from gibbsite._random.ziggurat import _EF, _EX, _EXPONENTIAL_EDGE, _F, _NORMAL_EDGE, _X, exponential, normal
 
 N = 4_000_000
 ALARM = 1e-7

@@ -43,7 +43,7 @@ def test_every_requirement_is_pinned() -> None:
 
 
 def test_numba_is_bounded_by_what_was_tried() -> None:
-    from gibbsite._lean import _TRIED
+    from gibbsite._compile.lean import _TRIED
 
     (numba,) = [entry for entry in PROJECT["project"]["dependencies"] if entry.startswith("numba")]
     major, minor = max(_TRIED)

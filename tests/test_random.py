@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from gibbsite._jit import compiled
-from gibbsite._random import below, bits, load, store, stream, uniform
+from gibbsite._compile.jit import compiled
+from gibbsite._random.generators import below, bits, load, store, stream, uniform
 from tests.proofs.naive import Xoshiro
 
 

@@ -12,8 +12,8 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.graph.color import markov_graph
-from gibbsite.kernel.temperature import temperature_range
-from gibbsite.kernel.uphill import Neighbourhood, recombine
+from gibbsite.kernel.gibbs.temperature import temperature_range
+from gibbsite.kernel.gibbs.uphill import Neighbourhood, recombine
 from gibbsite.search import search_best
 
 

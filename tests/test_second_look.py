@@ -16,8 +16,8 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.model.tempered import temper
-from gibbsite.result.agreement import compare_chains, compare_energies
-from gibbsite.result.energies import count_round_trips, measure_disagreement
+from gibbsite.result.measure.agreement import compare_chains, compare_energies
+from gibbsite.result.measure.energies import count_round_trips, measure_disagreement
 from tests.campaigns.verdicts import ACCURACY, tiny
 
 RARE = 0.01

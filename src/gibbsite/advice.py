@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from gibbsite.efficiency import measure_efficiency
 from gibbsite.errors import GibbsiteError, ModelError
-from gibbsite.graph.lower import Graph, compile_graph
+from gibbsite.graph.compile import compile_graph
+from gibbsite.graph.graph import Graph
 from gibbsite.kernel import (
     MALA,
     ConditionalGibbs,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._jit import COMPILING, on_compile
+from gibbsite._compile.jit import COMPILING, on_compile
 from gibbsite.errors import ModelError
 from gibbsite.kernel import Kernel
 from gibbsite.result.result import Result

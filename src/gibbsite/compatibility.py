@@ -30,12 +30,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._foreign import Foreign, call_at
-from gibbsite._jit import compiled
-from gibbsite._random import stream
+from gibbsite._compile.foreign import Foreign, call_at
+from gibbsite._compile.jit import compiled
+from gibbsite._random.generators import stream
 from gibbsite.errors import ModelError
-from gibbsite.graph.conditionals import ConditionalsGraph
-from gibbsite.graph.lower import compile_graph
+from gibbsite.graph.compile import compile_graph
+from gibbsite.graph.kinds.conditionals import ConditionalsGraph
 from gibbsite.model.conditionals import Conditionals
 
 Floats = NDArray[np.float64]

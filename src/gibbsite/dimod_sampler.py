@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.formats.bqm import from_bqm, import_extra, to_bqm
-from gibbsite.graph.lower import compile_graph
+from gibbsite.formats.objects.bqm import from_bqm, import_extra, to_bqm
+from gibbsite.graph.compile import compile_graph
 from gibbsite.kernel import AnnealedGibbs, Gibbs, Kernel
-from gibbsite.kernel.temperature import temperature_range
+from gibbsite.kernel.gibbs.temperature import temperature_range
 from gibbsite.model import FactorGraph
 from gibbsite.model.reals import read_real, read_reals
 from gibbsite.result import Result

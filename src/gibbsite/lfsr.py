@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gibbsite._jit import Integer, compiled, inlined
+from gibbsite._compile.jit import Integer, compiled, inlined
 from gibbsite.errors import ModelError
 
 _BITS = 32  # of a number

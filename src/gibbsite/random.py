@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import called
-from gibbsite._normal import exponential as _exponential
-from gibbsite._normal import normal as _normal
-from gibbsite._poisson import poisson as _poisson
-from gibbsite._random import Words, load, store
-from gibbsite._random import uniform as _uniform
+from gibbsite._compile.jit import called
+from gibbsite._random.generators import Words, load, store
+from gibbsite._random.generators import uniform as _uniform
+from gibbsite._random.poisson import poisson as _poisson
+from gibbsite._random.ziggurat import exponential as _exponential
+from gibbsite._random.ziggurat import normal as _normal
 
 Generator = NDArray[np.uint64]
 

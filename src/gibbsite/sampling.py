@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._jit import COMPILING, clock, on_compile
+from gibbsite._compile.jit import COMPILING, clock, on_compile
 from gibbsite.errors import ConvergenceWarning, IncompatibleError, ModelError, SamplingError
-from gibbsite.graph.lower import compile_graph
+from gibbsite.graph.compile import compile_graph
 from gibbsite.kernel import Kernel, default_kernel
 from gibbsite.kernel.base import Course
-from gibbsite.result.energies import count_round_trips
+from gibbsite.result.measure.energies import count_round_trips
 from gibbsite.result.result import JointSets, Result
+from gibbsite.result.verdict.second_look import SecondLook
+from gibbsite.result.verdict.unreached import find_doubts
 from gibbsite.run.budget import Budget, is_real, read_budget, whole
 from gibbsite.run.checkpoint import load_checkpoint, read_checkpoint
 from gibbsite.run.engine import Recording, Setup, run_chains
@@ -28,11 +30,9 @@ from gibbsite.run.interrupt import catch_interrupt
 from gibbsite.run.plan import as_data, make_plan, read_entropy
 from gibbsite.run.progress import Progress, choose_progress
 from gibbsite.run.record import lay_out
-from gibbsite.run.start import start_states
 from gibbsite.run.tape import BATCHES, DRAWS, LENGTH, read_pulse
 from gibbsite.scan import Scan
-from gibbsite.scrutiny import find_doubts
-from gibbsite.second_look import SecondLook
+from gibbsite.support.start import start_states
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
@@ -107,7 +107,7 @@ def sample(
         None: shown on stderr; False: silent; a function: called with every status.
     second_look : bool
         Before the run is called converged, compare it with 64 short chains from other starts, for at most
-        15 % of its cost (:mod:`gibbsite.second_look`). Without, the verdict says so.
+        15 % of its cost (:mod:`gibbsite.result.verdict.second_look`). Without, the verdict says so.
 
     Returns
     -------

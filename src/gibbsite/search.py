@@ -2,7 +2,7 @@
 
 Each chain keeps the best state it knows. A restart cools the chain down from a random state, or, every other
 time, from that best state warmed up to a random temperature; then it goes uphill. Where the two states
-differ, each connected part is taken from the better one (:func:`gibbsite.kernel.uphill.recombine`).
+differ, each connected part is taken from the better one (:func:`gibbsite.kernel.gibbs.uphill.recombine`).
 Schedules get longer as restarts go on. Zeros are prices while it is hot: a chain may cross what is
 impossible, and pays more the next time if it ended there.
 
@@ -21,17 +21,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import COMPILING, on_compile
-from gibbsite._random import stream
+from gibbsite._compile.jit import COMPILING, on_compile
+from gibbsite._random.generators import stream
 from gibbsite.graph.color import markov_graph
-from gibbsite.graph.kinds import IsingGraph, KernelGraph
-from gibbsite.graph.lower import Graph, compile_graph
+from gibbsite.graph.compile import compile_graph
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.kinds.distance import KernelGraph
+from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.rows import build_rows
-from gibbsite.graph.support import has_zeros
-from gibbsite.kernel.annealed import AnnealedGibbs, AnnealedParameters
 from gibbsite.kernel.base import alone
-from gibbsite.kernel.temperature import TemperatureRange, temperature_range
-from gibbsite.kernel.uphill import Neighbourhood, go_uphill, recombine
+from gibbsite.kernel.gibbs.annealed import AnnealedGibbs, AnnealedParameters
+from gibbsite.kernel.gibbs.temperature import TemperatureRange, temperature_range
+from gibbsite.kernel.gibbs.uphill import Neighbourhood, go_uphill, recombine
 from gibbsite.run.budget import read_budget, whole
 from gibbsite.run.chain import advance, start_chain
 from gibbsite.run.executor import Executor, read_threads
@@ -39,8 +40,9 @@ from gibbsite.run.interrupt import catch_interrupt
 from gibbsite.run.plan import as_data, package_version, read_entropy
 from gibbsite.run.progress import Status, choose_progress
 from gibbsite.run.record import lay_out
-from gibbsite.run.start import start_states
 from gibbsite.scan import Scan, Systematic
+from gibbsite.support.possible import has_zeros
+from gibbsite.support.start import start_states
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph

@@ -29,20 +29,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._random import stream
+from gibbsite._random.generators import stream
 from gibbsite.exact import Enumeration, enumerate_states
 from gibbsite.exact.transition import site_matrix, sweep_matrix
-from gibbsite.graph.lower import KINDS, Graph, compile_graph
-from gibbsite.kernel.annealed import AnnealedGibbs
+from gibbsite.graph.compile import KINDS, compile_graph
+from gibbsite.graph.graph import Graph
 from gibbsite.kernel.base import Course, Kernel, alone, transition
-from gibbsite.kernel.double_min import DoubleMinGibbs
-from gibbsite.kernel.gibbs import Gibbs
-from gibbsite.kernel.herded import HerdedGibbs
-from gibbsite.kernel.local_minibatch import LocalMinibatchGibbs
-from gibbsite.kernel.mgpmh import MGPMH
-from gibbsite.kernel.min_gibbs import MinGibbs
-from gibbsite.kernel.poisson import PoissonGibbs
-from gibbsite.kernel.quasi import QuasiGibbs
+from gibbsite.kernel.gibbs.annealed import AnnealedGibbs
+from gibbsite.kernel.gibbs.gibbs import Gibbs
+from gibbsite.kernel.gibbs.quasi import QuasiGibbs
+from gibbsite.kernel.herded.herded import HerdedGibbs
+from gibbsite.kernel.minibatch.double_min import DoubleMinGibbs
+from gibbsite.kernel.minibatch.local import LocalMinibatchGibbs
+from gibbsite.kernel.minibatch.mgpmh import MGPMH
+from gibbsite.kernel.minibatch.min_gibbs import MinGibbs
+from gibbsite.kernel.minibatch.poisson import PoissonGibbs
 from gibbsite.kernel.rules import RULES
 from gibbsite.run.chain import advance, start_chain
 from gibbsite.run.record import lay_out

@@ -7,7 +7,7 @@ import numpy as np
 import gibbsite as gs
 from benchmarks import poisson
 from benchmarks.loop import mover
-from gibbsite.kernel.minibatch import local_energies
+from gibbsite.kernel.minibatch.factors import local_energies
 
 
 def test_the_model_is_that_of_the_paper() -> None:

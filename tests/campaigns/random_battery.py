@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from gibbsite import _random
-from gibbsite._jit import compiled_loop, inlined
-from gibbsite._random import (
+from gibbsite._compile.jit import compiled_loop, inlined
+from gibbsite._random.generators import (
     BLOCK,
     BYTES,
     LANES,

@@ -17,7 +17,7 @@ import gibbsite as gs
 from gibbsite.applications import read_image, write_image
 from gibbsite.cli import group, info, main
 from gibbsite.cli.wording import in_options
-from gibbsite.formats.plain_json import write_json
+from gibbsite.formats.parsing.plain_json import write_json
 
 
 @pytest.fixture

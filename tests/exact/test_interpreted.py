@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite import _jit
+from gibbsite._compile import jit
 from gibbsite.testing import tiny_models
 
 
-@pytest.mark.skipif(_jit.DISABLED, reason="compilation is switched off")
+@pytest.mark.skipif(jit.DISABLED, reason="compilation is switched off")
 @pytest.mark.parametrize("name", sorted(tiny_models()))
 def test_interpreted_equals_compiled(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for patience in (1e9, -1.0):
-        monkeypatch.setattr(_jit._Patience, "steps", patience)
-        monkeypatch.setattr(_jit.Entry, "_at_hand", lambda entry: False)
+        monkeypatch.setattr(jit._Patience, "steps", patience)
+        monkeypatch.setattr(jit.Entry, "_at_hand", lambda entry: False)
         model = tiny_models()[name]  # a new one: orders are kept with the structure
         marginals, best = gs.solve_exact(model), gs.solve_exact(model, task="MAP")
         draws = best.draw(5, np.random.default_rng(1))

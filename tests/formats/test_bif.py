@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from gibbsite.errors import FormatError, IncompatibleError
 from gibbsite.formats import read_bif, write_bif
 from gibbsite.formats.bif import format_bif, parse_bif
-from gibbsite.formats.text import Source
+from gibbsite.formats.parsing.text import Source
 from gibbsite.model import FactorGraph, ising_grid
 from tests.formats.models import DATA, check_groups, energies, networks
 

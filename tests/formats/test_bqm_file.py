@@ -16,7 +16,7 @@ from gibbsite.errors import FormatError, IncompatibleError, ModelError
 from gibbsite.formats import from_bqm, read_bqm, read_coo, write_bqm, write_coo
 from gibbsite.formats.bqm_file import format_bqm, parse_bqm
 from gibbsite.formats.coo import format_coo, parse_coo
-from gibbsite.formats.text import Source
+from gibbsite.formats.parsing.text import Source
 from gibbsite.model import FactorGraph, ising
 from tests.formats.models import check_groups, energies
 

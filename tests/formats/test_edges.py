@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gibbsite.errors import FormatError, IncompatibleError
 from gibbsite.formats import from_networkx, read_edges, read_model, write_edges, write_model
 from gibbsite.formats.edges import format_edges, parse_edges
-from gibbsite.formats.text import Source
+from gibbsite.formats.parsing.text import Source
 from gibbsite.model import FactorGraph, ising
 
 

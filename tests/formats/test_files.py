@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gibbsite.errors import FormatError, IncompatibleError
 from gibbsite.formats import FORMATS, read_evidence, read_model, write_model
 from gibbsite.formats.evidence import parse_evidence
-from gibbsite.formats.text import Source
+from gibbsite.formats.parsing.text import Source
 from gibbsite.model import FactorGraph, ising
 from tests.formats.models import DATA, energies, networks
 

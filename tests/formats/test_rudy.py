@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from gibbsite.errors import FormatError, IncompatibleError
 from gibbsite.formats import from_ising, read_model, read_rudy, write_model
+from gibbsite.formats.parsing.text import Source
 from gibbsite.formats.rudy import format_rudy, parse_rudy
-from gibbsite.formats.text import Source
 from gibbsite.model import FactorGraph, ising, potts
 from tests.formats.models import DATA
 

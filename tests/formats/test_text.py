@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gibbsite.errors import FormatError
-from gibbsite.formats import text
-from gibbsite.formats.decimals import decimals
-from gibbsite.formats.numerals import Numbers
-from gibbsite.formats.text import Source, load, save
+from gibbsite.formats.parsing import text
+from gibbsite.formats.parsing.decimals import decimals
+from gibbsite.formats.parsing.numerals import Numbers
+from gibbsite.formats.parsing.text import Source, load, save
 
 
 def refused(path: Path | str, **options: object) -> str:

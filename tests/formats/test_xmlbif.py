@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from gibbsite.errors import FormatError, IncompatibleError
 from gibbsite.formats import read_bif, read_xmlbif, write_xmlbif
-from gibbsite.formats.text import Source
+from gibbsite.formats.parsing.text import Source
 from gibbsite.formats.xmlbif import format_xmlbif, parse_xmlbif
 from gibbsite.model import FactorGraph, ising_grid
 from tests.formats.models import DATA, NAME, check_groups, energies, networks

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite._random import load, stream
+from gibbsite._random.generators import load, stream
 from gibbsite.graph.color import markov_graph
-from gibbsite.kernel._local import log_potential, log_weights
-from gibbsite.kernel.minibatch import draw_factor, drawn_rows, local_energies
+from gibbsite.graph.local import log_potential, log_weights
+from gibbsite.kernel.minibatch.factors import draw_factor, drawn_rows, local_energies
 
 RNG = np.random.default_rng(5)
 CLOUD = np.concatenate([RNG.normal(size=(60, 2)), RNG.normal(6.0, 0.1, (20, 2)), np.zeros((3, 2))])

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gibbsite as gs
-from gibbsite._jit import compiled
-from gibbsite.graph.lower import KINDS
-from gibbsite.kernel._local import log_potential, weights
+from gibbsite._compile.jit import compiled
+from gibbsite.graph.compile import KINDS
+from gibbsite.graph.local import log_potential, weights
 from gibbsite.testing import tiny_models
 
 

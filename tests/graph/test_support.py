@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.graph.support import alive_states, has_zeros
+from gibbsite.support.possible import alive_states, has_zeros
 
 
 @st.composite

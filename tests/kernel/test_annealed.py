@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite._random import stream
+from gibbsite._random.generators import stream
 from gibbsite.exact.transition import site_matrix
-from gibbsite.graph.lower import KINDS
+from gibbsite.graph.compile import KINDS
 from gibbsite.kernel.base import alone
 from gibbsite.run.chain import advance, start_chain
 from gibbsite.run.record import lay_out

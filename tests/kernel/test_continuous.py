@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.graph.extremes import known_bounds
+from gibbsite.graph.functions.bounds import known_bounds
 from gibbsite.kernel import default_kernel
-from gibbsite.kernel.minibatch import local_energies
+from gibbsite.kernel.minibatch.factors import local_energies
 
 
 def grid_couplings(side: int, gamma: float) -> Any:

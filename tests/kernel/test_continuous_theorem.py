@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import gibbsite as gs
-from gibbsite.kernel.continuous_theorem import degrees_needed, kept_double, kept_single
+from gibbsite.kernel.continuous.theorem import degrees_needed, kept_double, kept_single
 
 Floats = NDArray[np.float64]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gibbsite._jit import compiled_loop
-from gibbsite._random import BLOCK
-from gibbsite.kernel.heatbath import settle_states
+from gibbsite._compile.jit import compiled_loop
+from gibbsite._random.generators import BLOCK
+from gibbsite.kernel.at_once.heatbath import settle_states
 
 UNIT = 2**31  # a random word has so many values that count
 

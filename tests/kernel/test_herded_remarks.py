@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite import _jit
+from gibbsite._compile import jit
 from gibbsite.exact.transition import sweep_matrix
 from gibbsite.kernel.base import Remark
-from gibbsite.kernel.herded import KEYS, RULES
-from gibbsite.kernel.herding_theorem import sweep_of_gibbs
+from gibbsite.kernel.herded.herded import KEYS, RULES
+from gibbsite.kernel.herded.theorem import sweep_of_gibbs
 
 FLOOR, THEOREM, STEP = "not guaranteed", "theorem of herded Gibbs applies", "moves them in step"
 
@@ -95,12 +95,12 @@ def test_the_sweep_is_that_of_the_kernel(model: gs.FactorGraph, order: list[int]
     assert gs.herding_bound(model, scan).eta == pytest.approx(eta, abs=1e-13)
 
 
-@pytest.mark.skipif(_jit.DISABLED, reason="compilation is switched off")
+@pytest.mark.skipif(jit.DISABLED, reason="compilation is switched off")
 def test_constants_need_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_jit._Patience, "steps", 1e9)
-    monkeypatch.setattr(_jit.Entry, "_at_hand", lambda entry: False)
+    monkeypatch.setattr(jit._Patience, "steps", 1e9)
+    monkeypatch.setattr(jit.Entry, "_at_hand", lambda entry: False)
     said: list[str] = []
-    with _jit.on_compile(lambda: said.append("compiling")):
+    with jit.on_compile(lambda: said.append("compiling")):
         gs.herding_bound(couple(3, [(0, 1), (0, 2), (1, 2)], seed=2))
     assert said == []
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gibbsite._jit import compiled
-from gibbsite.kernel.herding import herd_argmax, herd_bounded, herd_threshold, herd_tijdeman
+from gibbsite._compile.jit import compiled
+from gibbsite.kernel.herded.herding import herd_argmax, herd_bounded, herd_threshold, herd_tijdeman
 
 ROUNDING = 1e-9  # a million additions of numbers below one
 

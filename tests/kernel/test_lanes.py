@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gibbsite._jit import compiled
-from gibbsite.kernel._lanes import WIDTH, Near, add_lanes, settle_lanes
+from gibbsite._compile.jit import compiled
+from gibbsite.kernel.at_once.lanes import WIDTH, Near, add_lanes, settle_lanes
 
 
 @compiled

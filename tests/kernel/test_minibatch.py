@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite._jit import compiled
-from gibbsite._poisson import poisson
-from gibbsite._random import load, stream
-from gibbsite.kernel.minibatch import drawn_rows
-from gibbsite.scan.alias import build_alias_rows
+from gibbsite._compile.jit import compiled
+from gibbsite._random.alias import build_alias_rows
+from gibbsite._random.generators import load, stream
+from gibbsite._random.poisson import poisson
+from gibbsite.kernel.minibatch.factors import drawn_rows
 
 EXACT = (gs.PoissonGibbs, gs.MGPMH, gs.MinGibbs, gs.DoubleMinGibbs)
 MODEL = gs.potts(np.full((60, 60), 0.02) - 0.02 * np.eye(60), 3)

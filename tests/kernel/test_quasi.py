@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite._jit import compiled
-from gibbsite._random import load, stream
-from gibbsite.graph.lower import KINDS
+from gibbsite._compile.jit import compiled
+from gibbsite._random.generators import load, stream
+from gibbsite.graph.compile import KINDS
 from gibbsite.kernel.base import Course, step, transition
 from gibbsite.run import engine
 from gibbsite.testing import tiny_models

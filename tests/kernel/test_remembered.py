@@ -12,12 +12,12 @@ import pytest
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite._jit import compiled
-from gibbsite._random import stream
-from gibbsite.graph.lower import Graph
-from gibbsite.kernel import remembered
+from gibbsite._compile.jit import compiled
+from gibbsite._random.generators import stream
+from gibbsite.graph.graph import Graph
 from gibbsite.kernel.base import Buffer, alone
-from gibbsite.kernel.remembered import (
+from gibbsite.kernel.gibbs import conditional_cache as remembered
+from gibbsite.kernel.gibbs.conditional_cache import (
     Remembered,
     find_blankets,
     pick_by_row,

@@ -11,12 +11,12 @@ import pytest
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite._jit import compiled
-from gibbsite._random import stream
-from gibbsite.kernel._local import weights
+from gibbsite._compile.jit import compiled
+from gibbsite._random.generators import stream
+from gibbsite.graph.local import weights
 from gibbsite.kernel.base import Buffer, alone
+from gibbsite.kernel.gibbs.running_weights import Running, running_pays, running_weights
 from gibbsite.kernel.rules import RULES
-from gibbsite.kernel.running import Running, running_pays, running_weights
 from gibbsite.run import engine
 from gibbsite.run.chain import State, advance, start_chain
 from gibbsite.run.record import lay_out
@@ -35,8 +35,8 @@ def crowd(n: int = 90, states: int = 4, scale: float = 0.3) -> gs.FactorGraph:
 @pytest.fixture(params=[0.0, 2.0], ids=["matrix", "rows"])
 def kept_always(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep log-weights on small graphs, too; with a matrix of couplings and without."""
-    monkeypatch.setattr("gibbsite.kernel.gibbs.running_pays", lambda graph: graph.kind == "potts")
-    monkeypatch.setattr("gibbsite.graph.build._DENSE", request.param)
+    monkeypatch.setattr("gibbsite.kernel.gibbs.gibbs.running_pays", lambda graph: graph.kind == "potts")
+    monkeypatch.setattr("gibbsite.graph.kinds.potts._DENSE", request.param)
 
 
 class Chain:

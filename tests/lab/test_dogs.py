@@ -10,9 +10,9 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.exact.enumeration import enumerate_states
-from gibbsite.lab.dobrushin import draw_parameters, measure_bias, paper_order
-from gibbsite.lab.dogs_guarantees import SHOWN
-from gibbsite.lab.dogs_mle import (
+from gibbsite.lab.dogs.dobrushin import draw_parameters, measure_bias, paper_order
+from gibbsite.lab.dogs.guarantees import SHOWN
+from gibbsite.lab.dogs.mle import (
     LEVEL,
     METHODS,
     SIDES,
@@ -23,8 +23,8 @@ from gibbsite.lab.dogs_mle import (
     make_model,
     pose,
 )
-from gibbsite.lab.dogs_wallclock import KINDS, bracket_corner
-from gibbsite.lab.short_runs import run_short
+from gibbsite.lab.dogs.short_runs import run_short
+from gibbsite.lab.dogs.wallclock import KINDS, bracket_corner
 from tests.lab.quick_runs import check_what_it_says_and_saves, claims, family, findings
 
 

@@ -10,10 +10,10 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.lab.follow import fit_slope
-from gibbsite.lab.herded_denoising import METHODS, is_less
-from gibbsite.lab.herded_discrepancy import VALUES, bound
-from gibbsite.lab.herded_two_variables import EPSILONS
-from gibbsite.lab.silhouettes import draw_strokes, find_silhouette
+from gibbsite.lab.herded.denoising import METHODS, is_less
+from gibbsite.lab.herded.discrepancy import VALUES, bound
+from gibbsite.lab.herded.silhouettes import draw_strokes, find_silhouette
+from gibbsite.lab.herded.two_variables import EPSILONS
 from tests.lab.quick_runs import FAMILIES, check_what_it_says_and_saves, family, findings
 
 # error times length as measured by others, from other start weights

@@ -9,7 +9,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.efficiency import measure_efficiency
-from gibbsite.lab.banana import (
+from gibbsite.lab.notes.banana_density import (
     LOOKED_AT,
     evaluate,
     gradient,
@@ -18,10 +18,10 @@ from gibbsite.lab.banana import (
     printed_gradient,
     truth,
 )
-from gibbsite.lab.comparison_targets import autoregressive
-from gibbsite.lab.notes_banana import METHODS, is_exact
-from gibbsite.lab.notes_denoising import COUPLINGS, conditional_gap
-from gibbsite.lab.notes_ula_bias import KNOWN, STEPS, doubt
+from gibbsite.lab.notes.banana import METHODS, is_exact
+from gibbsite.lab.notes.comparison_targets import autoregressive
+from gibbsite.lab.notes.denoising import COUPLINGS, conditional_gap
+from gibbsite.lab.notes.ula_bias import KNOWN, STEPS, doubt
 from tests.lab.quick_runs import check_what_it_says_and_saves, claims, family, findings
 
 

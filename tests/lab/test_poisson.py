@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.lab import poisson_cost, poisson_mixture, poisson_spin
 from gibbsite.lab.follow import fit_slope
 from gibbsite.lab.occupancy import watch
-from gibbsite.lab.poisson_potts import distance_from_uniform, error_at
+from gibbsite.lab.poisson import cost as poisson_cost
+from gibbsite.lab.poisson import mixture as poisson_mixture
+from gibbsite.lab.poisson import spin as poisson_spin
+from gibbsite.lab.poisson.potts import distance_from_uniform, error_at
 from tests.lab.quick_runs import check_what_it_says_and_saves, claims, family, findings
 
 

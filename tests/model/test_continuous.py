@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.graph.continuous import evaluate_factors
-from gibbsite.graph.extremes import all_bounds
-from gibbsite.kernel._local import log_potential
+from gibbsite.graph.functions.bounds import all_bounds
+from gibbsite.graph.kinds.functions import evaluate_factors
+from gibbsite.graph.local import log_potential
 from gibbsite.model.functions import quadratic_factor
 
 BOX = gs.Interval(-1.0, 2.0)

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._jit import implement, inlined
-from gibbsite._random import below, uniform
-from gibbsite.kernel._local import weights
+from gibbsite._compile.jit import implement, inlined
+from gibbsite._random.generators import below, uniform
+from gibbsite.graph.local import weights
 from gibbsite.kernel.base import Kernel, step, transition
 from gibbsite.kernel.rules import pick
 from gibbsite.scan.base import Ordered, Scan

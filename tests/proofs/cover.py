@@ -14,8 +14,8 @@ from collections.abc import Callable
 import numpy as np
 
 import gibbsite as gs
-from gibbsite.graph.lower import KINDS
-from gibbsite.kernel.batched import MinibatchKernel
+from gibbsite.graph.compile import KINDS
+from gibbsite.kernel.minibatch.counting import MinibatchKernel
 from gibbsite.testing import KERNELS, scans
 
 CLASSES = tuple(dict.fromkeys(type(kernel) for kernel in KERNELS if not isinstance(kernel, MinibatchKernel)))

@@ -7,8 +7,8 @@ from itertools import product
 import pytest
 
 import gibbsite as gs
-from gibbsite.graph.lower import KINDS
-from gibbsite.kernel.batched import MinibatchKernel
+from gibbsite.graph.compile import KINDS
+from gibbsite.kernel.minibatch.counting import MinibatchKernel
 from gibbsite.testing import KERNELS, check_kernel, scans, tiny_models
 from tests.proofs.cover import CLASSES, by_schedule, cover, numbers
 

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 import gibbsite as gs
-from gibbsite._jit import compiled
-from gibbsite._random import load, store, stream
-from gibbsite.graph.extremes import all_bounds
-from gibbsite.graph.lower import Graph
-from gibbsite.kernel._local import log_potential
-from gibbsite.kernel.continuous_chebyshev import (
+from gibbsite._compile.jit import compiled
+from gibbsite._random.generators import load, store, stream
+from gibbsite.graph.functions.bounds import all_bounds
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.local import log_potential
+from gibbsite.kernel.continuous.chebyshev import (
     FLOOR,
     LIFT,
     RISE,
@@ -27,10 +27,10 @@ from gibbsite.kernel.continuous_chebyshev import (
     prepare_draws,
     sum_series,
 )
-from gibbsite.kernel.continuous_energy import CHOSEN, energies
-from gibbsite.kernel.continuous_interpolated import _DRAW, _LEVEL, _NOW, _PROPOSAL, _PROPOSES, interpolate
-from gibbsite.kernel.continuous_inverse import draw_quadratic
-from gibbsite.kernel.continuous_method import answer, ask
+from gibbsite.kernel.continuous.energy import CHOSEN, energies
+from gibbsite.kernel.continuous.interpolated import _DRAW, _LEVEL, _NOW, _PROPOSAL, _PROPOSES, interpolate
+from gibbsite.kernel.continuous.inverse import draw_quadratic
+from gibbsite.kernel.continuous.method import answer, ask
 from tests.proofs.density_laws import move_each
 
 Floats = NDArray[np.float64]

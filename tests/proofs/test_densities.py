@@ -257,8 +257,8 @@ def test_rows_without_replacement_are_different_and_equally_likely() -> None:
     kernel = gs.SGLD(1e-4, size, replace=False)
     graph = gs.compile_graph(model)
     memory = kernel.memory(graph, np.zeros(4, np.uint64))
-    from gibbsite._random import load, stream
-    from gibbsite.kernel.sgld import draw_rows
+    from gibbsite._random.generators import load, stream
+    from gibbsite.kernel.density.sgld import draw_rows
 
     parameters, rng = kernel.parameters(graph), load(stream(1, 0))
     seen = np.zeros(rows)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite._random import BLOCK, stream
+from gibbsite._random.generators import BLOCK, stream
 from gibbsite.exact.enumeration import enumerate_states
 from gibbsite.graph.color import color_sites
-from gibbsite.graph.colored import MOST_ODDS
-from gibbsite.kernel._local import weights
+from gibbsite.graph.layouts.colored import MOST_ODDS
+from gibbsite.graph.local import weights
 from gibbsite.kernel.base import Team, alone
 from gibbsite.run.chain import advance
 from gibbsite.run.executor import Executor

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.kernel._ledger import Hashed
-from gibbsite.kernel.herded_keys import KEYS
-from gibbsite.kernel.herded_step import RULES
+from gibbsite.kernel.herded.keys import KEYS
+from gibbsite.kernel.herded.step import RULES
+from gibbsite.kernel.herded.weight_table import Hashed
 from gibbsite.lab.follow import envelope, fit_slope, follow, space_lengths
 
 TWO = {0.1: 4.5, 0.01: 16.4, 0.001: 468.0, 0.0001: 2862.0}
@@ -172,7 +172,7 @@ def test_hash_tables_grow_and_stay_small() -> None:
     rng = np.random.default_rng(1)
     model = gs.ising(np.triu(0.05 * rng.normal(size=(20, 20)), 1))
     graph, kernel = gs.compile_graph(model), gs.HerdedGibbs(storage="hash")
-    from gibbsite._random import stream
+    from gibbsite._random.generators import stream
     from gibbsite.kernel.base import alone
     from gibbsite.run.chain import advance, start_chain
     from gibbsite.run.record import lay_out

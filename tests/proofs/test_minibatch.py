@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 import gibbsite as gs
-from gibbsite._jit import compiled_loop, generic, implement
-from gibbsite._random import load, store, stream
+from gibbsite._compile.jit import compiled_loop, generic, implement
+from gibbsite._random.generators import load, store, stream
 from gibbsite.kernel.base import step
-from gibbsite.kernel.batched import MinibatchKernel
-from gibbsite.kernel.min_gibbs import Estimated
-from gibbsite.kernel.minibatch import DRAWN_KINDS, local_energies
+from gibbsite.kernel.minibatch.counting import MinibatchKernel
+from gibbsite.kernel.minibatch.factors import DRAWN_KINDS, local_energies
+from gibbsite.kernel.minibatch.min_gibbs import Estimated
 from gibbsite.testing import KERNELS
 from tests.proofs import minibatch_laws as laws
 

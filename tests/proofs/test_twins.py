@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite._random import stream
-from gibbsite.graph.lower import KINDS
+from gibbsite._random.generators import stream
+from gibbsite.graph.compile import KINDS
 from gibbsite.kernel.base import alone
 from gibbsite.kernel.rules import RULES
 from gibbsite.lfsr import TABLES
@@ -68,8 +68,8 @@ def test_sweeps_equal_their_twin(kind: str, rule: str) -> None:
 @pytest.mark.parametrize("share", [0.0, 2.0], ids=["matrix", "rows"])
 @pytest.mark.parametrize("rule", RULES)
 def test_running_log_weights_equal_their_twin(rule: str, share: float, monkeypatch) -> None:
-    monkeypatch.setattr("gibbsite.kernel.gibbs.running_pays", lambda graph: True)
-    monkeypatch.setattr("gibbsite.graph.build._DENSE", share)
+    monkeypatch.setattr("gibbsite.kernel.gibbs.gibbs.running_pays", lambda graph: True)
+    monkeypatch.setattr("gibbsite.graph.kinds.potts._DENSE", share)
     sweeps = 300  # the sums are taken anew a few times
     for name in ("potts", "agreements"):
         model = tiny_models()[name]

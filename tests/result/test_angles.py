@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 import gibbsite as gs
-from gibbsite.kernel.densities import wrapped
-from gibbsite.result._directions import Directions
+from gibbsite.graph.functions.densities import wrapped
+from gibbsite.result.measure.directions import Directions
 
 # 5.5 standard errors: 4e-8 for each comparison
 SIGMAS = 5.5

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.result.convergence import Diagnostics, Doubt, judge
-from gibbsite.result.diagnostics import mcse
-from gibbsite.result.measurement import CellNumbers, count_states, measure_cells, measure_errors
+from gibbsite.result.measure.diagnostics import mcse
+from gibbsite.result.measure.measurement import CellNumbers, count_states, measure_cells, measure_errors
+from gibbsite.result.verdict.convergence import Diagnostics, Doubt, judge
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # ArviZ announces its next version

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from gibbsite import _jit
+from gibbsite._compile import jit
 from gibbsite.errors import ModelError
-from gibbsite.result import diagnostics
-from gibbsite.result._normal import fill_normal_quantiles, normal_scores
-from gibbsite.result.diagnostics import ess, mcse, rhat
+from gibbsite.result.measure import diagnostics
+from gibbsite.result.measure.diagnostics import ess, mcse, rhat
+from gibbsite.result.measure.normal_scores import fill_normal_quantiles, normal_scores
 
 Array = NDArray[np.float64]
 Diagnostic = Callable[..., Array]
@@ -262,7 +262,7 @@ def test_types_and_single_signature(diagnostic: Diagnostic, method: str) -> None
     for dtype in (np.bool_, np.int8, np.uint32, np.int64, np.float16, np.float32, np.longdouble):
         np.testing.assert_array_equal(diagnostic(trace.astype(dtype), method), expected)
     np.testing.assert_array_equal(diagnostic(trace.tolist(), method), expected)
-    if not _jit.DISABLED:
+    if not jit.DISABLED:
         tables = {ess: diagnostics._ESS, rhat: diagnostics._RHAT, mcse: diagnostics._MCSE}
         assert len(tables[diagnostic][method].signatures) == 1
         assert len(fill_normal_quantiles.signatures) <= 1

@@ -14,9 +14,9 @@ import pytest
 import gibbsite as gs
 from gibbsite.cli import answers
 from gibbsite.result.compare import read_errors
-from gibbsite.result.convergence import judge
 from gibbsite.result.html import result_html
-from gibbsite.result.measurement import measure_cells, source_of_errors
+from gibbsite.result.measure.measurement import measure_cells, source_of_errors
+from gibbsite.result.verdict.convergence import judge
 
 MODEL = gs.FactorGraph(
     {"a": ["no", "yes"], "b": 3, "seen": 2},

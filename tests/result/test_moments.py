@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gibbsite.result.diagnostics import ess, mcse, rhat
-from gibbsite.result.measurement import CellNumbers, measure_cells
+from gibbsite.result.measure.diagnostics import ess, mcse, rhat
+from gibbsite.result.measure.measurement import CellNumbers, measure_cells
 
 
 def measure(draws: NDArray[np.float64], length: int = 1) -> CellNumbers:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gibbsite as gs
 from gibbsite.errors import CheckpointError, FormatError
-from gibbsite.result.convergence import Doubt
+from gibbsite.result.verdict.convergence import Doubt
 from gibbsite.run.plan import Plan
 
 

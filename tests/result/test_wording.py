@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.result.convergence import judge
-from gibbsite.result.measurement import CellNumbers
+from gibbsite.result.measure.measurement import CellNumbers
+from gibbsite.result.verdict.convergence import judge
 
 NOT_FOR_PEOPLE = re.compile(r"\b(nan|inf|None)\b")
 STATES = gs.FactorGraph({"a": ["no", "yes"], "b": 3}, [(("a", "b"), [[4, 1, 2], [1, 2, 3]])])

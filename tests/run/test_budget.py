@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gibbsite as gs
-from gibbsite._jit import clock, compiled
+from gibbsite._compile.jit import clock, compiled
 from gibbsite.run import engine
 from gibbsite.run.budget import Budget, read_budget
 from gibbsite.run.checkpoint import load_checkpoint

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite._random import stream
+from gibbsite._random.generators import stream
 from gibbsite.kernel.base import alone
 from gibbsite.run import form as forms
 from gibbsite.run.chain import advance

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite import _jit, sampling
-from gibbsite._jit import COMPILING
+from gibbsite import sampling
+from gibbsite._compile import jit
+from gibbsite._compile.jit import COMPILING
 from gibbsite.run import engine, progress
 from gibbsite.run.progress import Callback, Lines, Live, Silent, Status, choose_progress
 
@@ -242,14 +243,14 @@ def test_compiling_is_said_whatever_is_compiled(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # looking for a start may have to be compiled as well, and so may the judgement of the result
-    @_jit.compiled
+    @jit.compiled
     def double(x: float) -> float:
         return 2.0 * x
 
     real = sampling.start_states
 
     def start_states(*args: Any) -> Any:
-        monkeypatch.setattr(_jit, "cache_directory", lambda: None)
+        monkeypatch.setattr(jit, "cache_directory", lambda: None)
         double(1.0)
         return real(*args)
 

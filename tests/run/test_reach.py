@@ -9,7 +9,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.run.climb import climb
-from gibbsite.run.reach import leads_to
+from gibbsite.support.reach import leads_to
 
 
 def random_zero_model(seed: int) -> gs.FactorGraph:

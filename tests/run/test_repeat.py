@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite._random import load, stream
+from gibbsite._random.generators import load, stream
 from gibbsite.kernel.base import Buffer, step
 from gibbsite.run.repeat import make_short_run
 from gibbsite.scan.base import period, refresh, site_at

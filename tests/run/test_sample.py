@@ -17,10 +17,10 @@ import pytest
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.result.diagnostics import mcse
+from gibbsite.result.measure.diagnostics import mcse
+from gibbsite.result.verdict.unreached import _left_out
 from gibbsite.run import engine
 from gibbsite.run.chain import advance
-from gibbsite.scrutiny import _left_out
 from gibbsite.testing import tiny_models
 
 MODELS = tiny_models()

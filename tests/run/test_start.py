@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.graph.support import has_zeros
-from gibbsite.run._forward import draw_forward, find_network
-from gibbsite.run.start import find_start, find_state_with, start_states
+from gibbsite.support.forward import draw_forward, find_network
+from gibbsite.support.possible import has_zeros
+from gibbsite.support.start import find_start, find_state_with, start_states
 
 UAI = Path(__file__).parents[3] / "shared" / "data" / "uai"
 
@@ -161,7 +161,7 @@ def test_impossibility_is_proved() -> None:
 
 
 def test_giving_up_is_not_called_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    import gibbsite.run.start as module
+    import gibbsite.support.start as module
 
     monkeypatch.setattr(module, "_PATIENCE", 10)
     monkeypatch.setattr(module, "_PATIENCE_PER_FACTOR", 0)

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import gibbsite as gs
+from gibbsite._random.alias import build_alias
 from gibbsite.exact.transition import scan_order
-from gibbsite.scan.alias import build_alias
 from gibbsite.testing import scans
 
 MODEL = gs.FactorGraph({"a": 2, "b": 3, "c": 2}, [(("a", "b"), np.ones((2, 3)))])

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite._jit import compiled_loop
-from gibbsite.graph.lower import KINDS
+from gibbsite._compile.jit import compiled_loop
+from gibbsite.graph.compile import KINDS
 from gibbsite.testing import tiny_models
 from gibbsite.variational._expected import Desk, make_desk, mean_log_weights
 from gibbsite.variational._sweep import bound, sweep

@@ -104,7 +104,7 @@ def test_a_fixed_point_is_fixed(name: str, parallel: bool) -> None:
 
 
 def test_all_kinds_reach_the_same_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gibbsite.graph.lower import compile_graph
+    from gibbsite.graph.compile import compile_graph
     from gibbsite.variational import fixed_point
 
     for name in ("grid", "potts", "mixed"):
@@ -244,13 +244,13 @@ def test_seeds_repeat_and_differ() -> None:
 def test_small_models_run_without_the_compiler_and_give_the_same_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from gibbsite import _jit
+    from gibbsite._compile import jit
 
     for name in MODELS:
         found = []
         for patience in (-1.0, 1e9):
-            monkeypatch.setattr(_jit._Patience, "steps", patience)
-            monkeypatch.setattr(_jit.Entry, "_at_hand", lambda entry: False)
+            monkeypatch.setattr(jit._Patience, "steps", patience)
+            monkeypatch.setattr(jit.Entry, "_at_hand", lambda entry: False)
             found.append(solve(MODELS[name], rng=1, sweeps=5))
         assert found[0].cells.tobytes() == found[1].cells.tobytes()
         assert found[0].bounds.tobytes() == found[1].bounds.tobytes()

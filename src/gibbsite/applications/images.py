@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import FormatError, IncompatibleError
-from gibbsite.formats.text import PathLike, save
+from gibbsite.formats.parsing.text import PathLike, save
 
 
 def _pillow() -> Any:

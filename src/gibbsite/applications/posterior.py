@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import COMPILING, on_compile
+from gibbsite._compile.jit import COMPILING, on_compile
 from gibbsite.errors import ConvergenceWarning, ModelError
 from gibbsite.kernel import AnnealedGibbs, Gibbs, HerdedGibbs, Kernel
 from gibbsite.model import FactorGraph, FieldFactors, LatticeFactors, TableFactors, ising_grid, potts_grid

@@ -8,8 +8,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from gibbsite.errors import GibbsiteError
-from gibbsite.formats.plain_json import write_json
-from gibbsite.formats.text import save
+from gibbsite.formats.parsing.plain_json import write_json
+from gibbsite.formats.parsing.text import save
 from gibbsite.formats.uai_results import write_uai_map, write_uai_mar, write_uai_pr
 from gibbsite.result.table import with_sign
 

@@ -38,7 +38,7 @@ def command(**given: Any) -> int:
     The bound is on the total variation of the target sites (all by default). It rests on how much sites
     influence each other; where that is too much, it says nothing, and this is said.
     """
-    from gibbsite.formats.plain_json import write_json
+    from gibbsite.formats.parsing.plain_json import write_json
     from gibbsite.influence import certify
 
     model = inputs.load_observed(given)

@@ -74,7 +74,7 @@ def command(**given: Any) -> int:
     """
     from gibbsite.applications import denoise, read_image, write_image
     from gibbsite.applications.images import encode_image
-    from gibbsite.formats.plain_json import write_json
+    from gibbsite.formats.parsing.plain_json import write_json
 
     _check_options(given)
     noisy = read_image(given["noisy"])

@@ -27,7 +27,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Sites, factors, zeros, colors of MODEL, and what exact inference and each kernel would need."""
-    from gibbsite.formats.plain_json import write_json
+    from gibbsite.formats.parsing.plain_json import write_json
 
     facts = describe(inputs.observe(inputs.load(model, from_format), evidence, observe))
     if as_json:
@@ -51,7 +51,7 @@ def describe(model: FactorGraph) -> dict[str, Any]:
     from gibbsite.exact import predict_exact
     from gibbsite.graph import color_sites, compile_graph
     from gibbsite.graph.color import markov_graph
-    from gibbsite.graph.support import has_zeros
+    from gibbsite.support.possible import has_zeros
     from gibbsite.testing import KERNELS
 
     graph = compile_graph(model)

@@ -64,7 +64,7 @@ class Output(click.Path):
             return place
         if place == "-" and not self.stream:
             self.fail("this does not go to stdout; give the name of a file.", param, ctx)
-        from gibbsite.formats.text import check_writable
+        from gibbsite.formats.parsing.text import check_writable
 
         check_writable(str(place))
         return place

@@ -26,7 +26,7 @@ def command(name: str | None, quick: bool, folder: str | None, rng: int, as_json
     folder NAME each, in DIR).
     """
     from gibbsite import lab
-    from gibbsite.formats.plain_json import write_json
+    from gibbsite.formats.parsing.plain_json import write_json
     from gibbsite.lab.experiment import make_folder
 
     if name is None:
@@ -65,7 +65,7 @@ def _list(as_json: bool) -> None:
 
     known = lab.experiments()
     if as_json:
-        from gibbsite.formats.plain_json import write_json
+        from gibbsite.formats.parsing.plain_json import write_json
 
         click.echo(write_json([{"name": e.name, "title": e.title, "source": e.source} for e in known], None))
         return

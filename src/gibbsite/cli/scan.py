@@ -39,7 +39,7 @@ def command(**given: Any) -> int:
     The result is improved from the scan given by --scan and has a guarantee: a bound on the bias after one
     pass, from any start.
     """
-    from gibbsite.formats.plain_json import write_json
+    from gibbsite.formats.parsing.plain_json import write_json
     from gibbsite.influence import certify, dogs
 
     model = inputs.load_observed(given)

@@ -30,8 +30,8 @@ def command(quiet: bool) -> None:
     from contextlib import suppress
 
     import gibbsite as gs
-    from gibbsite._jit import cache_directory, compile_always
-    from gibbsite.kernel.batched import MinibatchKernel
+    from gibbsite._compile.jit import cache_directory, compile_always
+    from gibbsite.kernel.minibatch.counting import MinibatchKernel
     from gibbsite.run.form import LEAST_CHAINS
     from gibbsite.testing import KERNELS, scans, tiny_models
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import called
+from gibbsite._compile.jit import called
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]

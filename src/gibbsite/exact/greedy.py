@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import called, compiled_loop, inlined
-from gibbsite._random import Words, load, store, uniform
+from gibbsite._compile.jit import called, compiled_loop, inlined
+from gibbsite._random.generators import Words, load, store, uniform
 from gibbsite.exact.fillgraph import (
     DEGREE,
     ENTRIES,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import interpreted
+from gibbsite._compile.jit import interpreted
 from gibbsite.errors import ModelError, SupportError
 from gibbsite.exact.configuration import add_configuration
 from gibbsite.exact.cost import ExactCost, Limits

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import compiled_loop, interpreted
-from gibbsite._random import stream
+from gibbsite._compile.jit import compiled_loop, interpreted
+from gibbsite._random.generators import stream
 from gibbsite.exact.fillgraph import Graph, make_workspace
 from gibbsite.exact.greedy import FILL, SIMPLICIAL, TABLE, eliminate
 

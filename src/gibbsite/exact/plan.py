@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import interpreted
+from gibbsite._compile.jit import interpreted
 from gibbsite.exact.cost import ExactCost, Limits, cost_of_order, cost_of_tree
 from gibbsite.exact.order import Order, find_order, interaction_graph
 from gibbsite.exact.potentials import Operands, Potentials, fill_potentials, plan_tables

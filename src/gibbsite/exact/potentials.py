@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import called, compiled_loop
+from gibbsite._compile.jit import called, compiled_loop
 from gibbsite.exact.reduce import Reduced
 from gibbsite.exact.tree import MOST_AXES, Tree
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, called, compiled_loop
+from gibbsite._compile.jit import Integer, called, compiled_loop
 from gibbsite.exact.potentials import Operands
 from gibbsite.exact.rings import Ring, cancel, gather
 from gibbsite.exact.sweep import Desk, split, sweep

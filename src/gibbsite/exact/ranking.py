@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import compiled_loop
+from gibbsite._compile.jit import compiled_loop
 from gibbsite.exact.potentials import Operands
 from gibbsite.exact.rings import Max
 from gibbsite.exact.trace import Slate, make_slate, settle, weigh

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import interpreted
+from gibbsite._compile.jit import interpreted
 from gibbsite.errors import SupportError
-from gibbsite.graph.kinds import TableGraph
-from gibbsite.graph.lower import compile_graph
-from gibbsite.graph.support import alive_states
+from gibbsite.graph.compile import compile_graph
+from gibbsite.graph.kinds.table import TableGraph
+from gibbsite.support.possible import alive_states
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from gibbsite._jit import generic, implement
+from gibbsite._compile.jit import generic, implement
 
 
 class Sum(NamedTuple):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, called
+from gibbsite._compile.jit import Integer, called
 from gibbsite.exact.potentials import Operands
 from gibbsite.exact.rings import Ring, gather, join
 from gibbsite.exact.tree import MOST_AXES, Tree

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import called, compiled_loop
-from gibbsite._random import load, store, uniform
+from gibbsite._compile.jit import called, compiled_loop
+from gibbsite._random.generators import load, store, uniform
 from gibbsite.exact.potentials import Operands
 from gibbsite.exact.rings import Ring, join
 from gibbsite.exact.tree import MOST_AXES, Tree

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, compiled
-from gibbsite._random import load, store, stream
+from gibbsite._compile.jit import Integer, compiled
+from gibbsite._random.generators import load, store, stream
 from gibbsite.errors import IncompatibleError
 from gibbsite.exact.enumeration import Enumeration
-from gibbsite.graph.lower import Graph
+from gibbsite.graph.graph import Graph
 from gibbsite.kernel.base import Kernel, transition
 from gibbsite.scan.base import Scan, period, refresh, site_at
 

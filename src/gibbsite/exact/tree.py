@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, called, compiled_loop
+from gibbsite._compile.jit import Integer, called, compiled_loop
 from gibbsite.exact.order import Order
 
 Longs = NDArray[np.int64]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from gibbsite.formats.bif import read_bif, write_bif
-from gibbsite.formats.bqm import from_bqm, from_ising, from_qubo, to_bqm
 from gibbsite.formats.bqm_file import read_bqm, write_bqm
 from gibbsite.formats.coo import read_coo, write_coo
 from gibbsite.formats.edges import read_edges, write_edges
 from gibbsite.formats.evidence import read_evidence
 from gibbsite.formats.examples import EXAMPLES, example
 from gibbsite.formats.files import FORMATS, read_model, write_model
-from gibbsite.formats.nx import from_networkx, to_networkx
-from gibbsite.formats.pgmpy import from_pgmpy
+from gibbsite.formats.objects.bqm import from_bqm, from_ising, from_qubo, to_bqm
+from gibbsite.formats.objects.nx import from_networkx, to_networkx
+from gibbsite.formats.objects.pgmpy import from_pgmpy
 from gibbsite.formats.rudy import read_rudy, write_rudy
 from gibbsite.formats.uai import read_uai, write_uai
 from gibbsite.formats.uai_evidence import read_uai_evidence, write_uai_evidence

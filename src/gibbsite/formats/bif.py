@@ -9,11 +9,11 @@ from __future__ import annotations
 import itertools
 
 from gibbsite.errors import ModelError
-from gibbsite.formats._bif_tables import Block, Resolver, Row, Variable
-from gibbsite.formats._bif_text import Cursor, quoted
-from gibbsite.formats.decimals import decimals
 from gibbsite.formats.network import build_network, find_cycle, network_tables
-from gibbsite.formats.text import PathLike, Source, load, save
+from gibbsite.formats.parsing.bif_tables import Block, Resolver, Row, Variable
+from gibbsite.formats.parsing.bif_text import Cursor, quoted
+from gibbsite.formats.parsing.decimals import decimals
+from gibbsite.formats.parsing.text import PathLike, Source, load, save
 from gibbsite.model.factorgraph import FactorGraph
 
 

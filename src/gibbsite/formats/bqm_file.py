@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gibbsite.formats._quadratic import Quadratic, energy_of
-from gibbsite.formats.text import PathLike, Source, load, save
+from gibbsite.formats.parsing.quadratic import Quadratic, energy_of
+from gibbsite.formats.parsing.text import PathLike, Source, load, save
 from gibbsite.model.domain import FloatArray
 from gibbsite.model.factorgraph import FactorGraph
 

@@ -9,9 +9,9 @@ import re
 
 import numpy as np
 
-from gibbsite.formats._quadratic import Quadratic, decimal, energy_of
-from gibbsite.formats.numerals import Numbers
-from gibbsite.formats.text import PathLike, Source, load, save
+from gibbsite.formats.parsing.numerals import Numbers
+from gibbsite.formats.parsing.quadratic import Quadratic, decimal, energy_of
+from gibbsite.formats.parsing.text import PathLike, Source, load, save
 from gibbsite.model.domain import FloatArray
 from gibbsite.model.factorgraph import FactorGraph
 

@@ -11,9 +11,9 @@ import re
 import numpy as np
 
 from gibbsite.errors import IncompatibleError
-from gibbsite.formats._quadratic import decimal, edges_of
-from gibbsite.formats.numerals import read_number
-from gibbsite.formats.text import PathLike, Source, load, save
+from gibbsite.formats.parsing.numerals import read_number
+from gibbsite.formats.parsing.quadratic import decimal, edges_of
+from gibbsite.formats.parsing.text import PathLike, Source, load, save
 from gibbsite.model.factorgraph import FactorGraph
 from gibbsite.model.zoo import ising
 

@@ -6,7 +6,7 @@ import json
 from typing import Any, NoReturn
 
 from gibbsite.errors import FormatError, ModelError
-from gibbsite.formats.text import PathLike, Source, load, shortened
+from gibbsite.formats.parsing.text import PathLike, Source, load, shortened
 from gibbsite.formats.uai_evidence import parse_uai_evidence
 from gibbsite.model import evidence as findings
 from gibbsite.model.evidence import Finding

@@ -13,8 +13,8 @@ from gibbsite.formats.bif import parse_bif, write_bif
 from gibbsite.formats.bqm_file import MAGIC, parse_bqm, write_bqm
 from gibbsite.formats.coo import parse_coo, write_coo
 from gibbsite.formats.edges import TITLE, parse_edges, write_edges
+from gibbsite.formats.parsing.text import PathLike, Source, load, path_text
 from gibbsite.formats.rudy import parse_rudy, write_rudy
-from gibbsite.formats.text import PathLike, Source, load, path_text
 from gibbsite.formats.uai import parse_uai, write_uai
 from gibbsite.formats.xmlbif import parse_xmlbif, write_xmlbif
 from gibbsite.model.factorgraph import FactorGraph

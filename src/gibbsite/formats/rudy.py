@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from gibbsite.formats._quadratic import decimal, edges_of
-from gibbsite.formats.bqm import IsingTerms, read_beta, spin_model
-from gibbsite.formats.numerals import Numbers
-from gibbsite.formats.text import PathLike, Source, load, save
+from gibbsite.formats.objects.bqm import IsingTerms, read_beta, spin_model
+from gibbsite.formats.parsing.numerals import Numbers
+from gibbsite.formats.parsing.quadratic import decimal, edges_of
+from gibbsite.formats.parsing.text import PathLike, Source, load, save
 from gibbsite.model.factorgraph import FactorGraph
 
 # Vertices without edges that are believed without further evidence.

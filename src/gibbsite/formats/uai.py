@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite.errors import IncompatibleError
-from gibbsite.formats.decimals import HIGHEST, LOWEST, decimals
 from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE
-from gibbsite.formats.numerals import Numbers
-from gibbsite.formats.text import PathLike, Source, load, save
+from gibbsite.formats.parsing.decimals import HIGHEST, LOWEST, decimals
+from gibbsite.formats.parsing.numerals import Numbers
+from gibbsite.formats.parsing.text import PathLike, Source, load, save
 from gibbsite.model.domain import MOST_STATES, Domains, FloatArray, IntArray, SiteNames
 from gibbsite.model.factor import TableFactors
 from gibbsite.model.factorgraph import FactorGraph, _restore

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from gibbsite.errors import ModelError
-from gibbsite.formats.numerals import Numbers
-from gibbsite.formats.text import PathLike, Source, load, save
+from gibbsite.formats.parsing.numerals import Numbers
+from gibbsite.formats.parsing.text import PathLike, Source, load, save
 from gibbsite.model.domain import Label
 from gibbsite.model.factorgraph import FactorGraph
 

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite.errors import ModelError
-from gibbsite.formats.numerals import Numbers
-from gibbsite.formats.text import PathLike, Source, load, save
+from gibbsite.formats.parsing.numerals import Numbers
+from gibbsite.formats.parsing.text import PathLike, Source, load, save
 from gibbsite.model.domain import FloatArray, IntArray, Label
 from gibbsite.model.factorgraph import FactorGraph
 

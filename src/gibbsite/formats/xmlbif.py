@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from gibbsite.errors import FormatError, IncompatibleError, ModelError
-from gibbsite.formats._xml import Element, parse_xml
-from gibbsite.formats.decimals import decimals
 from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE, build_network, find_cycle, network_tables
-from gibbsite.formats.numerals import Numbers
-from gibbsite.formats.text import PathLike, Source, load, save, shortened
+from gibbsite.formats.parsing.decimals import decimals
+from gibbsite.formats.parsing.numerals import Numbers
+from gibbsite.formats.parsing.text import PathLike, Source, load, save, shortened
+from gibbsite.formats.parsing.xml import Element, parse_xml
 from gibbsite.model.domain import FloatArray
 from gibbsite.model.factorgraph import FactorGraph
 

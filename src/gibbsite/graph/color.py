@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import compiled
+from gibbsite._compile.jit import compiled
 from gibbsite.errors import IncompatibleError, TooLargeError
-from gibbsite.graph.kinds import KernelGraph, LatticeGraph
-from gibbsite.graph.lower import Graph
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.kinds.distance import KernelGraph
+from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.rows import build_rows
 
 _MOST_LISTED = 4096  # sites whose neighbours are listed where all are neighbours

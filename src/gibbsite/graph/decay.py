@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._foreign import adopt, call_at, stack_room
-from gibbsite._jit import inlined
+from gibbsite._compile.foreign import adopt, call_at, stack_room
+from gibbsite._compile.jit import inlined
 from gibbsite.errors import ModelError
 
 

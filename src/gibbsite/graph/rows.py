@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import compiled
+from gibbsite._compile.jit import compiled
 
 
 class Rows(NamedTuple):

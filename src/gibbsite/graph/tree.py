@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, called, compiled
+from gibbsite._compile.jit import Integer, called, compiled
 from gibbsite.graph.decay import Decay, fall
 
 Floats = NDArray[np.float64]

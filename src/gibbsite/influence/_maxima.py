@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, inlined
+from gibbsite._compile.jit import Integer, inlined
 
 Floats = NDArray[np.float64]
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, compiled, compiled_loop, inlined
-from gibbsite.graph.kinds import IsingGraph, LatticeGraph
+from gibbsite._compile.jit import Integer, compiled, compiled_loop, inlined
+from gibbsite.graph.kinds.ising import IsingGraph
+from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.influence.matrix import row_lengths
 
 Floats = NDArray[np.float64]

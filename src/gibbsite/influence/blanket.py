@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, called, compiled
-from gibbsite.graph.kinds import TableGraph
+from gibbsite._compile.jit import Integer, called, compiled
+from gibbsite.graph.kinds.table import TableGraph
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.uint32]

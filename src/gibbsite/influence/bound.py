@@ -8,15 +8,17 @@ import numpy as np
 
 from gibbsite.errors import ModelError
 from gibbsite.graph.color import markov_graph
-from gibbsite.graph.kinds import IsingGraph, LatticeGraph, PottsGraph
-from gibbsite.graph.lower import compile_graph
+from gibbsite.graph.compile import compile_graph
+from gibbsite.graph.kinds.ising import IsingGraph
+from gibbsite.graph.kinds.lattice import LatticeGraph
+from gibbsite.graph.kinds.potts import PottsGraph
 from gibbsite.influence.binary import binary_rows
 from gibbsite.influence.blanket import enumerate_blankets
 from gibbsite.influence.matrix import Influence, read_influence
 from gibbsite.influence.tables import potts_rows, table_rows
 
 if TYPE_CHECKING:
-    from gibbsite.graph.lower import Graph
+    from gibbsite.graph.graph import Graph
     from gibbsite.model import FactorGraph
 
 METHODS = ("best", "bound", "exact")

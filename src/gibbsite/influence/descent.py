@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, called, compiled_loop, inlined
+from gibbsite._compile.jit import Integer, called, compiled_loop, inlined
 from gibbsite.influence._maxima import first_largest, grow_tree, make_tree, set_leaf
 from gibbsite.influence.matrix import Influence, InfluenceRows, multiply
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._random import stream
+from gibbsite._random.generators import stream
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.graph.lower import compile_graph
-from gibbsite.graph.support import has_zeros
+from gibbsite.graph.compile import compile_graph
 from gibbsite.influence.blocks import BlockScan
 from gibbsite.influence.bound import choose_influence
 from gibbsite.influence.certificate import make_site_decay, read_length, read_scan
@@ -23,8 +22,9 @@ from gibbsite.run.budget import is_real, whole
 from gibbsite.run.executor import Executor, read_threads
 from gibbsite.run.plan import read_entropy
 from gibbsite.run.repeat import Sums, make_short_run
-from gibbsite.run.start import start_states
 from gibbsite.scan import Scan
+from gibbsite.support.possible import has_zeros
+from gibbsite.support.start import start_states
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import compiled, compiled_loop
+from gibbsite._compile.jit import compiled, compiled_loop
 from gibbsite.errors import ModelError
 
 Floats = NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.graph.lower import compile_graph
+from gibbsite.graph.compile import compile_graph
 from gibbsite.influence.blocks import BlockScan, collapse, descend_blocks
 from gibbsite.influence.bound import choose_influence
 from gibbsite.influence.certificate import read_scan

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import FormatError, ModelError
-from gibbsite.formats.text import save
+from gibbsite.formats.parsing.text import save
 from gibbsite.influence.certificate import Certificate, certify
 from gibbsite.scan.base import Ordered
 from gibbsite.scan.systematic import Sequence
 
 if TYPE_CHECKING:
-    from gibbsite.graph.lower import Graph
+    from gibbsite.graph.graph import Graph
     from gibbsite.model import FactorGraph, Model
 
 _FORMAT = "gibbsite-scan-1"

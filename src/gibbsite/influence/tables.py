@@ -27,8 +27,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, called, compiled, inlined
-from gibbsite.graph.kinds import PottsGraph, TableGraph
+from gibbsite._compile.jit import Integer, called, compiled, inlined
+from gibbsite.graph.kinds.potts import PottsGraph
+from gibbsite.graph.kinds.table import TableGraph
 from gibbsite.influence.binary import influence_at, merged_rows, nearest_to_zero
 from gibbsite.influence.matrix import row_lengths
 

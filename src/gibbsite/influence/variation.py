@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, compiled_loop
+from gibbsite._compile.jit import Integer, compiled_loop
 from gibbsite.influence.matrix import Influence, multiply
 
 Floats = NDArray[np.float64]

@@ -1,39 +1,39 @@
 """How one site moves: one file per algorithm."""
 
-import gibbsite.kernel.checkered
-import gibbsite.kernel.checkered_potts
-import gibbsite.kernel.densities
+import gibbsite.graph.functions.densities
+import gibbsite.kernel.at_once.checkered
+import gibbsite.kernel.at_once.checkered_potts
+import gibbsite.kernel.at_once.herded_board
+import gibbsite.kernel.at_once.herded_colored
 import gibbsite.kernel.functions
-import gibbsite.kernel.herded_board
-import gibbsite.kernel.herded_colored
-import gibbsite.kernel.minibatch_agreements
-import gibbsite.kernel.minibatch_positions
-import gibbsite.kernel.minibatch_tables  # noqa: F401 (all register what they have)
-from gibbsite.graph.lower import Graph
-from gibbsite.kernel.annealed import AnnealedGibbs
+import gibbsite.kernel.minibatch.agreements
+import gibbsite.kernel.minibatch.distances
+import gibbsite.kernel.minibatch.tables  # noqa: F401 (all register what they have)
+from gibbsite.graph.graph import Graph
 from gibbsite.kernel.base import Kernel
-from gibbsite.kernel.conditionals import ConditionalGibbs
-from gibbsite.kernel.continuous import ContinuousGibbs
-from gibbsite.kernel.double_min import DoubleMinGibbs
-from gibbsite.kernel.exact_gaussian import ExactGaussian
-from gibbsite.kernel.gaussian import GaussianGibbs
-from gibbsite.kernel.gaussian_blocks import BlockedGaussianGibbs
-from gibbsite.kernel.gibbs import Gibbs
-from gibbsite.kernel.herded import HerdedGibbs
-from gibbsite.kernel.herding_theorem import HerdingBound, herding_bound
-from gibbsite.kernel.langevin import MALA, ULA
-from gibbsite.kernel.local_minibatch import LocalMinibatchGibbs
-from gibbsite.kernel.metropolis import Metropolis
-from gibbsite.kernel.mgpmh import MGPMH
-from gibbsite.kernel.min_gibbs import MinGibbs
-from gibbsite.kernel.minibatch import Energies, local_energies
-from gibbsite.kernel.poisson import PoissonGibbs
-from gibbsite.kernel.poisson_mh import PoissonMH
-from gibbsite.kernel.proposal import Proposal
-from gibbsite.kernel.quasi import QuasiGibbs
-from gibbsite.kernel.sgld import SGLD
-from gibbsite.kernel.slicing import Slice
-from gibbsite.kernel.tuna_mh import TunaMH
+from gibbsite.kernel.continuous.gibbs import ContinuousGibbs
+from gibbsite.kernel.density.langevin import MALA, ULA
+from gibbsite.kernel.density.metropolis import Metropolis
+from gibbsite.kernel.density.proposal import Proposal
+from gibbsite.kernel.density.sgld import SGLD
+from gibbsite.kernel.density.slice import Slice
+from gibbsite.kernel.gaussian.blocks import BlockedGaussianGibbs
+from gibbsite.kernel.gaussian.exact import ExactGaussian
+from gibbsite.kernel.gaussian.gibbs import GaussianGibbs
+from gibbsite.kernel.gibbs.annealed import AnnealedGibbs
+from gibbsite.kernel.gibbs.conditional import ConditionalGibbs
+from gibbsite.kernel.gibbs.gibbs import Gibbs
+from gibbsite.kernel.gibbs.quasi import QuasiGibbs
+from gibbsite.kernel.herded.herded import HerdedGibbs
+from gibbsite.kernel.herded.theorem import HerdingBound, herding_bound
+from gibbsite.kernel.minibatch.double_min import DoubleMinGibbs
+from gibbsite.kernel.minibatch.factors import Energies, local_energies
+from gibbsite.kernel.minibatch.local import LocalMinibatchGibbs
+from gibbsite.kernel.minibatch.mgpmh import MGPMH
+from gibbsite.kernel.minibatch.min_gibbs import MinGibbs
+from gibbsite.kernel.minibatch.poisson import PoissonGibbs
+from gibbsite.kernel.minibatch.poisson_mh import PoissonMH
+from gibbsite.kernel.minibatch.tuna_mh import TunaMH
 
 __all__ = [
     "MALA",

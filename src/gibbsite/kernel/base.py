@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, generic, implement
-from gibbsite._random import Words
+from gibbsite._compile.jit import Integer, generic, implement
+from gibbsite._random.generators import Words
 from gibbsite.errors import IncompatibleError
-from gibbsite.graph.arrangement import Arranged
-from gibbsite.graph.lower import KINDS, Graph
+from gibbsite.graph.compile import KINDS
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.layouts.site_order import Arranged
 
 if TYPE_CHECKING:
     from gibbsite.model import Model

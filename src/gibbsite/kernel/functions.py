@@ -6,10 +6,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from gibbsite._foreign import stack_room
-from gibbsite._jit import implement
-from gibbsite.graph.continuous import ContinuousGraph, factor_value
-from gibbsite.kernel._local import log_potential
+from gibbsite._compile.foreign import stack_room
+from gibbsite._compile.jit import implement
+from gibbsite.graph.kinds.functions import ContinuousGraph, factor_value
+from gibbsite.graph.local import log_potential
 
 
 @implement(log_potential, ContinuousGraph)

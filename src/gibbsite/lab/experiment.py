@@ -1,7 +1,7 @@
 """An experiment, the list of all of them, and running one.
 
-A new experiment is one file in this folder, named like the experiment with underscores, that ends in
-``EXPERIMENT = Experiment(...)``, and its name below.
+A new experiment is one file in the folder of its paper that ends in ``EXPERIMENT = Experiment(...)``, and its
+name below: "herded-two-variables" is ``herded/two_variables.py``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gibbsite.errors import FormatError, ModelError
-from gibbsite.formats.text import check_writable, save
+from gibbsite.formats.parsing.text import check_writable, save
 from gibbsite.lab.findings import Findings
 from gibbsite.run.progress import Progress, Status, choose_progress
 
@@ -141,7 +141,9 @@ def find(name: str) -> Experiment:
         near = difflib.get_close_matches(str(name), NAMES, 1)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise ModelError(f"There is no experiment {name!r}.{hint} Choose one of {', '.join(NAMES)}.")
-    experiment: Experiment = importlib.import_module(f"gibbsite.lab.{name.replace('-', '_')}").EXPERIMENT
+    paper, _, rest = name.partition("-")
+    module = importlib.import_module(f"gibbsite.lab.{paper}.{rest.replace('-', '_')}")
+    experiment: Experiment = module.EXPERIMENT
     return experiment
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from gibbsite.formats.plain_json import as_plain, write_json
+from gibbsite.formats.parsing.plain_json import as_plain, write_json
 
 Cell = str | int | float | bool | None
 

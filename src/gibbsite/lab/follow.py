@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._random import stream
-from gibbsite.graph.lower import compile_graph
+from gibbsite._random.generators import stream
+from gibbsite.graph.compile import compile_graph
 from gibbsite.kernel.base import Kernel, alone
 from gibbsite.run.chain import advance, start_chain
 from gibbsite.run.record import lay_out

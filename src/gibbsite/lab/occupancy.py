@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import compiled_loop
-from gibbsite._random import load, store, stream
-from gibbsite.graph.lower import compile_graph
+from gibbsite._compile.jit import compiled_loop
+from gibbsite._random.generators import load, store, stream
+from gibbsite.graph.compile import compile_graph
 from gibbsite.kernel.base import Kernel, step
 from gibbsite.model import Model
 from gibbsite.run.chain import State, start_chain

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._random import stream
+from gibbsite._random.generators import stream
 from gibbsite.errors import ModelError
 from gibbsite.exact import solve_exact
-from gibbsite.graph.lower import compile_graph
+from gibbsite.graph.compile import compile_graph
 from gibbsite.influence import Influence, bound_influence, certify, dogs
 from gibbsite.influence.certificate import make_site_decay
 from gibbsite.kernel import Gibbs

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import COMPILING, on_compile
+from gibbsite._compile.jit import COMPILING, on_compile
 from gibbsite.errors import ModelError
 from gibbsite.learn.ascent import Path, Problem, ascend, bound_error
 from gibbsite.learn.expectation import Exact, Sampled

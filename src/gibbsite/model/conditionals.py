@@ -96,7 +96,7 @@ class Conditionals(Model):
     @property
     def digest(self) -> str:
         """Hash of the whole content."""
-        from gibbsite._foreign import digest_of
+        from gibbsite._compile.foreign import digest_of
 
         digest = hashlib.blake2b(digest_size=16)
         domains = self._domains

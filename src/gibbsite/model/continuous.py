@@ -199,7 +199,7 @@ class ContinuousModel(Model):
     def digest(self) -> str:
         """Hash of the whole content."""
         if self._digest is None:
-            from gibbsite._foreign import digest_of
+            from gibbsite._compile.foreign import digest_of
 
             digest = hashlib.blake2b(digest_size=16)
             digest.update(repr((self._domains.names.identity(), self._domains.kinds)).encode())

@@ -235,7 +235,7 @@ def read_pair(function: Any, gradient: Any, what: str) -> tuple[Any, Any]:
 
 def digests(*functions: Any) -> Iterator[bytes]:
     """Yield hashes of functions."""
-    from gibbsite._foreign import digest_of
+    from gibbsite._compile.foreign import digest_of
 
     for function in functions:
         if isinstance(function, JaxFunction):

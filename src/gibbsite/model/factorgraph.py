@@ -465,7 +465,7 @@ def _feed(digest: hashlib.blake2b, value: object) -> None:
         for part in value:
             _feed(digest, part)
     elif callable(value):
-        from gibbsite._foreign import digest_of
+        from gibbsite._compile.foreign import digest_of
 
         digest.update(digest_of(value).encode())
     else:

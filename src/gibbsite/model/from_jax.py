@@ -64,7 +64,7 @@ class JaxFunction:
     @property
     def digest(self) -> str:
         """Hash of what it does."""
-        from gibbsite._foreign import digest_of
+        from gibbsite._compile.foreign import digest_of
 
         return f"{digest_of(getattr(self.inner, '__wrapped__', self.inner))}{self.derivative}"
 

@@ -38,8 +38,8 @@ class FunctionFactors:
     bounds : (low, high) or callable, optional
         Smallest and largest value of f on the box of the sites, a number or an array (factors,) each; or a
         function that computes them from parameters, lower and upper bounds of the sites (factors, sites).
-        By default they are looked for, see :func:`gibbsite.graph.extremes.find_bounds`; in all cases a value
-        outside that is met while sampling is an error.
+        By default they are looked for, see :func:`gibbsite.graph.functions.bounds.find_bounds`; in all cases
+        a value outside that is met while sampling is an error.
     weight : float
         What values are multiplied with, as one over a temperature.
     slopes : array (factors,), float or callable, optional

@@ -188,7 +188,7 @@ def _blocks(group: KernelFactors, others: FloatArray) -> Iterator[tuple[int, Flo
 
 
 def _along(coupling: Any, distances: FloatArray) -> FloatArray:
-    from gibbsite._foreign import values_along
+    from gibbsite._compile.foreign import values_along
 
     return values_along(coupling, distances)
 

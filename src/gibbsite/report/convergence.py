@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.report._canvas import COLORS, FAINT, INK, cell_title, finish, new_figure, tidy
-from gibbsite.result.convergence import ESS_LIMIT, RHAT_LIMIT
-from gibbsite.result.diagnostics import mcse
-from gibbsite.result.measurement import MATERIAL
+from gibbsite.result.measure.diagnostics import mcse
+from gibbsite.result.measure.measurement import MATERIAL
+from gibbsite.result.verdict.convergence import ESS_LIMIT, RHAT_LIMIT
 from gibbsite.result.wording import in_words
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError
-from gibbsite.result.measurement import count_states, measure_cells
+from gibbsite.result.measure.measurement import count_states, measure_cells
 
 if TYPE_CHECKING:
     from gibbsite.model.domain import Domains

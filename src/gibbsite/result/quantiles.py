@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError
-from gibbsite.result.diagnostics import ess
-from gibbsite.result.measurement import source_of_errors
+from gibbsite.result.measure.diagnostics import ess
+from gibbsite.result.measure.measurement import source_of_errors
 
 if TYPE_CHECKING:
     from gibbsite.result.result import Result

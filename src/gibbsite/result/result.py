@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError
-from gibbsite.result.convergence import MOST_JUDGED, Diagnostics, Doubt, Look, judge
 from gibbsite.result.joint import pair_moments, pair_moments_mcse, recorded_pairs, sampled_joint
-from gibbsite.result.measurement import CellNumbers, count_states, measure_cells
+from gibbsite.result.measure.measurement import CellNumbers, count_states, measure_cells
 from gibbsite.result.quantiles import QUARTILES, find_hdi, find_quantile_errors, find_quantiles
 from gibbsite.result.table import SiteTable, observed_cells
+from gibbsite.result.verdict.convergence import MOST_JUDGED, Diagnostics, Doubt, Look, judge
 from gibbsite.result.wording import in_words
 
 if TYPE_CHECKING:

@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 
 from gibbsite.errors import FormatError
 from gibbsite.model.domain import Angle, Domains, Interval, SiteKind, SiteNames
-from gibbsite.result.agreement import Findings
-from gibbsite.result.convergence import Doubt, Look
+from gibbsite.result.measure.agreement import Findings
 from gibbsite.result.result import JointSets, Result
+from gibbsite.result.verdict.convergence import Doubt, Look
 from gibbsite.run.checkpoint import write_atomically
 from gibbsite.run.plan import Plan
 

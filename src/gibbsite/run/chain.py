@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._intrinsic import wait_for_all
-from gibbsite._jit import Integer, compiled_loop, implement
-from gibbsite._random import Words, load, store
-from gibbsite.graph.lower import Graph
+from gibbsite._compile.intrinsic import wait_for_all
+from gibbsite._compile.jit import Integer, compiled_loop, implement
+from gibbsite._random.generators import Words, load, store
+from gibbsite.graph.graph import Graph
 from gibbsite.kernel.base import Kernel, Team, step, sums_up, walk
 from gibbsite.run.tape import DRAWS, Tape, record, write_indicators
 from gibbsite.scan.base import Scan, period, refresh, run_end, site_at

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.graph.lower import compile_graph
-from gibbsite.kernel.uphill import go_uphill
+from gibbsite.graph.compile import compile_graph
+from gibbsite.kernel.gibbs.uphill import go_uphill
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph

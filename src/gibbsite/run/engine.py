@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import clock
-from gibbsite._random import stream
+from gibbsite._compile.jit import clock
+from gibbsite._random.generators import stream
 from gibbsite.errors import CheckpointError, SamplingError
 from gibbsite.kernel.base import Team
 from gibbsite.run.budget import Budget
@@ -31,7 +31,7 @@ from gibbsite.run.record import Layout
 from gibbsite.run.tape import Tape
 
 if TYPE_CHECKING:
-    from gibbsite.graph.lower import Graph
+    from gibbsite.graph.graph import Graph
     from gibbsite.kernel.base import Kernel, Remark
     from gibbsite.run.form import Form
     from gibbsite.scan.base import Scan

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.graph.arrangement import Arranged, Arrangement, Permutation
-from gibbsite.graph.by_color import color_binary
 from gibbsite.graph.color import color_sites
-from gibbsite.graph.colored import ColoredGraph
-from gibbsite.graph.lower import Graph
-from gibbsite.kernel.replicated import ReplicatedGraph, replica_memory
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.layouts.by_color import color_binary
+from gibbsite.graph.layouts.colored import ColoredGraph
+from gibbsite.graph.layouts.site_order import Arranged, Arrangement, Permutation
+from gibbsite.kernel.at_once.replicated import ReplicatedGraph, replica_memory
 from gibbsite.run.chain import State, start_chain
 from gibbsite.run.tape import BATCHES, Tape
 from gibbsite.scan.base import Raster

@@ -19,7 +19,7 @@ import numpy as np
 from gibbsite.errors import ModelError
 
 if TYPE_CHECKING:
-    from gibbsite.graph.lower import Graph
+    from gibbsite.graph.graph import Graph
     from gibbsite.kernel.base import Kernel
     from gibbsite.run.record import Layout
     from gibbsite.scan.base import Scan

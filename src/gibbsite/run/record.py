@@ -17,7 +17,7 @@ from gibbsite.model import FactorGraph
 from gibbsite.run.tape import NEVER, PULSE, Tape
 
 if TYPE_CHECKING:
-    from gibbsite.graph.lower import Graph
+    from gibbsite.graph.graph import Graph
     from gibbsite.kernel.base import Kernel
     from gibbsite.model import Model
 

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gibbsite.run.chain  # noqa: F401  (the walk site by site)
-from gibbsite._jit import compiled_loop, inlined
-from gibbsite._random import load, store
+from gibbsite._compile.jit import compiled_loop, inlined
+from gibbsite._random.generators import load, store
 from gibbsite.graph.color import markov_graph
-from gibbsite.graph.kinds import LatticeGraph
-from gibbsite.graph.lower import Graph
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.kernel.base import Buffer, Kernel, Team, alone, walk
 from gibbsite.run.tape import probability
 from gibbsite.scan.base import Ordered, Phased, Raster, Scan, period, refresh

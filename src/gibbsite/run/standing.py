@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._random import stream
+from gibbsite._random.generators import stream
 from gibbsite.errors import ModelError
-from gibbsite.graph.lower import Graph, compile_graph
+from gibbsite.graph.compile import compile_graph
+from gibbsite.graph.graph import Graph
 from gibbsite.kernel import Kernel, default_kernel
 from gibbsite.kernel.base import Course, Team
 from gibbsite.run.chain import State, advance
@@ -23,8 +24,8 @@ from gibbsite.run.checkpoint import is_fleeting
 from gibbsite.run.form import Form, PlainForm, choose_scan_and_form
 from gibbsite.run.plan import Plan, as_data, make_plan
 from gibbsite.run.record import Layout, lay_out
-from gibbsite.run.start import start_states
 from gibbsite.run.tape import DRAWS, NEVER, Tape
+from gibbsite.support.start import start_states
 
 if TYPE_CHECKING:
     from gibbsite.model import Model

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import called, inlined
-from gibbsite.kernel._local import log_potential
+from gibbsite._compile.jit import called, inlined
+from gibbsite.graph.local import log_potential
 from gibbsite.kernel.base import sums_up
 
 # 1/11!, 1/10!, ..., 1/0!

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, generic, implement
-from gibbsite._random import Words
+from gibbsite._compile.jit import Integer, generic, implement
+from gibbsite._random.generators import Words
 from gibbsite.errors import IncompatibleError, ModelError
 
 if TYPE_CHECKING:
-    from gibbsite.graph.lower import Graph
+    from gibbsite.graph.graph import Graph
     from gibbsite.model import Model
 
 Order = NDArray[np.int32]

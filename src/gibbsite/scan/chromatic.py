@@ -15,7 +15,7 @@ from gibbsite.graph.color import color_sites
 from gibbsite.scan.base import Phased, Scan
 
 if TYPE_CHECKING:
-    from gibbsite.graph.lower import Graph
+    from gibbsite.graph.graph import Graph
     from gibbsite.model import Model
 
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, implement
-from gibbsite._random import Words, below, uniform
+from gibbsite._compile.jit import Integer, implement
+from gibbsite._random.alias import build_alias
+from gibbsite._random.generators import Words, below, uniform
 from gibbsite.errors import ModelError
-from gibbsite.scan.alias import build_alias
 from gibbsite.scan.base import Order, Scan, period, refresh, site_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gibbsite.graph.lower import Graph
+    from gibbsite.graph.graph import Graph
     from gibbsite.model import Model
 
 

@@ -13,7 +13,7 @@ from gibbsite.errors import ModelError
 from gibbsite.scan.base import Order, Ordered, Raster, Scan, site_sequence
 
 if TYPE_CHECKING:
-    from gibbsite.graph.lower import Graph
+    from gibbsite.graph.graph import Graph
     from gibbsite.model import Model
 
 Sites = Listing[Any] | NDArray[np.integer[Any]]

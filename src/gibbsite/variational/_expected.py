@@ -2,7 +2,7 @@
 
 q is laid out as cells: one entry per state of each site, for binary kinds one per site, the probability of
 state 1. The log-potential of binary kinds is linear in the state of every single site, so its mean is the
-log-potential *at* the mean: the functions of :mod:`gibbsite.kernel._local`, given q for the state. The other
+log-potential *at* the mean: the functions of :mod:`gibbsite.graph.local`, given q for the state. The other
 kinds share what stands here and differ in one function, which takes the mean over one factor.
 
 A configuration of weight zero has log-potential minus infinity. With probability zero it counts for nothing;
@@ -18,10 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._jit import Integer, generic, implement, inlined
-from gibbsite.graph.kinds import IsingGraph, KernelGraph, LatticeGraph, PairwiseGraph, PottsGraph, TableGraph
-from gibbsite.graph.lower import Graph
-from gibbsite.kernel._local import coupling_at, log_potential
+from gibbsite._compile.jit import Integer, generic, implement, inlined
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.kinds.distance import KernelGraph, coupling_at
+from gibbsite.graph.kinds.ising import IsingGraph
+from gibbsite.graph.kinds.lattice import LatticeGraph
+from gibbsite.graph.kinds.pairwise import PairwiseGraph
+from gibbsite.graph.kinds.potts import PottsGraph
+from gibbsite.graph.kinds.table import TableGraph
+from gibbsite.graph.local import log_potential
 
 Floats = NDArray[np.float64]
 

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._jit import Integer, compiled_loop, generic, implement, inlined
-from gibbsite.graph.kinds import IsingGraph, LatticeGraph
-from gibbsite.kernel._local import from_logs, weights
+from gibbsite._compile.jit import Integer, compiled_loop, generic, implement, inlined
+from gibbsite.graph.kinds.ising import IsingGraph
+from gibbsite.graph.kinds.lattice import LatticeGraph
+from gibbsite.graph.local import from_logs, weights
 from gibbsite.variational._expected import Desk, Floats, entropy, mean_log_potential, mean_log_weights
 
 _TIE = 1.0 + 1e-12  # how far two sums of the same probabilities may be apart

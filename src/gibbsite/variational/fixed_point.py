@@ -22,14 +22,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._jit import COMPILING, interpreted, on_compile
+from gibbsite._compile.jit import COMPILING, interpreted, on_compile
 from gibbsite.errors import ConvergenceWarning, ModelError
-from gibbsite.graph.lower import Graph, compile_graph
-from gibbsite.graph.support import alive_states
+from gibbsite.graph.compile import compile_graph
+from gibbsite.graph.graph import Graph
 from gibbsite.run.budget import is_real, whole
 from gibbsite.run.interrupt import catch_interrupt
 from gibbsite.run.plan import as_data, package_version, read_entropy
 from gibbsite.run.progress import Progress, Status, choose_progress
+from gibbsite.support.possible import alive_states
 from gibbsite.variational._expected import Floats, make_desk
 from gibbsite.variational._sweep import bound, sweep
 from gibbsite.variational.result import MeanFieldResult

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError
-from gibbsite.graph.lower import Graph
+from gibbsite.graph.graph import Graph
 from gibbsite.result.compare import same_layout
 from gibbsite.result.table import SiteTable, observed_cells
 from gibbsite.run.climb import climb
-from gibbsite.run.start import find_start
+from gibbsite.support.start import find_start
 from gibbsite.variational._expected import Desk, Floats
 from gibbsite.variational._sweep import sweep
 

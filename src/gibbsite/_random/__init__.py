@@ -1,0 +1,1 @@
+"""Random numbers of compiled code: seeds to streams, generators, and draws from distributions."""

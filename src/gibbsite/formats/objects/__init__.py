@@ -1,0 +1,1 @@
+"""Models from and to objects of other Python libraries."""

@@ -1,0 +1,1 @@
+"""What readers and writers share: text, numerals, XML, tables."""

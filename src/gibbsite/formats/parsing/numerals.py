@@ -1,0 +1,144 @@
+"""Numbers that follow one another in a text and know their place.
+
+They become one array without a Python object per number; a line and column are worked out only when
+an error is raised.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from gibbsite.errors import FormatError
+from gibbsite.formats.parsing.text import Source
+from gibbsite.model.domain import FloatArray
+
+_BLANKS = b" \t\r\n\v\f"
+_NUMBER_BYTES = b"0123456789+-.eE" + _BLANKS
+# Possessive throughout: a token may be as long as the file.
+_NUMBER = re.compile(rb"[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?")
+_TOKEN = re.compile(rb"[^ \t\r\n\v\f]+")
+_COMMENT = re.compile(rb"(?:#|//)[^\r\n]*+")
+
+
+def read_number(source: Source, word: bytes, offset: int) -> float:
+    """Return a word as a finite number; refuse what is none.
+
+    Examples
+    --------
+    >>> read_number(Source("a.edges", b"a b -1e3"), b"-1e3", 4)
+    -1000.0
+    """
+    value = float(word) if _NUMBER.fullmatch(word) else np.nan
+    if not np.isfinite(value):
+        found = word[:30].decode(errors="replace")
+        raise source.error(f"expected a finite number, found {found!r}.", offset)
+    return value + 0.0  # no negative zero
+
+
+class Numbers:
+    r"""The numbers that follow one another in a text.
+
+    Parameters
+    ----------
+    source : Source
+        The file. Comments, from ``#`` or ``//`` to the end of the line, count as blanks.
+    start : int
+        Offset of the first byte to read.
+
+    Raises
+    ------
+    FormatError
+        At the first thing that is not a decimal number.
+
+    Examples
+    --------
+    >>> numbers = Numbers(Source("a.evid", b"2 # two\n 10 1e3"))
+    >>> numbers.values.tolist()
+    [2.0, 10.0, 1000.0]
+    >>> print(numbers.error(2, "too many"))
+    a.evid:2:5: too many
+    """
+
+    def __init__(self, source: Source, start: int = 0) -> None:
+        data = source.data[start:]
+        if b"#" in data or b"//" in data:
+            data = _COMMENT.sub(lambda match: b" " * len(match[0]), data)
+        self.source, self.start, self.data = source, start, data
+        self.values: FloatArray = self._parse()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def error(self, k: int, message: str) -> FormatError:
+        """Return the error about number k, or about the end of the file when there are fewer."""
+        starts = np.flatnonzero(self._begins())
+        offset = int(starts[k]) if k < len(starts) else len(self.data)
+        return self.source.error(message, self.start + offset)
+
+    def require(self, fine: npt.NDArray[np.bool_], message: str, at: int = 0, step: int = 1) -> None:
+        """Raise the error about number ``at + step * k``, k being the first place that is not fine.
+
+        ``{}`` in the message becomes the number.
+        """
+        if not fine.all():
+            k = at + step * int(np.argmin(fine))
+            raise self.error(k, message.format(f"{self.values[k]:g}"))
+
+    def lines(self) -> npt.NDArray[np.intp]:
+        """Return the line of every number, counted from 1 at the start of the numbers."""
+        breaks = np.flatnonzero(np.frombuffer(self.data, np.uint8) == ord("\n"))
+        return np.searchsorted(breaks, np.flatnonzero(self._begins())) + 1
+
+    def rows(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Return the first number of every line that has numbers, and how many it has."""
+        lines = self.lines()
+        starts = np.flatnonzero(np.diff(lines, prepend=0))
+        return starts, np.diff(starts, append=len(lines))
+
+    def same_line(self, a: int, b: int) -> bool:
+        """Return whether numbers a < b are on one line."""
+        starts = np.flatnonzero(self._begins())
+        return b"\n" not in self.data[starts[a] : starts[b]]
+
+    def whole(self, k: int, what: str, low: int, high: int) -> int:
+        """Return number k, which must be whole and between ``low`` and ``high``."""
+        if k >= len(self):
+            raise self.error(k, f"the file ends here; expected {what}.")
+        value = float(self.values[k])
+        if not (low <= value <= high and value.is_integer()):
+            bounds = f"from {low} to {high}" if high < 2**31 else f"of at least {low}"
+            raise self.error(k, f"expected {what}, a whole number {bounds}, found {value:g}.")
+        return int(value)
+
+    def _begins(self) -> npt.NDArray[np.bool_]:
+        """Return where in the data a token begins."""
+        solid = np.frombuffer(self.data, np.uint8) > 32
+        solid[1:] &= ~solid[:-1]
+        return solid
+
+    def _parse(self) -> FloatArray:
+        if not self.data or self.data.isspace():
+            return np.zeros(0)
+        if self.data.translate(None, _NUMBER_BYTES):
+            self._complain()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # NumPy 1 warns where NumPy 2 raises
+                values = np.fromstring(self.data.decode("ascii"), sep=" ")
+        except (ValueError, DeprecationWarning):
+            self._complain()
+        if len(values) != np.count_nonzero(self._begins()):
+            self._complain()
+        return values
+
+    def _complain(self) -> NoReturn:
+        for match in _TOKEN.finditer(self.data):
+            if not _NUMBER.fullmatch(match[0]):
+                found = match[0][:30].decode(errors="replace")
+                raise self.source.error(f"expected a number, found {found!r}.", self.start + match.start())
+        raise self.source.error("the numbers of this file cannot be read.")

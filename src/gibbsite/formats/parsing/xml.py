@@ -1,0 +1,102 @@
+"""A small tree of an XML file, with the line of every element, from a parser that expands nothing.
+
+Entity declarations and external entities are refused, so no file can grow while it is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from gibbsite.errors import FormatError
+from gibbsite.formats.parsing.text import Source
+
+_DEEPEST = 32
+# Every element gets its default attributes, so these must be few and short.
+_MOST_DEFAULTS, _LONGEST_DEFAULT = 100, 100
+
+
+@dataclass(slots=True)
+class Element:
+    """An element: its tag in capitals, attributes, text, children, and where it starts."""
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    column: int
+    pieces: list[str] = field(default_factory=list)
+    children: list[Element] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The text directly in the element, without blanks around it."""
+        return "".join(self.pieces).strip()
+
+    def all(self, *tags: str) -> list[Element]:
+        """Return the children with one of some tags."""
+        return [child for child in self.children if child.tag in tags]
+
+
+def parse_xml(source: Source) -> Element:
+    """Return the root element of an XML file.
+
+    Raises
+    ------
+    FormatError
+        When the file is not well-formed, or declares entities.
+
+    Examples
+    --------
+    >>> root = parse_xml(Source("a.xml", b"<BIF><NETWORK><NAME> x </NAME></NETWORK></BIF>"))
+    >>> root.children[0].children[0].text, root.children[0].line
+    ('x', 1)
+    """
+    from xml.parsers import expat
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    roots: list[Element] = []
+    open_elements: list[Element] = []
+
+    def place() -> tuple[int, int]:
+        return parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        element = Element(tag.upper(), attributes, *place())
+        if len(open_elements) >= _DEEPEST:
+            raise FormatError("the elements are nested too deeply.", source.name, *place())
+        (open_elements[-1].children if open_elements else roots).append(element)
+        open_elements.append(element)
+
+    def end(tag: str) -> None:
+        open_elements.pop()
+
+    def data(text: str) -> None:
+        open_elements[-1].pieces.append(text)
+
+    def refuse(*_: Any) -> NoReturn:
+        raise FormatError("expected no entities: declare none, refer to none.", source.name, *place())
+
+    declared = 0
+
+    def declare(element: str, attribute: str, kind: str, default: str | None, required: int) -> None:
+        nonlocal declared
+        declared += 1
+        if declared > _MOST_DEFAULTS or len(default or "") > _LONGEST_DEFAULT:
+            raise FormatError("expected fewer and shorter attribute declarations.", source.name, *place())
+
+    parser.AttlistDeclHandler = declare
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, data
+    parser.EntityDeclHandler = parser.ExternalEntityRefHandler = parser.SkippedEntityHandler = refuse
+    try:
+        parser.Parse(source.data, True)
+    except expat.ExpatError as error:
+        reason = expat.ErrorString(error.code)
+        raise FormatError(
+            f"this is not well-formed XML: {reason}.", source.name, error.lineno, error.offset + 1
+        ) from None
+    except (LookupError, ValueError) as error:
+        if isinstance(error, FormatError):
+            raise
+        raise FormatError(f"the encoding of the XML cannot be read: {error}.", source.name) from None
+    return roots[0]

@@ -1,0 +1,101 @@
+"""Model to arrays: choose a graph kind and build it. The only place where names become integers.
+
+Of a factor graph ``compile_graph`` tries the kinds from the most to the least special; models of other
+types have one kind each (:mod:`gibbsite.graph.kinds`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.registry import compiler_of, registered_kinds
+from gibbsite.model import FactorGraph, Model
+
+#: Names of the kinds of factor graphs, from the most to the least special.
+KINDS = tuple(registered_kinds())
+
+
+def _lower_other(model: Any, kind: str | None) -> Graph:
+    """Return the graph of a model other than a FactorGraph, made once."""
+    function = compiler_of(type(model))
+    if function is None:
+        raise ModelError(
+            f"There is no model here, but {type(model).__name__}; make one with gs.FactorGraph, gs.ising and "
+            "so on."
+        )
+    graph: Graph | None = model.structure.get("graph")
+    if graph is None:
+        found = function(model)
+        _seal(found.arrays)
+        model.structure["functions"] = list(found.functions)  # their machine code lives as long as these
+        digest = f"{found.kind}-{model.digest}"
+        graph = Graph(found.kind, found.arrays, model.cards, 0.0, digest, model.structure, found.units)
+        model.structure["graph"] = graph
+    if kind not in (None, graph.kind):
+        raise IncompatibleError(f"A {type(model).__name__} cannot be represented as a {kind} graph.")
+    return graph
+
+
+def _seal(arrays: Any) -> None:
+    """Make all arrays read-only: they are shared by chains, and compiled code is for one type of them."""
+    for part in arrays:
+        if isinstance(part, np.ndarray):
+            part.setflags(write=False)
+        elif isinstance(part, tuple):
+            _seal(part)
+
+
+def compile_graph(model: Model, kind: str | None = None, among: Collection[str] = ()) -> Graph:
+    """Turn a model into a graph.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    kind : str, optional
+        Demand this kind instead of the most special one that fits.
+    among : collection of str
+        Prefer these kinds, as those that a kernel accepts; if none of them fits, others are taken.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    IncompatibleError
+        If the demanded kind cannot represent the model.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.FactorGraph({"a": ["no", "yes"], "b": 3}, [(("a", "b"), [[1, 2, 3], [3, 0, 1]])])
+    >>> compile_graph(model).kind
+    'pairwise'
+    """
+    if not isinstance(model, FactorGraph):
+        return _lower_other(model, kind)
+    if kind is not None and kind not in KINDS:
+        raise ModelError(f"Graph kind {kind!r} is unknown; choose one of {', '.join(KINDS)}.")
+    if model.n_sites >= 2**31:
+        raise ModelError(f"A graph can have at most 2^31 - 1 sites, this model has {model.n_sites}.")
+    wanted = sorted(KINDS, key=lambda name: name not in among)  # stable: special ones first
+    for name in wanted if kind is None else (kind,):
+        built = registered_kinds()[name].build(model)
+        if built is not None:
+            arrays, constant = built
+            _seal(arrays)
+            return Graph(
+                kind=name,
+                arrays=arrays,
+                cards=model.cards,
+                log_offset=model.log_offset + constant,
+                digest=f"{name}-{model.digest}",
+                structure=model.structure,
+            )
+    raise IncompatibleError(f"This model cannot be represented as a {kind} graph.")

@@ -1,0 +1,99 @@
+"""A compiled model: read-only arrays, what kind they are, and a digest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._compile.foreign import take_raised
+from gibbsite.graph.registry import registered_kinds
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A compiled model: read-only arrays, their kind and a digest.
+
+    Attributes
+    ----------
+    kind : str
+        "lattice", "ising", "potts", "kernel", "pairwise" or "table"; other words where sites are numbers.
+    arrays : NamedTuple
+        What compiled code sees.
+    cards : array of int
+        Number of states of each site.
+    log_offset : float
+        Constant to be added to log-potentials computed from the arrays.
+    digest : str
+        Identifies model and kind.
+    units : int, optional
+        How many things a sweep visits one by one, where they are not the sites: blocks of them, or one that
+        is all of them.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> graph = gs.compile_graph(gs.ising_grid((3, 3), coupling=0.5))
+    >>> graph.kind, graph.n_sites
+    ('lattice', 9)
+    """
+
+    kind: str
+    arrays: Any
+    cards: NDArray[np.int32]
+    log_offset: float
+    digest: str
+    structure: dict[str, Any] = field(repr=False, compare=False, default_factory=dict)
+    units: int | None = None
+
+    @property
+    def n_sites(self) -> int:
+        """Number of free sites."""
+        return int(self.cards.size)
+
+    @property
+    def n_units(self) -> int:
+        """Number of visits in a sweep."""
+        return self.n_sites if self.units is None else self.units
+
+    @property
+    def discrete(self) -> bool:
+        """Whether all sites have states; otherwise some are numbers, and a state is an array of floats."""
+        return self.kind in registered_kinds()
+
+    @property
+    def binary(self) -> bool:
+        """Whether the kind is for two-state sites: one cell per site, the probability of state 1."""
+        kind = registered_kinds().get(self.kind)
+        return kind is not None and kind.binary
+
+    @property
+    def offset(self) -> NDArray[np.int64]:
+        """Where the cells of each site start; empty for binary kinds, where cell i is site i."""
+        if self.binary:
+            return np.zeros(0, np.int64)
+        offset: NDArray[np.int64] = self.arrays.offset
+        return offset
+
+    @property
+    def n_cells(self) -> int:
+        """Number of marginal probabilities a run estimates."""
+        return self.n_sites if self.binary else int(self.offset[-1])
+
+    @property
+    def state_dtype(self) -> Any:
+        """Type of states: integers, unless some sites are numbers."""
+        if not self.discrete:
+            return np.float64
+        return np.int8 if self.binary else np.int16
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(part.nbytes for part in self.arrays if isinstance(part, np.ndarray))
+
+    def take_raised(self) -> BaseException | None:
+        """Return the first exception of functions of the user that were called back, and forget it."""
+        return take_raised(self.structure.get("functions", ()))

@@ -1,0 +1,100 @@
+"""Couplings of all pairs that are computed from positions when they are needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._compile.jit import Integer, implement, inlined
+from gibbsite.graph.decay import Decay, fall, make_decay
+from gibbsite.graph.kinds.base import Cells, Floats, groups_of
+from gibbsite.graph.local import State, Work, from_logs, log_potential, log_weights, weights
+from gibbsite.graph.registry import builds
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
+
+
+class KernelGraph(NamedTuple):
+    """Sites with equally many states, every pair of which has a coupling that is computed when it is needed.
+
+    The coupling of sites i and j is ``beta`` times what ``decay`` says (:mod:`.decay`) of the distance of
+    their ``positions``; it is added to the log-weight of the neighbour's state, as in :class:`PottsGraph`.
+    """
+
+    positions: Floats
+    decay: Decay
+    beta: float
+    card: NDArray[np.int32]
+    offset: NDArray[np.int64]
+    unary: Floats
+    log_unary: Floats
+
+
+@builds("kernel", KernelGraph, 3)
+def build_kernel(model: FactorGraph) -> tuple[KernelGraph, float] | None:
+    """Couplings of all pairs that are a function of positions, any factors of single sites."""
+    from gibbsite.model import KernelFactors
+
+    kernels = [group for group in model.groups if isinstance(group, KernelFactors)]
+    others = [group for group in groups_of(model) if not isinstance(group, KernelFactors)]
+    if len(kernels) != 1 or any(group.arity > 1 for group in others):
+        return None
+    constant = sum(
+        float(np.broadcast_to(group.log_tables(model.cards), group.size).sum())
+        for group in others
+        if group.arity == 0
+    )
+    cells, pairs = Cells.collect(model), kernels[0]
+    arrays = KernelGraph(
+        positions=pairs.positions,
+        decay=make_decay(pairs.gamma, pairs.coupling),
+        beta=pairs.beta,
+        card=np.ascontiguousarray(model.cards),
+        offset=cells.offset,
+        unary=np.exp(cells.log_unary),
+        log_unary=cells.log_unary,
+    )
+    return arrays, cells.constant + constant
+
+
+@inlined
+def coupling_at(positions: Work, decay: Decay, i: Integer, j: Integer) -> float:
+    """Return the coupling of two positions, one at distance zero."""
+    square = 0.0
+    for axis in range(np.uintp(positions.shape[1])):
+        gap = positions[i, axis] - positions[j, axis]
+        square += gap * gap
+    return fall(decay, square)
+
+
+@implement(log_weights, KernelGraph)
+def _log_weights_kernel(graph: KernelGraph, x: State, i: Integer, w: Work) -> Integer:
+    size = np.uintp(graph.card[i])
+    cell = np.uintp(graph.offset[i])
+    for a in range(size):
+        w[a] = graph.log_unary[cell + a]
+    for j in range(np.uintp(x.size)):
+        if j != i:
+            w[np.uintp(x[j])] += graph.beta * coupling_at(graph.positions, graph.decay, i, j)
+    return np.int64(size)
+
+
+@implement(weights, KernelGraph)
+def _weights_kernel(graph: KernelGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+    size = np.int64(log_weights(graph, x, i, w))
+    return size, from_logs(w, size)
+
+
+@implement(log_potential, KernelGraph)
+def _log_potential_kernel(graph: KernelGraph, x: State) -> float:
+    total = 0.0
+    for site in range(x.size):
+        i = np.uintp(site)
+        total += graph.log_unary[np.uintp(graph.offset[i]) + np.uintp(x[i])]
+        for j in range(i):
+            if x[j] == x[i]:
+                total += graph.beta * coupling_at(graph.positions, graph.decay, i, j)
+    return total

@@ -1,0 +1,110 @@
+"""Binary sites with pairwise log-linear interactions, in compressed rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._compile.jit import Integer, implement
+from gibbsite.graph.kinds.base import Floats, Index, all_binary, groups_of, pair_rows, too_many
+from gibbsite.graph.local import (
+    ONE,
+    State,
+    log_odds,
+    log_potential,
+    log_weights,
+    log_weights_binary,
+    weights,
+    weights_binary,
+)
+from gibbsite.graph.registry import builds
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
+
+
+class IsingGraph(NamedTuple):
+    """Binary sites with pairwise log-linear interactions, in compressed rows.
+
+    ``log(P(x_i = 1 | rest) / P(x_i = 0 | rest)) = field[i] + sum_k coupling[k] * x[neighbour[k]]`` with k
+    from ``start[i]`` to ``start[i + 1]``. Every edge is stored in both rows.
+    """
+
+    start: Index
+    neighbour: Index
+    coupling: Floats
+    field: Floats
+
+
+@dataclass
+class _BinaryForm:
+    """Fields, pair weights and a constant: log-potentials of binary factors as polynomials in x."""
+
+    n: int
+    constant: float = 0.0
+    fields: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        self.fields = np.zeros(self.n)
+
+    def add(self, sites: NDArray[np.integer[Any]], values: NDArray[np.float64]) -> None:
+        if values.size == 1 and sites.size == self.n:
+            self.fields += float(values[0])
+        else:
+            self.fields += np.bincount(sites, np.broadcast_to(values, sites.shape), self.n)
+
+
+@builds("ising", IsingGraph, 1, binary=True)
+def build_ising(model: FactorGraph) -> tuple[IsingGraph, float] | None:
+    """Binary sites, factors of at most two sites, no zeros."""
+    if not all_binary(model) or any(group.arity > 2 for group in groups_of(model)) or too_many(model):
+        return None
+    form = _BinaryForm(model.n_sites)
+    pair_weights: list[NDArray[np.float64]] = []
+    for group in groups_of(model):
+        tables = group.log_tables(model.cards)
+        if not np.isfinite(tables).all():
+            return None
+        base = tables.reshape(len(tables), -1)[:, 0]
+        form.constant += float(base.sum()) * (group.size if len(tables) == 1 else 1)
+        if group.arity == 1:
+            form.add(group.scopes[:, 0], tables[:, 1] - tables[:, 0])
+        elif group.arity == 2:
+            first, second = tables[:, 1, 0] - base, tables[:, 0, 1] - base
+            form.add(group.scopes[:, 0], first)
+            form.add(group.scopes[:, 1], second)
+            pair = tables[:, 1, 1] - base - first - second
+            pair_weights.append(np.broadcast_to(pair, (group.size,)))
+    rows = pair_rows(model)
+    joined = np.concatenate(pair_weights) if pair_weights else np.zeros(0)
+    coupling = joined[rows.source]
+    return IsingGraph(rows.start, rows.neighbour, coupling, form.fields), form.constant
+
+
+@implement(log_odds, IsingGraph)
+def _log_odds_ising(graph: IsingGraph, x: State, i: Integer) -> float:
+    total: Any = graph.field[i]
+    for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
+        total += graph.coupling[k] * x[np.uintp(graph.neighbour[k])]
+    return total  # type: ignore[no-any-return]
+
+
+implement(weights, IsingGraph)(weights_binary)
+implement(log_weights, IsingGraph)(log_weights_binary)
+
+
+@implement(log_potential, IsingGraph)
+def _log_potential_ising(graph: IsingGraph, x: State) -> float:
+    total = 0.0
+    for site in range(x.size):
+        i = np.uintp(site)
+        if x[i]:
+            total += graph.field[i] * x[i]
+            for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
+                j = np.uintp(graph.neighbour[k])
+                if j > i:
+                    total += graph.coupling[k] * x[i] * x[j]
+    return total

@@ -1,0 +1,167 @@
+"""Binary pairwise graphs laid out color by color, for updates of many sites at once.
+
+Sites of a color stand side by side, within a color those of equal degree. A class (equal color, equal degree)
+of small degree keeps the conditional of every configuration of a site's neighbours as a threshold for random
+integers; the others keep their couplings. Among themselves the sites of a class follow a depth-first walk
+through the graph where that brings neighbours closer together: what is near in memory is in the cache.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._compile.jit import compiled
+from gibbsite.graph.color import color_sites
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.kinds.ising import IsingGraph
+from gibbsite.graph.layouts.site_order import Permutation
+
+Longs = NDArray[np.int64]
+
+# Log-odds are summed up in 32-bit floats if no sum can be larger; the error is then below 1e-5 and far less
+# where it matters.
+MOST_ODDS = 64.0
+# Thresholds are probabilities in units of 2^-32, at most one unit below certainty. Their upper bytes stand
+# apart: they decide 255 times out of 256, and the cache holds four times as many.
+SCALE = 1 << 32
+MOST_TABLED = 4
+_WINDOW = 1 << 15
+
+
+class ColoredGraph(NamedTuple):
+    """Binary sites in compressed columns, color by color.
+
+    Color c holds the positions from ``color_start[c]`` and the classes from ``color_class[c]`` on, up to the
+    next color's; class k the positions ``first[k]`` to ``first[k + 1]``, each with ``degree[k]`` neighbours.
+    Neighbour q of position p is entry ``edge[k] + q * size + p - first[k]``. The log-odds are
+    ``field[p] + sum of coupling * x[neighbour]``. Where ``table[k]`` is not negative, the thresholds of
+    position p begin at ``table[k] + (p - first[k]) * 2^degree``, neighbour q being bit q.
+    """
+
+    color_start: Longs
+    color_class: Longs
+    first: Longs
+    degree: Longs
+    edge: Longs
+    table: Longs
+    neighbour: NDArray[np.uint32]
+    coupling: NDArray[np.float32]
+    field: NDArray[np.float32]
+    upper: NDArray[np.uint8]
+    threshold: NDArray[np.uint32]
+
+
+def color_graph(graph: Graph, most_tabled: int = MOST_TABLED) -> tuple[ColoredGraph, Permutation] | None:
+    """Lay a binary graph out color by color; None if its couplings are too large for it.
+
+    Sites of at most so many neighbours have tables of thresholds.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> arrays, there = color_graph(gs.compile_graph(gs.ising_grid((2, 2), coupling=1.0), "ising"))
+    >>> arrays.color_start.tolist(), there.order.tolist()
+    ([0, 2, 4], [0, 3, 1, 2])
+    """
+    arrays = graph.arrays
+    if not isinstance(arrays, IsingGraph):
+        return None
+    start = arrays.start.astype(np.int64)
+    degree = np.diff(start)
+    if not _fits(arrays, start):
+        return None
+    color = color_sites(graph)
+    near = _walk_ranks(arrays.start, arrays.neighbour) if _scattered(arrays, degree) else np.zeros(1, np.int8)
+    order = np.lexsort((np.broadcast_to(near, degree.shape), degree, color))
+    position = np.empty(order.size, np.int64)
+    position[order] = np.arange(order.size)
+    keys = np.stack([color[order], degree[order]])
+    new = np.ones(order.size, np.bool_)
+    new[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    first = np.append(np.flatnonzero(new), order.size)
+    size, degree = np.diff(first), degree[order][first[:-1]]
+    edge = np.append(0, np.cumsum(size * degree))
+    neighbour = np.empty(int(edge[-1]), np.uint32)
+    coupling = np.empty(int(edge[-1]), np.float32)
+    field = arrays.field[order]
+    table = np.full(size.size, -1, np.int64)
+    thresholds, used = [np.zeros(0, np.uint32)], 0
+    for k in range(size.size):
+        sites = order[first[k] : first[k + 1]]
+        rows = start[sites][:, None] + np.arange(degree[k])
+        odds = arrays.coupling[rows]
+        part = slice(edge[k], edge[k + 1])
+        neighbour[part] = position[arrays.neighbour[rows]].T.ravel()
+        coupling[part] = odds.T.ravel()
+        if degree[k] <= most_tabled:
+            table[k] = used
+            thresholds.append(_thresholds(field[first[k] : first[k + 1]], odds))
+            used += thresholds[-1].size
+    # the last table can be read like one of full size
+    limits = np.concatenate([*thresholds, np.zeros(1 << most_tabled, np.uint32)])
+    colors = keys[0][first[:-1]] if order.size else np.zeros(0, np.int32)
+    count = int(colors.max(initial=-1)) + 1
+    arrays_out = ColoredGraph(
+        color_start=np.searchsorted(keys[0], np.arange(count + 1)).astype(np.int64),
+        color_class=np.searchsorted(colors, np.arange(count + 1)).astype(np.int64),
+        first=first.astype(np.int64),
+        degree=degree.astype(np.int64),
+        edge=edge.astype(np.int64),
+        table=table,
+        neighbour=neighbour,
+        coupling=coupling,
+        field=field.astype(np.float32),
+        upper=(limits >> 24).astype(np.uint8),
+        threshold=limits,
+    )
+    return arrays_out, Permutation(order.astype(np.int32))
+
+
+def _fits(arrays: IsingGraph, start: Longs) -> bool:
+    """Tell whether all log-odds stay within bounds."""
+    row = np.repeat(np.arange(arrays.field.size), np.diff(start))
+    reach = np.abs(arrays.field) + np.bincount(row, np.abs(arrays.coupling), arrays.field.size)
+    return bool((reach <= MOST_ODDS).all())
+
+
+def _scattered(arrays: IsingGraph, degree: Longs) -> bool:
+    """Tell whether most neighbours are far apart in the model's order, and the graph large enough to care."""
+    if degree.size <= _WINDOW:
+        return False
+    row = np.repeat(np.arange(degree.size), degree)
+    return bool((np.abs(arrays.neighbour - row) > _WINDOW).mean() > 0.1)
+
+
+@compiled
+def _walk_ranks(start: NDArray[np.uint32], neighbour: NDArray[np.uint32]) -> Longs:
+    """Rank the sites in the order of a depth-first walk: long paths lie in one piece."""
+    n = start.size - 1
+    rank = np.full(n, -1, np.int64)
+    stack = np.empty(neighbour.size + 1, np.int64)
+    count = 0
+    for root in range(n):
+        stack[0] = root
+        top = 0
+        while top >= 0:
+            site = stack[top]
+            top -= 1
+            if rank[site] >= 0:
+                continue
+            rank[site] = count
+            count += 1
+            for k in range(start[site], start[site + 1]):
+                if rank[neighbour[k]] < 0:
+                    top += 1
+                    stack[top] = neighbour[k]
+    return rank
+
+
+def _thresholds(field: NDArray[np.float64], coupling: NDArray[np.float64]) -> NDArray[np.uint32]:
+    """Return the probabilities of state 1 for every configuration of the neighbours, as integers."""
+    odds = field[:, None]
+    for q in range(coupling.shape[1]):  # neighbour q is bit q
+        odds = np.concatenate([odds, odds + coupling[:, q : q + 1]], axis=1)
+    return np.minimum(np.rint(SCALE / (1.0 + np.exp(-odds))), SCALE - 1).astype(np.uint32).ravel()

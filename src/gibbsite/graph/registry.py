@@ -1,0 +1,90 @@
+"""The kinds of graphs: how each is registered, and found.
+
+A kind of factor graphs is a named tuple of flat arrays, and a builder that makes them of a model, or
+returns None where the model does not fit. Models of other types have one kind each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gibbsite._compile.foreign import Foreign
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph, Model
+
+Builder = Callable[["FactorGraph"], "tuple[Any, float] | None"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A way to represent factor graphs.
+
+    Attributes
+    ----------
+    name : str
+        As in ``Graph.kind``.
+    arrays : type
+        The named tuple that compiled code sees.
+    build : function
+        From a model to arrays and the constant that they leave out of log-potentials; None where it does
+        not fit.
+    rank : int
+        Kinds are tried in this order, the most special ones first.
+    binary : bool
+        For two-state sites: one cell per site, the probability of state 1.
+    """
+
+    name: str
+    arrays: type
+    build: Builder
+    rank: int
+    binary: bool = False
+
+
+_REGISTERED: dict[str, Kind] = {}
+
+
+def builds(name: str, arrays: type, rank: int, *, binary: bool = False) -> Callable[[Builder], Builder]:
+    """Register the builder of a kind."""
+
+    def register(function: Builder) -> Builder:
+        _REGISTERED[name] = Kind(name, arrays, function, rank, binary)
+        return function
+
+    return register
+
+
+def registered_kinds() -> dict[str, Kind]:
+    """Return all kinds of factor graphs by name, from the most to the least special."""
+    return dict(sorted(_REGISTERED.items(), key=lambda item: item[1].rank))
+
+
+class Lowered(NamedTuple):
+    """What a model other than a FactorGraph becomes; units: of a sweep, when not the sites."""
+
+    kind: str
+    arrays: Any
+    functions: Sequence[Foreign] = ()
+    units: int | None = None
+
+
+Lowering = Callable[[Any], Lowered]
+_OTHERS: dict[type, Lowering] = {}
+
+
+def lowers(model: type[Model]) -> Callable[[Lowering], Lowering]:
+    """Register the function that turns models of a type other than FactorGraph into arrays."""
+
+    def register(function: Lowering) -> Lowering:
+        _OTHERS[model] = function
+        return function
+
+    return register
+
+
+def compiler_of(model: type) -> Lowering | None:
+    """Return the function that turns models of a type other than FactorGraph into arrays."""
+    return _OTHERS.get(model)

@@ -1,0 +1,1 @@
+"""Updates of many sites, or of many chains, at once."""

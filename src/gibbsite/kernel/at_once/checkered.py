@@ -1,0 +1,220 @@
+"""Binary lattices in checkerboard order: the log-odds of a stretch of a row are sums of stretches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._compile.jit import Integer, called, generic, implement, inlined
+from gibbsite.graph.layouts.checkered import PlaneBoard, UniformBoard
+from gibbsite.graph.local import log_potential
+from gibbsite.kernel.at_once.board import (
+    NOWHERE,
+    Row,
+    find_row,
+    left_of,
+    look_inside,
+    look_single,
+    or_own,
+    right_of,
+    settle_block,
+)
+from gibbsite.kernel.at_once.heatbath import settle
+from gibbsite.kernel.at_once.keyed import KeyedMemory
+
+_ONE = np.uintp(1)
+F = np.float32
+_HALF = F(0.5)
+Odds = NDArray[np.float32]
+State = NDArray[np.int8]
+
+
+@generic
+def odds_at(graph: Any, row: Row, j: Integer, x: State) -> Any:
+    """Return the log-odds of site j of a row, wherever it stands."""
+    raise NotImplementedError
+
+
+@implement(look_single, UniformBoard)
+@implement(look_single, PlaneBoard)
+def _odds_single(graph: Any, row: Row, j: Integer, x: State, odds: Odds, at: Integer) -> None:
+    odds[at] = odds_at(graph, row, j, x)
+
+
+@implement(settle_block, UniformBoard)
+@implement(settle_block, PlaneBoard)
+def _settle_block(
+    graph: Any,
+    memory: KeyedMemory,
+    member: Integer,
+    at: Integer,
+    x: State,
+    first: Integer,
+    count: Integer,
+    sums: NDArray[np.float32],
+    keep: bool,
+) -> None:
+    settle(memory.room[member], memory.words[member], at, x, first, count, sums, keep)
+
+
+@implement(odds_at, PlaneBoard)
+def _odds_plane(graph: PlaneBoard, row: Row, j: Integer, x: State) -> Any:
+    p = row.own + j
+    coupling, board = graph.coupling, graph.board
+    total = graph.field[p]
+    side = left_of(row, board.wrap_2, j)
+    if side != NOWHERE:
+        total += coupling[0, p] * F(x[side])
+    side = right_of(row, board.wrap_2, j)
+    if side != NOWHERE:
+        total += coupling[1, p] * F(x[side])
+    total += coupling[2, p] * F(x[or_own(row.above, row) + j]) + coupling[3, p] * F(
+        x[or_own(row.below, row) + j]
+    )
+    if board.size_0 > 1:
+        total += coupling[4, p] * F(x[or_own(row.front, row) + j])
+        total += coupling[5, p] * F(x[or_own(row.back, row) + j])
+    return total
+
+
+@implement(look_inside, PlaneBoard)
+def _sum_planes(
+    graph: PlaneBoard, row: Row, j: Integer, count: Integer, x: State, odds: Odds, at: Integer
+) -> None:
+    p = row.own + j
+    coupling = graph.coupling
+    side = row.beside + j + row.shift - _ONE
+    above, below = or_own(row.above, row) + j, or_own(row.below, row) + j
+    _add_planes(odds, at, count, graph.field, coupling, p, x, side, above, below)
+    if graph.board.size_0 > 1:
+        front, back = or_own(row.front, row) + j, or_own(row.back, row) + j
+        for i in range(count):
+            odds[at + i] += coupling[4, p + i] * F(x[front + i]) + coupling[5, p + i] * F(x[back + i])
+
+
+@inlined
+def _add_planes(
+    odds: Odds,
+    at: Integer,
+    count: Integer,
+    field: Odds,
+    coupling: NDArray[np.float32],
+    p: Integer,
+    x: State,
+    side: Integer,
+    above: Integer,
+    below: Integer,
+) -> None:
+    """Sum up fields and four neighbours; the ones before are at ``side``, those after one further."""
+    before, after, up, down = coupling[0], coupling[1], coupling[2], coupling[3]
+    for i in range(count):
+        odds[at + i] = (
+            field[p + i]
+            + before[p + i] * F(x[side + i])
+            + after[p + i] * F(x[side + _ONE + i])
+            + up[p + i] * F(x[above + i])
+            + down[p + i] * F(x[below + i])
+        )
+
+
+@inlined
+def _weight(place: Integer, coupling: float) -> Any:
+    """Return the coupling to a row, zero to a missing one."""
+    return F(0.0) if place == NOWHERE else F(coupling)
+
+
+@implement(odds_at, UniformBoard)
+def _odds_uniform(graph: UniformBoard, row: Row, j: Integer, x: State) -> Any:
+    total = F(graph.field)
+    side = left_of(row, graph.board.wrap_2, j)
+    if side != NOWHERE:
+        total += F(graph.coupling_2) * (F(x[side]) - _HALF)
+    side = right_of(row, graph.board.wrap_2, j)
+    if side != NOWHERE:
+        total += F(graph.coupling_2) * (F(x[side]) - _HALF)
+    total += _weight(row.above, graph.coupling_1) * (F(x[or_own(row.above, row) + j]) - _HALF)
+    total += _weight(row.below, graph.coupling_1) * (F(x[or_own(row.below, row) + j]) - _HALF)
+    total += _weight(row.front, graph.coupling_0) * (F(x[or_own(row.front, row) + j]) - _HALF)
+    total += _weight(row.back, graph.coupling_0) * (F(x[or_own(row.back, row) + j]) - _HALF)
+    return total
+
+
+@implement(look_inside, UniformBoard)
+def _sum_uniform(
+    graph: UniformBoard, row: Row, j: Integer, count: Integer, x: State, odds: Odds, at: Integer
+) -> None:
+    along = F(graph.coupling_2)
+    up, down = _weight(row.above, graph.coupling_1), _weight(row.below, graph.coupling_1)
+    above, below = or_own(row.above, row) + j, or_own(row.below, row) + j
+    side = row.beside + j + row.shift - _ONE
+    base = F(graph.field) - along - _HALF * (up + down)
+    if up == along and down == along:
+        _count_four(odds, at, count, base, along, x, side, above, below)
+    else:
+        for i in range(count):
+            odds[at + i] = (
+                base
+                + along * F(x[side + i] + x[side + _ONE + i])
+                + up * F(x[above + i])
+                + down * F(x[below + i])
+            )
+    if graph.board.size_0 > 1:
+        ahead, behind = _weight(row.front, graph.coupling_0), _weight(row.back, graph.coupling_0)
+        front, back = or_own(row.front, row) + j, or_own(row.back, row) + j
+        rest = _HALF * (ahead + behind)
+        for i in range(count):
+            odds[at + i] += ahead * F(x[front + i]) + behind * F(x[back + i]) - rest
+
+
+@called
+def _count_four(
+    odds: Odds,
+    at: Integer,
+    count: Integer,
+    base: Any,
+    coupling: Any,
+    x: State,
+    side: Integer,
+    above: Integer,
+    below: Integer,
+) -> None:
+    """Write log-odds that depend on the number of neighbours in state 1."""
+    for i in range(count):
+        ups = np.int8(x[side + i] + x[side + _ONE + i] + x[above + i] + x[below + i])
+        odds[at + i] = base + coupling * F(ups)
+
+
+@generic
+def field_at(graph: Any, p: Integer) -> float:
+    """Return the log-odds of a site without neighbours."""
+    raise NotImplementedError
+
+
+@implement(field_at, UniformBoard)
+def _field_uniform(graph: UniformBoard, p: Integer) -> float:
+    return graph.field
+
+
+@implement(field_at, PlaneBoard)
+def _field_plane(graph: PlaneBoard, p: Integer) -> float:
+    total = np.float64(graph.field[p])
+    for d in range(graph.coupling.shape[0]):
+        total += 0.5 * graph.coupling[d, p]
+    return total
+
+
+@implement(log_potential, UniformBoard)
+@implement(log_potential, PlaneBoard)
+def _log_potential(graph: Any, x: State) -> float:
+    # in spins: every pair has one even site, the fields of odd ones are left
+    board = graph.board
+    total = 0.0
+    for row in range(board.start.shape[1] - 1):
+        even, odd = find_row(board, 0, row), find_row(board, 1, row)
+        for j in range(even.size):
+            total += (x[even.own + j] - 0.5) * odds_at(graph, even, j, x)
+        for j in range(odd.size):
+            total += (x[odd.own + j] - 0.5) * field_at(graph, odd.own + j)
+    return total

@@ -1,0 +1,223 @@
+"""Gibbs sampling color by color: all sites of a color at once, on any number of threads.
+
+The random number of a site depends on the chain, the sweep and the site's position alone, so the answer is
+the same on one thread or many.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._compile.intrinsic import wait_for_all
+from gibbsite._compile.jit import Integer, called, implement, inlined
+from gibbsite._random.generators import BLOCK, BYTES, WORDS, Words, fill_keyed, single_word
+from gibbsite.graph.layouts.colored import SCALE, ColoredGraph
+from gibbsite.graph.local import log_potential
+from gibbsite.kernel.at_once.heatbath import settle
+from gibbsite.kernel.at_once.keyed import UNIT, KeyedMemory
+from gibbsite.kernel.base import Team, sums_up, walk
+from gibbsite.kernel.gibbs.gibbs import GibbsParameters
+
+_U = np.uintp
+_U32 = np.uint32
+F = np.float32
+_TO_UNIT = F(1.0 / SCALE)
+
+
+@implement(sums_up, ColoredGraph)
+def _adds(graph: ColoredGraph) -> bool:
+    return True
+
+
+@inlined
+def share(low: Integer, high: Integer, size: int, team: Team) -> tuple[Integer, Integer]:
+    """Return which pieces of some size, counted from zero, a member of a team takes of low to high."""
+    begin, end = low // _U(size), (high + _U(size - 1)) // _U(size)
+    members, member = _U(team.size), _U(team.member)
+    return begin + (end - begin) * member // members, begin + (end - begin) * (member + _U(1)) // members
+
+
+@inlined
+def counters(base: Integer, end: Integer, most: int, each: int) -> Integer:
+    """Return how many counters hold the numbers of at most ``most`` positions, ``each`` of them in one.
+
+    They are the numbers of the first so many of these positions, so no two pieces have any in common.
+    """
+    return (min(_U(most), end - base) + _U(each - 1)) // _U(each)
+
+
+@called
+def first_without_table(graph: ColoredGraph, c: Integer) -> Integer:
+    """Return the first position of a color that has no thresholds: small degrees come first."""
+    k = graph.color_class[c]
+    while k < graph.color_class[c + 1] and graph.table[k] >= 0:
+        k += 1
+    return _U(graph.first[k])
+
+
+@implement(walk, GibbsParameters, ColoredGraph)
+def _walk_colors(
+    kernel: GibbsParameters,
+    graph: ColoredGraph,
+    schedule: Any,
+    memory: KeyedMemory,
+    x: NDArray[np.int8],
+    order: NDArray[np.int32],
+    where: Integer,
+    stop: Integer,
+    turn: Integer,
+    rng: Words,
+    cond: NDArray[np.float32],
+    keep: bool,
+    team: Team,
+) -> Words:
+    words, odds, key = memory.words[team.member], memory.room[team.member], memory.key
+    for c in range(graph.color_start.size - 1):
+        start, end = _U(graph.color_start[c]), _U(graph.color_start[c + 1])
+        if max(where, start) < min(stop, end):
+            split = first_without_table(graph, c)
+            low, high = max(where, start), min(stop, split)
+            if low < high:
+                begin, done = share(low - start, high - start, UNIT, team)
+                for unit in range(begin, done):
+                    base = start + unit * _U(UNIT)
+                    a, b = max(low, base), min(high, base + _U(UNIT))
+                    fill_keyed(words, key[0], key[1], turn, base, counters(base, split, UNIT, 16), BYTES)
+                    for k in range(graph.color_class[c], graph.color_class[c + 1]):
+                        u, v = max(a, _U(graph.first[k])), min(b, _U(graph.first[k + 1]))
+                        if u < v:
+                            _look_up(graph, k, x, u, v, base, memory, team, turn, cond, keep)
+            low, high = max(where, split), min(stop, end)
+            if low < high:
+                begin, done = share(low - split, high - split, BLOCK, team)
+                for block in range(begin, done):
+                    base = split + block * _U(BLOCK)
+                    a, b = max(low, base), min(high, base + _U(BLOCK))
+                    fill_keyed(words, key[0], key[1], turn, base, counters(base, end, BLOCK, 4), WORDS)
+                    for k in range(graph.color_class[c], graph.color_class[c + 1]):
+                        u, v = max(a, _U(graph.first[k])), min(b, _U(graph.first[k + 1]))
+                        if u < v:
+                            _add_up(graph, k, x, u, v, odds)
+                            settle(odds, words, u - base, x, u, v - u, cond, keep)
+            if team.size > 1:
+                wait_for_all(team.gate, team.size)
+    return rng
+
+
+@inlined
+def passes(
+    graph: ColoredGraph,
+    quarter: np.uint8,
+    place: Integer,
+    key_0: np.uint32,
+    key_1: np.uint32,
+    turn: Integer,
+    p: Integer,
+) -> bool:
+    """Return whether a random number, of which one byte is there already, is below a threshold."""
+    if quarter != graph.upper[place]:
+        return bool(quarter < graph.upper[place])
+    return rest_passes(graph, place, key_0, key_1, turn, p)
+
+
+@inlined
+def rest_passes(
+    graph: ColoredGraph, place: Integer, key_0: np.uint32, key_1: np.uint32, turn: Integer, p: Integer
+) -> bool:
+    """Return whether a random number whose first byte equals that of a threshold is below it."""
+    return bool((single_word(key_0, key_1, turn, p) >> _U32(8)) < (graph.threshold[place] & _U32(0xFFFFFF)))
+
+
+@called
+def _look_up(
+    graph: ColoredGraph,
+    k: Integer,
+    x: NDArray[np.int8],
+    u: Integer,
+    v: Integer,
+    base: Integer,
+    memory: KeyedMemory,
+    team: Team,
+    turn: Integer,
+    sums: NDArray[np.float32],
+    keep: bool,
+) -> None:
+    """Update positions u to v of a class with thresholds, which the neighbours' states select."""
+    size, inside = _U(graph.first[k + 1] - graph.first[k]), u - _U(graph.first[k])
+    degree, edge = _U(graph.degree[k]), _U(graph.edge[k]) + inside
+    table = _U(graph.table[k]) + (inside << degree)
+    neighbour, quarters = graph.neighbour, memory.quarters[team.member]
+    key_0, key_1 = memory.key[0], memory.key[1]
+    at = u - base
+    # written out for the common degrees: a fifth faster than what the compiler makes of the last loop
+    if degree == _U(4):
+        for i in range(v - u):
+            e = edge + i
+            place = table + (i << _U(4)) + _U(x[neighbour[e]]) + (_U(x[neighbour[e + size]]) << _U(1))
+            place += _U(x[neighbour[e + _U(2) * size]]) << _U(2)
+            place += _U(x[neighbour[e + _U(3) * size]]) << _U(3)
+            x[u + i] = passes(graph, quarters[at + i], place, key_0, key_1, turn, u + i)
+            if keep:
+                sums[u + i] += F(graph.threshold[place]) * _TO_UNIT
+    elif degree == _U(3):
+        for i in range(v - u):
+            e = edge + i
+            place = table + (i << _U(3)) + _U(x[neighbour[e]]) + (_U(x[neighbour[e + size]]) << _U(1))
+            place += _U(x[neighbour[e + _U(2) * size]]) << _U(2)
+            x[u + i] = passes(graph, quarters[at + i], place, key_0, key_1, turn, u + i)
+            if keep:
+                sums[u + i] += F(graph.threshold[place]) * _TO_UNIT
+    else:
+        for i in range(v - u):
+            place = table + (i << degree)
+            for q in range(degree):
+                place += _U(x[neighbour[edge + i + q * size]]) << q
+            x[u + i] = passes(graph, quarters[at + i], place, key_0, key_1, turn, u + i)
+            if keep:
+                sums[u + i] += F(graph.threshold[place]) * _TO_UNIT
+
+
+@called
+def _add_up(
+    graph: ColoredGraph, k: Integer, x: NDArray[np.int8], u: Integer, v: Integer, odds: NDArray[np.float32]
+) -> None:
+    """Write the log-odds of positions u to v of a class: four neighbours at a time, then one by one."""
+    size, inside = _U(graph.first[k + 1] - graph.first[k]), u - _U(graph.first[k])
+    degree, edge = _U(graph.degree[k]), _U(graph.edge[k]) + inside
+    neighbour, coupling = graph.neighbour, graph.coupling
+    count = v - u
+    for i in range(count):
+        odds[i] = graph.field[u + i]
+    four = degree - degree % _U(4)
+    for q in range(_U(0), four, _U(4)):
+        e0 = edge + q * size
+        e1, e2, e3 = e0 + size, e0 + size + size, e0 + size + size + size
+        for i in range(count):
+            odds[i] = (
+                odds[i]
+                + coupling[e0 + i] * F(x[neighbour[e0 + i]])
+                + coupling[e1 + i] * F(x[neighbour[e1 + i]])
+                + coupling[e2 + i] * F(x[neighbour[e2 + i]])
+                + coupling[e3 + i] * F(x[neighbour[e3 + i]])
+            )
+    for q in range(four, degree):
+        e0 = edge + q * size
+        for i in range(count):
+            odds[i] += coupling[e0 + i] * F(x[neighbour[e0 + i]])
+
+
+@implement(log_potential, ColoredGraph)
+def _log_potential(graph: ColoredGraph, x: NDArray[np.int8]) -> float:
+    total, pairs = 0.0, 0.0
+    for k in range(graph.degree.size):
+        first, size = _U(graph.first[k]), _U(graph.first[k + 1] - graph.first[k])
+        for i in range(size):
+            if x[first + i]:
+                total += graph.field[first + i]
+                for q in range(_U(graph.degree[k])):
+                    e = _U(graph.edge[k]) + q * size + i
+                    pairs += graph.coupling[e] * x[graph.neighbour[e]]
+    return total + 0.5 * pairs  # every pair was met from both ends

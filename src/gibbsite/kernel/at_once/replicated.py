@@ -1,0 +1,215 @@
+"""Gibbs sampling of many chains of one binary model, a site of all chains at a time.
+
+The chains stand side by side in memory, so the model is read once for all of them and every loop over chains
+compiles to vector instructions. Each chain finds the same random numbers, and adds up the same log-odds in
+the same order, as it would alone: its states are those of :mod:`gibbsite.kernel.at_once.colored`, bit by bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._compile.jit import Integer, called, implement, inlined
+from gibbsite._random.generators import BLOCK, BYTES, WORDS, Words, chain_key, philox
+from gibbsite.graph.layouts.colored import ColoredGraph
+from gibbsite.graph.local import log_potential
+from gibbsite.kernel.at_once.colored import counters, first_without_table, rest_passes
+from gibbsite.kernel.at_once.heatbath import settle
+from gibbsite.kernel.at_once.keyed import UNIT
+from gibbsite.kernel.at_once.lanes import WIDTH, Near, add_lanes, settle_lanes
+from gibbsite.kernel.base import Team, sums_up, walk
+from gibbsite.kernel.gibbs.gibbs import GibbsParameters
+
+_U = np.uintp
+_U32, _U64 = np.uint32, np.uint64
+F = np.float32
+_LOW, _HIGH = _U64(0xFFFFFFFF), _U64(32)
+
+
+class ReplicatedGraph(NamedTuple):
+    """A colored graph for several chains; entry ``p * chains + c`` of a state is position p of chain c."""
+
+    colored: ColoredGraph
+    chains: int
+
+
+class ReplicaMemory(NamedTuple):
+    """The keys of the chains, first halves before second ones, and room for each of them.
+
+    Four random words; log-odds; which of its thresholds a site's neighbours select.
+    """
+
+    key: NDArray[np.uint32]
+    words: NDArray[np.uint32]
+    odds: NDArray[np.float32]
+    place: NDArray[np.uint8]
+
+
+def replica_memory(streams: list[NDArray[np.uint64]]) -> ReplicaMemory:
+    """Allocate the memory of chains with the given generator words."""
+    keys = np.stack([chain_key(words) for words in streams], axis=1)
+    r = len(streams)
+    return ReplicaMemory(
+        key=keys.ravel(),
+        words=np.zeros(4 * r, np.uint32),
+        odds=np.zeros(r, np.float32),
+        place=np.zeros(r, np.uint8),
+    )
+
+
+@implement(log_potential, ReplicatedGraph)
+def _unknown(graph: ReplicatedGraph, x: NDArray[np.int8]) -> float:
+    return np.nan  # there is not one state but many; runs that record energies take another form
+
+
+@implement(sums_up, ReplicatedGraph)
+def _adds(graph: ReplicatedGraph) -> bool:
+    return True
+
+
+@implement(walk, GibbsParameters, ReplicatedGraph)
+def _walk_replicas(
+    kernel: GibbsParameters,
+    graph: ReplicatedGraph,
+    schedule: Any,
+    memory: ReplicaMemory,
+    x: NDArray[np.int8],
+    order: NDArray[np.int32],
+    where: Integer,
+    stop: Integer,
+    turn: Integer,
+    rng: Words,
+    cond: NDArray[np.float32],
+    keep: bool,
+    team: Team,
+) -> Words:
+    colored, chains = graph.colored, _U(graph.chains)
+    for c in range(colored.color_start.size - 1):
+        start, end = _U(colored.color_start[c]), _U(colored.color_start[c + 1])
+        split = first_without_table(colored, c)
+        low, high = max(where, start), min(stop, split)
+        for base in range(start, max(low, high), _U(UNIT)):
+            lanes = counters(base, split, UNIT, 16)
+            for lane in range(lanes if low < base + _U(UNIT) else _U(0)):
+                _draw_words(memory, turn, base + lane, BYTES)
+                for quarter in range(_U(16)):
+                    p = base + _U(4) * ((quarter >> _U(2)) * lanes + lane) + (quarter & _U(3))
+                    if low <= p < high:
+                        k = _class_of(colored, c, p)
+                        _look_up(colored, chains, k, p, x, memory, quarter, turn, cond, keep)
+        low, high = max(where, split), min(stop, end)
+        for base in range(split, max(low, high), _U(BLOCK)):
+            lanes = counters(base, end, BLOCK, 4)
+            for lane in range(lanes if low < base + _U(BLOCK) else _U(0)):
+                _draw_words(memory, turn, base + lane, WORDS)
+                for w in range(_U(4)):
+                    p = base + w * lanes + lane
+                    if low <= p < high:
+                        _add_up(colored, chains, _class_of(colored, c, p), p, x, memory)
+                        settle(memory.odds, memory.words, w * chains, x, p * chains, chains, cond, keep)
+    return rng
+
+
+@called
+def _draw_words(memory: ReplicaMemory, turn: Integer, counter: Integer, branch: np.uint32) -> None:
+    """Write the four words of a counter for every chain."""
+    at, sweep = _U64(counter), _U64(turn)
+    a, b, c, d = _U32(at & _LOW), _U32(at >> _HIGH) | branch, _U32(sweep & _LOW), _U32(sweep >> _HIGH)
+    words, key, chains = memory.words, memory.key, _U(memory.place.size)
+    for r in range(chains):
+        one, two, three, four = philox(a, b, c, d, key[r], key[chains + r])
+        words[r] = one
+        words[chains + r] = two
+        words[_U(2) * chains + r] = three
+        words[_U(3) * chains + r] = four
+
+
+@inlined
+def _class_of(colored: ColoredGraph, c: Integer, p: Integer) -> Integer:
+    """Return the class of a position of a color."""
+    k = colored.color_class[c]
+    while p >= _U(colored.first[k + 1]):
+        k += 1
+    return k
+
+
+@inlined
+def _look_up(
+    graph: ColoredGraph,
+    chains: Integer,
+    k: Integer,
+    p: Integer,
+    x: NDArray[np.int8],
+    memory: ReplicaMemory,
+    quarter: Integer,
+    turn: Integer,
+    sums: NDArray[np.float32],
+    keep: bool,
+) -> None:
+    """Update one position with thresholds in all chains, with one byte of their words."""
+    size, inside = _U(graph.first[k + 1] - graph.first[k]), p - _U(graph.first[k])
+    degree, edge = _U(graph.degree[k]), _U(graph.edge[k]) + inside
+    table = _U(graph.table[k]) + (inside << degree)
+    here = p * chains
+    word, shift = (quarter >> _U(2)) * chains, _U32(8) * _U32(quarter & _U(3))
+    # a missing neighbour is read from anywhere and masked out
+    n0 = n1 = n2 = n3 = here
+    if degree > _U(0):
+        n0 = _U(graph.neighbour[edge]) * chains
+    if degree > _U(1):
+        n1 = _U(graph.neighbour[edge + size]) * chains
+    if degree > _U(2):
+        n2 = _U(graph.neighbour[edge + _U(2) * size]) * chains
+    if degree > _U(3):
+        n3 = _U(graph.neighbour[edge + _U(3) * size]) * chains
+    mask = (_U(1) << degree) - _U(1)
+    for r in range(_U(0), chains, _U(WIDTH)):
+        near = Near(n0 + r, n1 + r, n2 + r, n3 + r, mask)
+        ties = settle_lanes(
+            x, here + r, near, graph.upper, table, memory.words, word + r, shift, memory.place, r
+        )
+        if ties:
+            _break_ties(graph, table, ties, r, chains, p, x, memory, turn)
+        if keep:
+            add_lanes(sums, here + r, graph.threshold, table, memory.place, r)
+
+
+@called
+def _break_ties(
+    graph: ColoredGraph,
+    table: Integer,
+    ties: np.uint32,
+    r: Integer,
+    chains: Integer,
+    p: Integer,
+    x: NDArray[np.int8],
+    memory: ReplicaMemory,
+    turn: Integer,
+) -> None:
+    """Decide where one byte did not, in the chains from r on."""
+    for lane in range(r, r + _U(WIDTH)):
+        if ties & _U32(1):
+            place = table + _U(memory.place[lane])
+            key_0, key_1 = memory.key[lane], memory.key[chains + lane]
+            x[p * chains + lane] = rest_passes(graph, place, key_0, key_1, turn, p)
+        ties >>= _U32(1)
+
+
+@called
+def _add_up(
+    graph: ColoredGraph, chains: Integer, k: Integer, p: Integer, x: NDArray[np.int8], memory: ReplicaMemory
+) -> None:
+    """Write the log-odds of one position in all chains."""
+    size, inside = _U(graph.first[k + 1] - graph.first[k]), p - _U(graph.first[k])
+    degree, edge = _U(graph.degree[k]), _U(graph.edge[k]) + inside
+    odds = memory.odds
+    for r in range(chains):
+        odds[r] = graph.field[p]
+    for q in range(degree):
+        e = edge + q * size
+        there, weight = _U(graph.neighbour[e]) * chains, graph.coupling[e]
+        for r in range(chains):
+            odds[r] += weight * F(x[there + r])

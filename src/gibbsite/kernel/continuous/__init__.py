@@ -1,0 +1,1 @@
+"""Gibbs sampling of models whose factors are functions."""

@@ -1,0 +1,125 @@
+"""Which factors an update of a site is about: all of them, or a Poisson minibatch (see :mod:`.poisson`).
+
+A factor is drawn s times, s Poisson of mean ``tau M + phi(x)``. What is kept are the factors drawn and how
+often, each once: near neighbours with large bounds are drawn again and again, and evaluated once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._compile.jit import Integer, inlined
+from gibbsite._random.generators import Words
+from gibbsite._random.poisson import poisson
+from gibbsite.graph.functions.bounds import Bounds
+from gibbsite.graph.kinds.functions import ContinuousGraph
+from gibbsite.kernel.continuous.energy import (
+    CALLS,
+    FACTORS,
+    FULL,
+    KEPT,
+    STAGES,
+    ContinuousMemory,
+    Desk,
+    Floats,
+    heights,
+)
+from gibbsite.kernel.continuous.rows import FunctionRows, draw_function
+from gibbsite.kernel.minibatch.counting import stays_in
+
+_HASH = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Batch(NamedTuple):
+    """How minibatches are drawn: rows of factors, tau, which sites are updated in full, bounds of factors."""
+
+    rows: FunctionRows
+    tau: float
+    plain: NDArray[np.bool_]
+    bounds: Bounds
+
+    def room(self) -> int:
+        """Return how many different factors a minibatch can have, but for chances below e^-100."""
+        rate = (1.0 + self.tau) * self.rows.local
+        most = np.minimum(self.rows.degree, np.ceil(rate + 20.0 * np.sqrt(rate)) + 100.0)
+        return int(most[~self.plain].max(initial=0.0))
+
+
+def make_desk(room: int, points: int, arity: int) -> Desk:
+    """Allocate scratch arrays for minibatches of so many factors, candidates, and sites of a factor."""
+    slots = 1 << max(2 * room - 1, 1).bit_length()
+    return Desk(
+        work=np.zeros(max(arity, 1)),
+        points=np.zeros(points),
+        energy=np.zeros(points),
+        height=np.zeros(points),
+        product=np.zeros(points),
+        stage=np.zeros(STAGES),
+        factor=np.zeros(room, np.int32),
+        times=np.zeros(room, np.int32),
+        scale=np.zeros(room),
+        place=np.zeros(room, np.int32),
+        table=np.zeros(slots, np.int32),
+        reach=np.zeros(2, np.int64),
+    )
+
+
+@inlined
+def _put(bounds: Bounds, memory: ContinuousMemory, f: Integer, tau: float) -> None:
+    """Add a factor to the minibatch, or count it once more."""
+    desk = memory.desk
+    mask = np.int64(desk.table.size - 1)
+    at = np.int64((np.uint64(f) * _HASH) >> np.uint64(33)) & mask
+    while desk.table[at] != 0 and desk.factor[desk.table[at] - 1] != f:
+        at = (at + 1) & mask
+    size = desk.reach[1]
+    if desk.table[at] != 0:
+        desk.times[desk.table[at] - 1] += 1
+    elif size == desk.factor.size:
+        memory.fault[0] = FULL
+    else:
+        desk.factor[size] = f
+        desk.times[size] = 1
+        desk.scale[size] = 1.0 / (tau * bounds.bound[f])
+        desk.place[size] = at
+        desk.reach[1] = size + 1
+        desk.table[at] = size + 1
+
+
+@inlined
+def gather(
+    batch: Batch, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
+) -> Words:
+    """Choose the factors that the update of site i is about."""
+    desk, rows, counts, bounds = memory.desk, batch.rows, memory.counts, batch.bounds
+    row = np.int64(graph.row[i])
+    begin = graph.start[row]
+    plain = batch.plain[i]
+    desk.reach[0] = (graph.start[row + 1] if plain else graph.sure[row]) - begin
+    desk.reach[1] = 0
+    always, more = 0, 0
+    if not plain:
+        energy = rows.local[i]
+        rng, always = poisson(rng, batch.tau * energy)  # means tau M
+        rng, more = poisson(rng, energy)  # means phi(x), thinned from M
+    kept = always
+    desk.points[0] = x[i]
+    for n in range(always + more):
+        rng, k = draw_function(rows, row, rng)
+        f = graph.factor[k]
+        stays = True
+        if n >= always:
+            heights(graph, bounds, memory, f, x, i, 1)
+            rng, stays = stays_in(rng, desk.height[0] / bounds.bound[f])
+            kept += stays
+        if stays:
+            _put(bounds, memory, f, batch.tau)
+    for n in range(desk.reach[1]):
+        desk.table[desk.place[n]] = 0
+    counts[KEPT] += kept
+    counts[CALLS] += more
+    counts[FACTORS] += desk.reach[0] + desk.reach[1]
+    return rng

@@ -1,0 +1,75 @@
+"""How a new value of a site is found: a method asks for energies at some points, and then at others.
+
+The loop over factors is in one place, and methods do not know of it: what they ask for is evaluated, they
+look at the energies and ask again, or have found a value. All methods are one piece of compiled code; which
+one a site takes is a number.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._compile.jit import Integer, inlined
+from gibbsite._random.generators import Words, uniform
+from gibbsite.graph.functions.bounds import Bounds
+from gibbsite.graph.kinds.functions import ContinuousGraph
+from gibbsite.graph.local import from_logs
+from gibbsite.kernel.continuous.energy import CHOSEN, ContinuousMemory, Floats
+from gibbsite.kernel.continuous.interpolated import Interpolation, answer_nodes, ask_nodes
+from gibbsite.kernel.continuous.inverse import answer_ends, ask_ends
+from gibbsite.kernel.continuous.rejection import answer_trials, ask_trials
+from gibbsite.kernel.continuous.slice import answer_slice, ask_slice
+from gibbsite.kernel.rules import pick
+
+STATES, INVERSE, INTERPOLATED, REJECTED, SLICED = range(5)
+
+
+class Method(NamedTuple):
+    """The method of each site, and what methods need; ``gain`` is log(1 + 1 / tau)."""
+
+    kind: NDArray[np.int8]
+    interpolation: Interpolation
+    gain: float
+    bounds: Bounds
+
+
+@inlined
+def ask(
+    method: Method, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
+) -> tuple[Words, Integer]:
+    """Write the points where the energy of site i is needed first to ``desk.points``; return how many."""
+    kind = method.kind[i]
+    if kind == STATES:
+        for a in range(graph.card[i]):
+            memory.desk.points[a] = a
+        return rng, np.int64(graph.card[i])
+    if kind == INVERSE:
+        return rng, ask_ends(graph, memory, i)
+    if kind == INTERPOLATED:
+        return rng, ask_nodes(method.interpolation, graph, memory, x, i)
+    if kind == REJECTED:
+        return ask_trials(method.bounds, method.gain, graph, memory, i, rng)
+    return rng, ask_slice(graph, memory, x, i)
+
+
+@inlined
+def answer(
+    method: Method, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
+) -> tuple[Words, Integer]:
+    """Look at ``desk.energy``; return the number of further points, or 0 and a value in ``desk.stage``."""
+    kind = method.kind[i]
+    if kind == STATES:
+        size, w = np.int64(graph.card[i]), memory.desk.energy
+        rng, u = uniform(rng)
+        memory.desk.stage[CHOSEN] = pick(w, size, u * from_logs(w, size))
+        return rng, 0
+    if kind == INVERSE:
+        return answer_ends(graph, memory, i, rng), 0
+    if kind == INTERPOLATED:
+        return answer_nodes(method.interpolation, graph, memory, x, i, rng)
+    if kind == REJECTED:
+        return answer_trials(graph, memory, i, rng)
+    return answer_slice(graph, memory, x, i, rng)

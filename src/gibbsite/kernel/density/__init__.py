@@ -1,0 +1,1 @@
+"""Moves in log-densities: Metropolis-Hastings, slices, Langevin."""

@@ -1,0 +1,328 @@
+"""Stochastic gradient Langevin dynamics: ULA with the gradient of a random part of the data.
+
+    x' = x + g (grad prior(x) + (N / K) sum over K rows of grad likelihood(x, row)) + sqrt(2 g) z
+
+There is no accept step: the ratio would need the likelihood of all rows, which minibatches are to avoid, and
+with a ratio or a gradient of a minibatch in its place MALA has another law. So the bias of ULA stays, and the
+noise of the gradient adds to that of the move: its covariance is 2 g I + g^2 V, where V = (N^2 / K) times the
+covariance of the rows' gradients (with replacement; times (N - K) / (N - 1) without). It is small where
+g V / 2 << 1. Control variates replace the sum by its exact value at a fixed place plus differences from
+there, which are small near it.
+
+References
+----------
+.. [1] Welling, M. and Teh, Y. W. (2011). Bayesian learning via stochastic gradient Langevin dynamics. ICML.
+.. [2] Baker, J. et al. (2019). Control variates for stochastic gradient MCMC. Statistics and Computing 29.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import NDArray
+
+from gibbsite._compile.foreign import call_at
+from gibbsite._compile.intrinsic import fetch
+from gibbsite._compile.jit import Integer, compiled, implement, inlined
+from gibbsite._random.generators import Words, below
+from gibbsite._random.ziggurat import normal
+from gibbsite.errors import ModelError
+from gibbsite.graph.functions.densities import inside
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.kinds.density import DataGraph
+from gibbsite.kernel.base import Remark, step
+from gibbsite.kernel.density.langevin import bias_text
+from gibbsite.kernel.density.moves import (
+    ACCEPTED,
+    MOVES,
+    SLOPE,
+    Walk,
+    WalkingKernel,
+    complain,
+    is_stuck,
+    positive,
+    ran_away,
+)
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+_AHEAD = 5  # rows that are brought near before their turn; more than ten lines at a time would wait
+_LINE = 8  # numbers in a line of the cache
+
+
+class SgldParameters(NamedTuple):
+    """Rows of a minibatch, with replacement or not; how steps fall; the fixed place and its gradient."""
+
+    batch: int
+    replace: bool
+    delay: float
+    power: float
+    fixed: Floats
+    slope: Floats
+
+
+class Batch(NamedTuple):
+    """Memory of a chain: its walk, the rows of a minibatch, and those that have been drawn (key, stamp)."""
+
+    walk: Walk
+    rows: Longs
+    key: Longs
+    stamp: Longs
+    steps: Longs
+
+
+@dataclass(frozen=True)
+class SGLD(WalkingKernel):
+    """Stochastic gradient Langevin dynamics: a step costs ``batch`` rows, however many there are; biased.
+
+    Parameters
+    ----------
+    step : float
+        The step g, the first one if steps fall.
+    batch : int
+        Rows of a minibatch.
+    replace : bool
+        Draw rows with replacement; without, the noise of large batches is smaller.
+    decay : (delay, power), optional
+        Step number t is ``step * (1 + t / delay) ** -power``, 0.5 < power <= 1; constant by default. Draws
+        all count the same in results.
+    control_variates : array (n,), optional
+        A fixed place near the mode, at which the gradients of all rows are added up once.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import gibbsite as gs
+    >>> data = np.random.default_rng(1).normal(3.0, 1.0, 10_000)
+    >>> target = gs.DataDensity(
+    ...     None,
+    ...     lambda theta, row: -0.5 * (row[0] - theta[0]) ** 2,
+    ...     data,
+    ...     likelihood_grad=lambda theta, row: np.array([row[0] - theta[0]]),
+    ...     dim=1,
+    ... )
+    >>> kernel = gs.SGLD(1e-5, batch=100, control_variates=[3.0])
+    >>> with warnings.catch_warnings(record=True):
+    ...     result = gs.sample(target, kernel, sweeps=5000, start=[3.0], rng=1, progress=False)
+    >>> bool(abs(result.marginals["0"]["mean"] - data.mean()) < 0.01)
+    True
+    """
+
+    kinds: ClassVar[frozenset[str]] = frozenset({"data"})
+    exact: ClassVar[bool] = False
+    sloped: ClassVar[bool] = True
+    rejects: ClassVar[bool] = False
+    size_name: ClassVar[str] = "step"
+    step: float
+    batch: int
+    replace: bool = True
+    decay: tuple[float, float] | None = None
+    control_variates: npt.ArrayLike | None = None
+
+    def first_size(self, graph: Graph) -> Floats:
+        """Return the first step."""
+        return np.array([positive("the step of SGLD", self.step)])
+
+    def size(self, graph: Graph) -> int:
+        """Return the number of rows of a minibatch."""
+        rows, size = graph.arrays.rows, self.batch
+        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+            raise ModelError(f"the batch of SGLD must be a whole number of at least 1, got {size!r}.")
+        if not self.replace and size > rows:
+            raise ModelError(f"a batch of {size} rows without replacement is more than the {rows} there are.")
+        return int(size)
+
+    def parameters(self, graph: Graph) -> SgldParameters:
+        """Return the minibatch; add up the gradients of all rows where there is a fixed place."""
+        self.first_size(graph)
+        delay, power = 1.0, 0.0
+        if self.decay is not None:
+            try:
+                delay, power = (float(part) for part in self.decay)
+            except (TypeError, ValueError):
+                delay = math.nan
+            if not (delay > 0.0 and 0.5 < power <= 1.0):
+                raise ModelError(
+                    f"decay must be (delay, power) with delay > 0 and 0.5 < power <= 1, got {self.decay!r}."
+                )
+        fixed, slope = np.zeros(0), np.zeros(0)
+        if self.control_variates is not None:
+            fixed = np.ascontiguousarray(self.control_variates, float)
+            if fixed.shape != (graph.n_sites,) or not np.isfinite(fixed).all():
+                raise ModelError(f"control_variates must be a place of {graph.n_sites} numbers.")
+            desk = np.concatenate([fixed, np.zeros(fixed.size)])
+            add_all_rows(graph.arrays, desk)
+            slope = desk[fixed.size :].copy()
+            if not np.isfinite(slope).all():
+                raise ModelError("the gradient is not finite at the place of the control variates.")
+        return SgldParameters(self.size(graph), bool(self.replace), delay, power, fixed, slope)
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> Batch:
+        """Allocate places, rows, and a hash table for those that have been drawn."""
+        size = self.size(graph)
+        slots = 0 if self.replace else 1 << (2 * size).bit_length()
+        none = np.zeros(slots, np.int64)
+        return Batch(self.walk(graph), np.zeros(size, np.int64), none, none.copy(), np.zeros(1, np.int64))
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes :meth:`memory` will allocate."""
+        return super().memory_bytes(graph) + 72 * self.size(graph)
+
+    def remarks(self, model: Any, graph: Graph, scan: Any) -> tuple[Remark, ...]:
+        """Say why there is no accept step, and what that costs."""
+        less = "" if self.replace else " (N - K) / (N - 1)"
+        noise = (
+            "their noise is that of differences of gradients from the fixed place"
+            if self.control_variates is not None
+            else f"they add g^2 V to the noise 2 g of a move, V = (N^2 / K){less} times the covariance of "
+            "the rows' gradients"
+        )
+        return (
+            Remark(
+                f"SGLD has no accept step, which would need the likelihood of all {graph.arrays.rows:,} "
+                f"rows: {bias_text(self.step)}. Gradients of minibatches make it larger: {noise}; keep "
+                "g V / 2 well below 1.",
+                grave=True,
+            ),
+        )
+
+    def freeze(self, memory: Any) -> None:
+        """Begin to count anew."""
+        super().freeze(memory.walk)
+
+    def forget(self, memory: Any) -> None:
+        """Drop what is known of the present place."""
+        super().forget(memory.walk)
+
+    def report(self, memories: Any) -> dict[str, float]:
+        """Return the last step."""
+        steps = [m.walk.size[0] * self._fall(int(m.steps[0])) for m in memories]
+        return {"step": float(np.mean(steps))}
+
+    def _fall(self, steps: int) -> float:
+        return 1.0 if self.decay is None else float((1.0 + steps / self.decay[0]) ** -self.decay[1])
+
+    def inspect(self, model: Any, graph: Graph, memory: Any) -> None:
+        """Raise what went wrong."""
+        super().inspect(model, graph, memory.walk)
+
+
+@inlined
+def add_row(graph: DataGraph, desk: Floats, row: Integer) -> float:
+    """Add the gradient of a row's log-likelihood to the sum behind a place; return NaN if that fails."""
+    at = row * graph.width
+    return call_at(graph.gradient, desk, 0, graph.low.size, graph.data, at, graph.width, graph.nothing)
+
+
+@compiled
+def add_all_rows(graph: DataGraph, desk: Floats) -> None:
+    """Add the gradients of all rows, without the prior."""
+    for row in range(graph.rows):
+        add_row(graph, desk, row)
+
+
+@inlined
+def draw_rows(kernel: SgldParameters, graph: DataGraph, memory: Batch, rng: Words) -> Words:
+    """Draw the rows of a minibatch: independent ones, or a random subset (Floyd's way, with a hash table)."""
+    many, size = graph.rows, kernel.batch
+    if kernel.replace:
+        for k in range(size):
+            rng, memory.rows[k] = below(rng, many)
+        return rng
+    mask, now = memory.key.size - 1, memory.steps[0] + 1
+    for k in range(size):
+        last = many - size + k
+        rng, row = below(rng, last + 1)
+        for _ in range(2):  # a row that has been drawn gives way to the last one, which cannot have been
+            slot = (row * 0x9E3779B1) & mask
+            while memory.stamp[slot] == now and memory.key[slot] != row:
+                slot = (slot + 1) & mask
+            if memory.stamp[slot] != now:
+                break
+            row = np.int64(last)
+        memory.stamp[slot] = now
+        memory.key[slot] = row
+        memory.rows[k] = row
+    return rng
+
+
+@inlined
+def batch_gradient(kernel: SgldParameters, graph: DataGraph, memory: Batch) -> float:
+    """Write the estimate of the gradient behind the present place; return NaN if a function failed."""
+    n, size, width = graph.low.size, kernel.batch, graph.width
+    here, there = memory.walk.here, memory.walk.there
+    controlled = kernel.fixed.size > 0
+    failed = 0.0
+    for k in range(n):
+        here[n + k] = 0.0
+        there[n + k] = 0.0
+        if controlled:
+            there[k] = kernel.fixed[k]
+    for k in range(size):
+        if k + _AHEAD < size:
+            first = memory.rows[k + _AHEAD] * width
+            for line in range(first, first + width, _LINE):
+                fetch(graph.data, line)
+            fetch(graph.data, first + width - 1)
+        failed += add_row(graph, here, memory.rows[k])
+        if controlled:
+            failed += add_row(graph, there, memory.rows[k])
+    ratio = float(graph.rows) / size
+    for k in range(n):
+        here[n + k] = ratio * (here[n + k] - there[n + k])
+        if controlled:
+            here[n + k] += kernel.slope[k]
+    if graph.prior != 0:
+        failed += call_at(graph.prior_gradient, here, 0, n, there, n, n, graph.nothing)
+        for k in range(n):
+            here[n + k] += there[n + k]
+    for k in range(n):
+        failed += here[n + k] - here[n + k]
+    return failed
+
+
+@implement(step, SgldParameters)
+def _move_sgld(
+    kernel: SgldParameters,
+    graph: DataGraph,
+    memory: Batch,
+    x: Floats,
+    i: Integer,
+    rng: Words,
+    cond: Floats,
+    keep: bool,
+) -> Words:
+    walk = memory.walk
+    if is_stuck(walk):
+        return rng
+    n = x.size
+    if walk.now[1] == 0.0:
+        walk.now[1] = 1.0
+        for k in range(n):
+            walk.home[k] = x[k]
+    for k in range(n):
+        walk.here[k] = x[k]
+    rng = draw_rows(kernel, graph, memory, rng)
+    failed = batch_gradient(kernel, graph, memory)
+    if failed != 0.0:  # or NaN
+        complain(walk, SLOPE, failed, x)
+        return rng
+    g = walk.size[0]
+    if kernel.power > 0.0:
+        g *= (1.0 + memory.steps[0] / kernel.delay) ** -kernel.power
+    root = math.sqrt(2.0 * g)
+    for k in range(n):
+        rng, z = normal(rng)
+        walk.there[k] = x[k] + g * walk.here[n + k] + root * z
+    memory.steps[0] += 1
+    walk.counts[MOVES] += 1
+    if not ran_away(walk, walk.there) and inside(graph, walk.there):
+        walk.counts[ACCEPTED] += 1
+        for k in range(n):
+            x[k] = walk.there[k]
+    return rng

@@ -1,0 +1,1 @@
+"""Gibbs sampling and exact draws of multivariate normal distributions."""

@@ -1,0 +1,343 @@
+"""Annealed Gibbs: cool the conditionals down from sweep to sweep, to find a most probable state.
+
+A site is drawn from its conditional raised to the power 1/T and normalised again; at T = 0 it takes its most
+probable state, the first of equals, which is the method of iterated conditional modes [2]_. Schedules are
+those of the Stanford named-entity recogniser [1]_: linear, T_k = start (1 - k/K) for k = 0, ..., K, whose
+last sweep is at T = 0, and exponential, start * rate^k; or any list of temperatures, one per sweep. After the
+last one a chain stays at its temperature. The paper starts at T = 1, the model itself; without a ``start``
+it is taken from the differences of log-weights in the model (:mod:`.temperature`).
+
+The law of the states changes all the time, so they say nothing about probabilities.
+
+References
+----------
+.. [1] Finkel, J. R., Grenager, T. and Manning, C. (2005). Incorporating non-local information into
+   information extraction systems by Gibbs sampling. ACL 43.
+.. [2] Besag, J. (1986). On the statistical analysis of dirty pictures. JRSS B 48.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._compile.jit import Integer, called, implement, inlined
+from gibbsite._random.generators import Words, uniform
+from gibbsite.errors import ModelError
+from gibbsite.graph.compile import compile_graph
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.kinds.ising import IsingGraph
+from gibbsite.graph.kinds.lattice import LatticeGraph
+from gibbsite.graph.local import log_odds, log_weights
+from gibbsite.kernel.base import Kernel, step, transition
+from gibbsite.kernel.gibbs.gibbs import is_up
+from gibbsite.kernel.gibbs.temperature import temperature_range
+from gibbsite.kernel.rules import pick
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
+
+SCHEDULES = ("linear", "exponential")
+_SWEEPS = 1000
+_ONE = np.uintp(1)
+_CHANGES_PER_SITE = 64  # between two fresh starts of the sums that are kept
+_LAST = 0.01  # last temperature of an exponential schedule without a rate, as a share of the first
+
+
+class AnnealedParameters(NamedTuple):
+    """Inverse temperatures by sweep, infinite for T = 0; and how many steps are a sweep."""
+
+    inverse: NDArray[np.float64]
+    sites: int
+
+
+class Cooling(NamedTuple):
+    """Memory of an annealed chain: scratch space; sweeps over, and steps made of the present one."""
+
+    work: NDArray[np.float64]
+    clock: NDArray[np.int64]
+
+
+class RunningCooling(NamedTuple):
+    """Memory that also keeps the log-odds of all sites; after ``left`` changes they are summed up anew.
+
+    At low temperatures few visits change a state: a visit then reads one number instead of all neighbours.
+    """
+
+    work: NDArray[np.float64]
+    clock: NDArray[np.int64]
+    odds: NDArray[np.float64]
+    left: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class AnnealedGibbs(Kernel):
+    """Gibbs sampling at falling temperatures, for most probable states.
+
+    Parameters
+    ----------
+    schedule : {"linear", "exponential"} or sequence of float
+        Temperatures by sweep: ``start * (1 - k / K)`` for k = 0, ..., K, ``start * rate**k``, or a list of
+        any temperatures from 0 up; 1 is the model itself, and 0 takes the most probable state.
+    sweeps : int, optional
+        Number of temperatures; 1000, or the length of the list.
+    start : float, optional
+        First temperature of the named schedules; by default so high that most sites of the model at hand
+        move freely.
+    rate : float, optional
+        Of the exponential schedule; by default the last temperature is a hundredth of ``start``, or, where
+        that is left to the model, so low that single sites of it are frozen.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> AnnealedGibbs(sweeps=5, start=1.0).temperatures.tolist()
+    [1.0, 0.75, 0.5, 0.25, 0.0]
+    >>> model = gs.ising_grid((10, 10), coupling=0.5, field=0.1)
+    >>> result = gs.sample(model, gs.AnnealedGibbs(sweeps=100), rng=1, progress=False)
+    >>> set(result.best_state.values())
+    {1}
+    """
+
+    exact: ClassVar[bool] = False
+    conditional: ClassVar[bool] = False
+    estimates: ClassVar[bool] = False
+    schedule: str | Sequence[float] | NDArray[np.float64] = "linear"
+    sweeps: int | None = None
+    start: float | None = None
+    rate: float | None = None
+
+    @property
+    def temperatures(self) -> NDArray[np.float64]:
+        """The temperature of every sweep, where it does not depend on the model."""
+        if isinstance(self.schedule, str) and self.start is None:
+            raise ModelError(
+                "Without start=, temperatures follow from the model: ask temperatures_for(model), or give "
+                "start=1.0 or another one."
+            )
+        return self.temperatures_for(None)
+
+    def temperatures_for(self, model: FactorGraph | Graph | None) -> NDArray[np.float64]:
+        """Return the temperature of every sweep on a model.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> glass = gs.ising_grid((20, 20), coupling=1000.0)
+        >>> bool(AnnealedGibbs(sweeps=5).temperatures_for(glass)[0] > 1000.0)
+        True
+        """
+        if not isinstance(self.schedule, str):
+            return self._listed()
+        sweeps, last = self._named(), _LAST
+        if self.start is not None:
+            start = float(self.start)
+        else:
+            graph = model if isinstance(model, Graph) else compile_graph(cast("FactorGraph", model))
+            start, cold, _ = temperature_range(graph)
+            last = cold / start
+        k, ends = np.arange(sweeps), max(sweeps - 1, 1)
+        if self.schedule == "exponential":
+            rate = last ** (1.0 / ends) if self.rate is None else self.rate
+            return np.asarray(start * rate**k, np.float64)
+        return np.asarray(start * (1.0 - k / ends) if sweeps > 1 else np.zeros(1), np.float64)
+
+    def _named(self) -> int:
+        """Return the number of temperatures of a named schedule, all parameters checked."""
+        if self.schedule not in SCHEDULES:
+            raise ModelError(
+                f"schedule {self.schedule!r} is unknown; choose {', '.join(SCHEDULES)}, or give temperatures."
+            )
+        sweeps = _SWEEPS if self.sweeps is None else self.sweeps
+        if isinstance(sweeps, bool) or not isinstance(sweeps, int | np.integer) or sweeps < 1:
+            raise ModelError(f"sweeps of a schedule must be a whole number of at least 1, got {sweeps!r}.")
+        if self.start is not None:
+            _positive("start", self.start)
+        if self.rate is not None and self.schedule != "exponential":
+            raise ModelError("rate belongs to the exponential schedule; leave it out, or choose that one.")
+        if self.rate is not None and _positive("rate", self.rate) > 1.0:
+            raise ModelError(f"rate must be at most 1, so that temperatures fall, got {self.rate!r}.")
+        return int(sweeps)
+
+    def _listed(self) -> NDArray[np.float64]:
+        """Return temperatures that were given, checked."""
+        try:
+            given = np.array(self.schedule, np.float64)
+        except (TypeError, ValueError):
+            raise ModelError(f"Temperatures must be numbers, got {self.schedule!r}.") from None
+        if given.ndim != 1 or not given.size:
+            raise ModelError(
+                f"A schedule needs a list of at least one temperature, got an array of shape {given.shape}."
+            )
+        bad = np.flatnonzero(~np.isfinite(given) | (given < 0.0))
+        if bad.size:
+            raise ModelError(
+                f"Temperatures must be finite and not negative, but sweep {bad[0]} has {given[bad[0]]}."
+            )
+        if self.sweeps is not None and self.sweeps != given.size:
+            raise ModelError(
+                f"The schedule lists {given.size} temperatures, but sweeps is {self.sweeps!r}; leave it out."
+            )
+        return given
+
+    def span(self, n_sites: int) -> int:
+        """As many sweeps as there are temperatures."""
+        return self._named() if isinstance(self.schedule, str) else int(self._listed().size)
+
+    def parameters(self, graph: Graph) -> AnnealedParameters:
+        """Return the inverse temperatures."""
+        with np.errstate(divide="ignore"):
+            return AnnealedParameters(1.0 / self.temperatures_for(graph), graph.n_sites)
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> Cooling | RunningCooling:
+        """Allocate scratch space and the clock."""
+        work, clock = np.zeros(max(int(graph.cards.max(initial=1)), 2)), np.zeros(2, np.int64)
+        if isinstance(graph.arrays, IsingGraph):
+            return RunningCooling(work, clock, np.zeros(graph.n_sites), np.zeros(1, np.int64))
+        return Cooling(work, clock)
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes :meth:`memory` will allocate."""
+        running = 8 * (graph.n_sites + 1) if isinstance(graph.arrays, IsingGraph) else 0
+        return 8 * max(int(graph.cards.max(initial=1)), 2) + 16 + running
+
+    def forget(self, memory: Any) -> None:
+        """Let log-odds be summed up anew."""
+        if isinstance(memory, RunningCooling):
+            memory.left[0] = 0
+
+
+def _positive(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < math.inf:
+        raise ModelError(f"{name} of a schedule must be a positive number, got {value!r}.")
+    return float(value)
+
+
+@inlined
+def now(kernel: AnnealedParameters, memory: Cooling | RunningCooling) -> float:
+    """Return the present inverse temperature."""
+    k = min(memory.clock[0], kernel.inverse.size - 1)
+    return kernel.inverse[k]  # type: ignore[no-any-return]
+
+
+@inlined
+def tick(kernel: AnnealedParameters, memory: Cooling | RunningCooling) -> None:
+    """Count a step."""
+    memory.clock[1] += 1
+    if memory.clock[1] == kernel.sites:
+        memory.clock[0] += 1
+        memory.clock[1] = 0
+
+
+@inlined
+def cool(w: NDArray[np.float64], size: Integer, inverse: float) -> float:
+    """Turn log-weights into weights at an inverse temperature, the largest one; return their sum."""
+    best = 0
+    for a in range(size):
+        if w[a] > w[best]:
+            best = a
+    top, total = w[best], 0.0
+    if top > -np.inf:
+        for a in range(size):
+            if inverse < np.inf:
+                w[a] = math.exp(inverse * (w[a] - top))
+            else:
+                w[a] = 1.0 if a == best else 0.0
+            total += w[a]
+    return total
+
+
+@implement(step, AnnealedParameters)
+def _step_categorical(
+    kernel: AnnealedParameters,
+    graph: Any,
+    memory: Cooling,
+    x: NDArray[Any],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    rng, u = uniform(rng)
+    size = log_weights(graph, x, i, memory.work)
+    total = cool(memory.work, size, now(kernel, memory))
+    if total > 0.0:
+        x[i] = pick(memory.work, size, u * total)
+    tick(kernel, memory)
+    return rng
+
+
+@implement(step, AnnealedParameters, IsingGraph)
+@implement(step, AnnealedParameters, LatticeGraph)
+def _step_binary(
+    kernel: AnnealedParameters,
+    graph: Any,
+    memory: Cooling,
+    x: NDArray[np.int8],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    rng, u = uniform(rng)
+    odds = log_odds(graph, x, i)
+    inverse = now(kernel, memory)
+    x[i] = is_up(inverse * odds, u) if inverse < np.inf else odds > 0.0
+    tick(kernel, memory)
+    return rng
+
+
+@implement(step, AnnealedParameters, IsingGraph, RunningCooling)
+def _step_running(
+    kernel: AnnealedParameters,
+    graph: IsingGraph,
+    memory: RunningCooling,
+    x: NDArray[np.int8],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    if memory.left[0] == 0:
+        _sum_up(graph, memory, x)
+    rng, u = uniform(rng)
+    odds: Any = memory.odds[i]
+    inverse = now(kernel, memory)
+    up = is_up(inverse * odds, u) if inverse < np.inf else odds > 0.0
+    if up != (x[i] != 0):
+        x[i] = up
+        memory.left[0] -= 1
+        change = 1.0 if up else -1.0
+        for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + _ONE])):
+            memory.odds[np.uintp(graph.neighbour[k])] += change * graph.coupling[k]
+    tick(kernel, memory)
+    return rng
+
+
+@called
+def _sum_up(graph: IsingGraph, memory: RunningCooling, x: NDArray[np.int8]) -> None:
+    """Take all log-odds anew, before rounding errors add up."""
+    memory.left[0] = _CHANGES_PER_SITE * x.size
+    for site in range(x.size):
+        memory.odds[site] = log_odds(graph, x, np.uintp(site))
+
+
+@implement(transition, AnnealedParameters)
+def _transition(
+    kernel: AnnealedParameters,
+    graph: Any,
+    memory: Cooling,
+    x: NDArray[Any],
+    i: Integer,
+    row: NDArray[np.float64],
+) -> Integer:
+    size = log_weights(graph, x, i, row)
+    total = cool(row, size, now(kernel, memory))
+    for a in range(size):
+        row[a] /= total
+    return size

@@ -1,0 +1,281 @@
+"""Gibbs sampling: draw a site from its conditional given the rest, by one of three rules (:mod:`.rules`)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._compile.jit import Integer, implement, inlined
+from gibbsite._random.generators import Words, uniform
+from gibbsite.errors import ModelError
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.kinds.ising import IsingGraph
+from gibbsite.graph.kinds.lattice import LatticeGraph
+from gibbsite.graph.kinds.potts import PottsGraph
+from gibbsite.graph.kinds.table import TableGraph
+from gibbsite.graph.layouts.by_color import arrange_by_color
+from gibbsite.graph.layouts.site_order import Arranged
+from gibbsite.graph.local import log_odds, weights
+from gibbsite.kernel.at_once.keyed import keyed_memory
+from gibbsite.kernel.base import Buffer, Kernel, step, transition
+from gibbsite.kernel.gibbs.conditional_cache import (
+    Remembered,
+    find_row,
+    pick_by_row,
+    remember_conditional,
+    remember_levels,
+    remembered_bytes,
+    remembered_memory,
+    remembering_pays,
+)
+from gibbsite.kernel.gibbs.running_weights import (
+    Running,
+    note_change,
+    running_memory,
+    running_pays,
+    running_weights,
+)
+from gibbsite.kernel.rules import HEAT_BATH, RULES, apply_rule, pick
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
+
+_ONE = np.uintp(1)
+_BINS = 1024
+# logit(k / 1024) for k = 0 .. 1024, both ends infinite
+_LOGITS = np.array(
+    [-np.inf, *(math.log(k / (_BINS - k)) for k in range(1, _BINS)), np.inf],
+)
+
+
+class GibbsParameters(NamedTuple):
+    """Parameters of the Gibbs step: the number of the rule."""
+
+    rule: int
+
+
+@dataclass(frozen=True)
+class Gibbs(Kernel):
+    """Plain Gibbs sampling.
+
+    Parameters
+    ----------
+    rule : {"heat-bath", "metropolised", "suwa-todo"}
+        How the new value is drawn from the conditional.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((4, 4), coupling=0.3)
+    >>> result = gs.sample(model, gs.Gibbs(rule="metropolised"), sweeps=100, rng=1, progress=False)
+    >>> 0.3 < result.marginals["5"][1] < 0.7
+    True
+    """
+
+    rule: str = "heat-bath"
+
+    @property
+    def side_by_side(self) -> bool:
+        """The heat bath, which forgets the old value, can move many chains at once."""
+        return not self._looks_back
+
+    def arrange(self, model: FactorGraph, graph: Graph) -> Arranged | None:
+        """Lay lattices and binary models out by color: the heat bath can move many sites at once."""
+        return None if self._looks_back else arrange_by_color(model, graph)
+
+    def arranged_memory(self, arranged: Any, stream: NDArray[np.uint64], team: int) -> NamedTuple:
+        """Allocate room for random numbers, and for what is made of the neighbours."""
+        memory: NamedTuple = keyed_memory(arranged, stream, team)
+        return memory
+
+    @property
+    def reversible(self) -> bool:
+        """Every rule but Suwa and Todo's."""
+        return self.rule != "suwa-todo"
+
+    def parameters(self, graph: Graph) -> GibbsParameters:
+        """Return the rule's number."""
+        if self.rule not in RULES:
+            raise ModelError(f"Gibbs rule {self.rule!r} is unknown; choose one of {', '.join(RULES)}.")
+        return GibbsParameters(RULES.index(self.rule))
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
+        """Keep log-weights or remember conditionals where that pays, otherwise a scratch array."""
+        if remembering_pays(graph):
+            return remembered_memory(graph, own=self._looks_back)
+        return running_memory(graph) if running_pays(graph) else super().memory(graph, stream)
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes :meth:`memory` will allocate."""
+        if remembering_pays(graph):
+            return remembered_bytes(graph, own=self._looks_back)
+        scratch = super().memory_bytes(graph)
+        return scratch * (1 + graph.n_sites) + 8 if running_pays(graph) else scratch
+
+    @property
+    def _looks_back(self) -> bool:
+        """Whether the new value depends on the old one."""
+        return self.rule != "heat-bath"
+
+    def forget(self, memory: Any) -> None:
+        """Let log-weights be summed up anew; a remembered conditional names the state that it is for."""
+        if isinstance(memory, Running):
+            memory.left[0] = 0
+
+
+@implement(step, GibbsParameters, IsingGraph)
+@implement(step, GibbsParameters, LatticeGraph)
+def _step_binary(
+    kernel: GibbsParameters,
+    graph: IsingGraph | LatticeGraph,
+    memory: Buffer,
+    x: NDArray[np.int8],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    rng, u = uniform(rng)
+    odds = log_odds(graph, x, i)
+    if keep:
+        cond[i] = odds
+    if kernel.rule == HEAT_BATH:
+        x[i] = is_up(odds, u)
+    else:
+        gain = odds if x[i] == 0 else -odds
+        if gain >= 0.0 or u < math.exp(gain):
+            x[i] = 1 - x[i]
+    return rng
+
+
+@inlined
+def is_up(odds: float, u: float) -> bool:
+    """Tell whether u < P(1) = 1 / (1 + exp(-odds)), that is odds > logit(u).
+
+    A table of logits brackets logit(u) so closely that the logarithm itself is needed in one update of a
+    thousand.
+    """
+    k = np.uintp(u * _BINS)
+    up: bool = odds >= _LOGITS[k + _ONE]
+    if up != (odds >= _LOGITS[k]):  # a branch that is almost never taken, unlike one on ``up``
+        up = odds > math.log(u / (1.0 - u))
+    return up
+
+
+@implement(step, GibbsParameters)
+def _step_categorical(
+    kernel: GibbsParameters,
+    graph: Any,
+    memory: Buffer,
+    x: NDArray[np.int16],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    size, total = weights(graph, x, i, memory.work)
+    return _draw(kernel, graph, memory.work, size, total, x, i, rng, cond, keep)
+
+
+@implement(step, GibbsParameters, PottsGraph, Running)
+def _step_running(
+    kernel: GibbsParameters,
+    graph: PottsGraph,
+    memory: Running,
+    x: NDArray[np.int16],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    size, total = running_weights(graph, memory, x, i)
+    old = x[i]
+    rng = _draw(kernel, graph, memory.work, size, total, x, i, rng, cond, keep)
+    if x[i] != old:
+        note_change(graph, memory, i, old, x[i])
+    return rng
+
+
+@implement(step, GibbsParameters, TableGraph, Remembered)
+def _step_remembered(
+    kernel: GibbsParameters,
+    graph: TableGraph,
+    memory: Remembered,
+    x: NDArray[np.int16],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    row = np.uintp(0)
+    if memory.place[i] > 0:
+        row = find_row(memory, x, i)
+        if memory.table[row] > 0.0:
+            states = np.uintp(graph.card[i])
+            rng, u = uniform(rng)
+            x[i] = pick_by_row(memory, i, row, states, u)
+            if keep:
+                cell = np.uintp(graph.offset[i])
+                for a in range(states):
+                    cond[cell + a] = memory.table[row + states + a]
+            return rng
+    size, total = weights(graph, x, i, memory.work)
+    if row > 0:
+        remember_conditional(memory, row, size, total)
+    rng = _draw(kernel, graph, memory.work, size, total, x, i, rng, cond, keep)
+    if row > 0:
+        remember_levels(kernel.rule, memory, i, row, size, total)
+    return rng
+
+
+@inlined
+def _draw(
+    kernel: GibbsParameters,
+    graph: Any,
+    w: NDArray[np.float64],
+    size: Integer,
+    total: float,
+    x: NDArray[np.int16],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    """Draw the value of a site from its weights by the rule of the kernel."""
+    rng, u = uniform(rng)
+    if total > 0.0:
+        if keep:
+            put_cells(graph, w, size, total, i, cond)
+        x[i] = pick(w, size, u * apply_rule(kernel.rule, w, size, total, np.int64(x[i])))
+    return rng
+
+
+@inlined
+def put_cells(
+    graph: Any, w: NDArray[np.float64], size: Integer, total: float, i: Integer, cond: NDArray[np.float64]
+) -> None:
+    """Write the conditional of a site to ``cond``."""
+    cell = np.uintp(graph.offset[i])
+    scale = 1.0 / total
+    for a in range(np.uintp(size)):
+        cond[cell + a] = w[a] * scale
+
+
+@implement(transition, GibbsParameters)
+def _transition(
+    kernel: GibbsParameters,
+    graph: Any,
+    memory: Buffer,
+    x: NDArray[Any],
+    i: Integer,
+    row: NDArray[np.float64],
+) -> Integer:
+    size, total = weights(graph, x, i, row)
+    scale = apply_rule(kernel.rule, row, size, total, np.int64(x[i]))
+    for a in range(size):
+        row[a] /= scale
+    return size

@@ -1,0 +1,212 @@
+"""Quasi-Monte Carlo Gibbs sampling: even numbers instead of random ones drive the sweeps.
+
+Every visit of a sweep takes one number through the inverse of the conditional distribution function, states
+in their own order: visit k of sweep t takes the number in row t, column k of a completely uniformly
+distributed sequence (:mod:`gibbsite.lfsr`). Chains differ by their random digital shifts. Each number is
+uniform, and the numbers of a row are independent of each other, so a sweep from a state that does not
+depend on the shift has exactly the law of a Gibbs sweep; and all rows together are more even than random
+ones, so averages over the whole period are more accurate, most where values depend smoothly on few numbers
+[1]_. There is no gain before the period is complete.
+
+Rows are counted modulo 2^m: the rows of the warmup come again at the end, and any 2^m rows are the whole
+period.
+
+References
+----------
+.. [1] Owen, A. B. and Tribble, S. D. (2005). A quasi-Monte Carlo Metropolis algorithm. PNAS 102, 8844-8849.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._compile.jit import Integer, implement
+from gibbsite._random.generators import Words
+from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.kinds.ising import IsingGraph
+from gibbsite.graph.kinds.lattice import LatticeGraph
+from gibbsite.graph.local import log_odds, weights
+from gibbsite.kernel.base import Course, Kernel, step, transition
+from gibbsite.kernel.gibbs.gibbs import is_up, put_cells
+from gibbsite.kernel.rules import pick
+from gibbsite.lfsr import TABLES, Reader, Source, find_register, open_source, read_uniform, start_reading
+
+_FIXED = "gs.Systematic(), gs.Palindromic() or gs.Chromatic()"
+_USUAL = 10  # bits of the register where neither they nor a number of sweeps are given
+
+
+class QuasiParameters(NamedTuple):
+    """Parameters of the step: the sequence all chains read."""
+
+    source: Source
+
+
+class QuasiMemory(NamedTuple):
+    """A scratch array, and where in the sequence the chain stands."""
+
+    work: NDArray[np.float64]
+    reader: Reader
+
+
+@dataclass(frozen=True)
+class QuasiGibbs(Kernel):
+    """Gibbs sampling driven by completely uniformly distributed sequences (Markov chain quasi-Monte Carlo).
+
+    A run takes 2^m sweeps in a fixed order (pairs of sweeps where the scan goes there and back), no more and
+    no fewer. Standard errors come from the spread of the means of chains, of which there should be at least
+    eight; a single chain has none.
+
+    Parameters
+    ----------
+    m : int, optional
+        The number of sweeps is 2^m; by default it follows from the number of sweeps asked for (2^10 if none
+        is). 8 to 32, also 3 to 7 with the table "chen".
+    table : {"harase", "chen"}
+        Whose generator: Harase (2021), better in few dimensions, or Chen et al. (2012).
+    visits : int
+        Visits in a period of the scan, the number of sites by default; a run fills it in.
+
+    Notes
+    -----
+    Measured gains in root mean square error over plain Gibbs: 2 to 10 where sites depend weakly on each
+    other, 1 to 2 where they depend strongly, on two binary sites as on grids, with either table. Conditionals
+    are discrete, so values depend on numbers in jumps; samplers of smooth variables gain far more, see
+    :func:`gibbsite.lfsr.variates`.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[3, 2], [2, 13]])])
+    >>> even = gs.sample(model, gs.QuasiGibbs(), sweeps=4096, chains=8, rng=1, progress=False)
+    >>> random = gs.sample(model, gs.Gibbs(), sweeps=4096, chains=8, rng=1, progress=False)
+    >>> even.mcse["a"][1] < 0.3 * random.mcse["a"][1]
+    True
+    """
+
+    m: int | None = None
+    table: str = "harase"
+    visits: int = field(default=0, repr=False)
+
+    @property
+    def errors(self) -> str:
+        """Chains are replicates with different shifts."""
+        return "chains"
+
+    def span(self, n_sites: int) -> int | None:
+        """All rows of the sequence."""
+        return self._whole // n_sites if n_sites else None
+
+    @property
+    def _whole(self) -> int:
+        return (1 << self._bits) * self.visits
+
+    @property
+    def _bits(self) -> int:
+        return _USUAL if self.m is None else int(self.m)
+
+    def settle(self, course: Course) -> QuasiGibbs:
+        """Take columns from the scan and m from the sweeps; refuse what leaves a period incomplete."""
+        find_register(_USUAL if self.m is None else self.m, self.table)
+        if course.period is None:
+            raise IncompatibleError(
+                f"QuasiGibbs needs a scan of fixed order, not {course.scan}, because column k of its numbers "
+                f"feeds visit k of every sweep; use {_FIXED}."
+            )
+        spacing = course.sites * course.thin
+        if course.period % max(spacing, 1):
+            raise IncompatibleError(
+                f"QuasiGibbs needs draws after the same visits of every period, but {course.scan} repeats "
+                f"itself after {course.period:,} visits, and draws are {spacing:,} visits apart; use "
+                f"{_FIXED} with thin=1."
+            )
+        settled = replace(self, m=self._bits, visits=course.period)
+        possible = [settled] if self.m is not None else [replace(settled, m=m) for m in TABLES[self.table]]
+        for kernel in [settled, *possible]:
+            if course.visits is None or course.visits == kernel._whole:
+                return kernel
+        raise ModelError(_say_whole(possible, course.visits or 0, course.sites))
+
+    def parameters(self, graph: Graph) -> QuasiParameters:
+        """Return the sequence."""
+        return QuasiParameters(open_source(self._bits, self.visits or graph.n_sites, self.table))
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> QuasiMemory:
+        """Draw the digital shift of each column from the chain's stream."""
+        words = np.random.Philox(key=stream[:2]).random_raw(self.visits or graph.n_sites)
+        return QuasiMemory(np.zeros(int(graph.cards.max(initial=1))), start_reading(words >> np.uint64(32)))
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes :meth:`memory` will allocate."""
+        return super().memory_bytes(graph) + 4 * (self.visits or graph.n_sites) + 20
+
+
+def _say_whole(kernels: list[QuasiGibbs], visits: int, sites: int) -> str:
+    """Name the lengths next to one that leaves a period incomplete."""
+    lengths = {kernel.m: kernel._whole for kernel in kernels}
+    below = [m for m, length in lengths.items() if length < visits][-1:]
+    above = [m for m, length in lengths.items() if length > visits][:1]
+    near = " or ".join(f"sweeps={lengths[m] // sites} (m = {m})" for m in below + above)
+    return (
+        "QuasiGibbs gains nothing before its period is complete, and "
+        f"sweeps={visits / sites:.12g} is no whole period; take {near}."
+    )
+
+
+@implement(step, QuasiParameters, IsingGraph)
+@implement(step, QuasiParameters, LatticeGraph)
+def _step_binary(
+    kernel: QuasiParameters,
+    graph: IsingGraph | LatticeGraph,
+    memory: QuasiMemory,
+    x: NDArray[np.int8],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    u = read_uniform(kernel.source, memory.reader)
+    odds = log_odds(graph, x, i)
+    if keep:
+        cond[i] = odds
+    x[i] = is_up(odds, 1.0 - u)  # state 0 below P(0), as on the other kinds
+    return rng
+
+
+@implement(step, QuasiParameters)
+def _step_categorical(
+    kernel: QuasiParameters,
+    graph: Any,
+    memory: QuasiMemory,
+    x: NDArray[np.int16],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    u = read_uniform(kernel.source, memory.reader)
+    size, total = weights(graph, x, i, memory.work)
+    if total > 0.0:
+        if keep:
+            put_cells(graph, memory.work, size, total, i, cond)
+        x[i] = pick(memory.work, size, u * total)
+    return rng
+
+
+@implement(transition, QuasiParameters)
+def _transition(
+    kernel: QuasiParameters,
+    graph: Any,
+    memory: QuasiMemory,
+    x: NDArray[Any],
+    i: Integer,
+    row: NDArray[np.float64],
+) -> Integer:
+    size, total = weights(graph, x, i, row)
+    for a in range(size):
+        row[a] /= total
+    return size

@@ -1,0 +1,1 @@
+"""Herded Gibbs: conditionals followed by counting instead of by chance."""

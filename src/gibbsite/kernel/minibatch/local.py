@@ -1,0 +1,136 @@
+"""Local minibatch Gibbs: a uniform subset of the factors of a site, scaled up. Biased.
+
+The obvious shortcut, a baseline for :mod:`.poisson`: of the N factors of a site take a random subset of B,
+and draw from exp(N / B times their sum). The mean of an exponential is not the exponential of a mean: the
+law it samples is another one, in no known distance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._compile.jit import Integer, implement
+from gibbsite._random.generators import Words, below
+from gibbsite.errors import ModelError
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.local import log_weights
+from gibbsite.kernel.base import Remark, step
+from gibbsite.kernel.minibatch.counting import (
+    DRAWN,
+    KEPT,
+    UPDATES,
+    MinibatchKernel,
+    draw_from_logs,
+    start_logs,
+)
+from gibbsite.kernel.minibatch.factors import Floats, State, add_factor, drawn_rows, factor_at
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
+    from gibbsite.scan.base import Scan
+
+
+class LocalParameters(NamedTuple):
+    """Rows of factors, and the size of the subset."""
+
+    rows: Any
+    size: int
+
+
+class Subset(NamedTuple):
+    """Memory of a chain: scratch and counts; and in which update each factor of a site was last taken."""
+
+    work: Floats
+    spare: Floats
+    counts: NDArray[np.int64]
+    taken: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LocalMinibatchGibbs(MinibatchKernel):
+    """Gibbs sampling from a random subset of the factors of a site; biased, for comparison only.
+
+    Parameters
+    ----------
+    minibatch : int
+        Size of the subset; sites with fewer factors are updated in full.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> import warnings
+    >>> model = gs.potts(np.full((50, 50), 0.05) - 0.05 * np.eye(50), 3)
+    >>> with warnings.catch_warnings(record=True):
+    ...     result = gs.sample(model, gs.LocalMinibatchGibbs(8), sweeps=500, rng=1, progress=False)
+    >>> result.report["factors"]
+    8.0
+    """
+
+    exact: ClassVar[bool] = False
+    minibatch: int = 16
+
+    def parameters(self, graph: Graph) -> LocalParameters:
+        """Return the factors and the size of subsets."""
+        size = self.minibatch
+        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+            raise ModelError(
+                f"minibatch of LocalMinibatchGibbs must be a whole number of at least 1, got {size!r}."
+            )
+        return LocalParameters(drawn_rows(graph), int(size))
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> Subset:
+        """Allocate scratch, counts, and a mark for each factor of a site."""
+        widest = int(drawn_rows(graph).degree.max(initial=0))
+        return Subset(*self.desk(graph), np.zeros(widest, np.int64))
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes :meth:`memory` will allocate."""
+        return super().memory_bytes(graph) + 8 * int(drawn_rows(graph).degree.max(initial=0))
+
+    def remarks(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
+        """Say that it is biased."""
+        if (drawn_rows(graph).degree <= self.minibatch).all():
+            return ()
+        return (
+            Remark(
+                "Local minibatch Gibbs is biased: however long the run, it does not tend to the "
+                "probabilities of the model, and standard errors do not show it; gs.PoissonGibbs() is exact.",
+                grave=True,
+            ),
+        )
+
+
+@implement(step, LocalParameters)
+def _step(
+    kernel: LocalParameters,
+    graph: Any,
+    memory: Subset,
+    x: State,
+    i: Integer,
+    rng: Words,
+    cond: Floats,
+    keep: bool,
+) -> Words:
+    memory.counts[UPDATES] += 1
+    w, rows = memory.work, kernel.rows
+    many, size = np.int64(rows.degree[i]), np.int64(kernel.size)
+    if many <= size:
+        states = np.int64(log_weights(graph, x, i, w))
+        size = many
+    else:
+        states = start_logs(rows, i, w)
+        now = memory.counts[UPDATES]
+        for last in range(many - size, many):  # Floyd's way to a random subset
+            rng, number = below(rng, last + 1)
+            if memory.taken[number] == now:
+                number = np.int64(last)
+            memory.taken[number] = now
+            k, view = factor_at(rows, i, x, number)
+            add_factor(rows, k, i, view, many / size, w)
+    memory.counts[DRAWN] += size
+    memory.counts[KEPT] += size
+    return draw_from_logs(graph, x, i, w, states, rng, cond, keep)

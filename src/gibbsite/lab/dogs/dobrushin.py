@@ -1,0 +1,171 @@
+"""Models, scans and curves that the experiments of the DoGS paper share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import gibbsite as gs
+from gibbsite.errors import ModelError
+from gibbsite.lab.dogs.short_runs import run_short
+from gibbsite.report._canvas import COLORS, FAINT
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.int64]
+PASSES = 1000  # of iterated DoGS at most; it stops where nothing is gained, after ten or twenty
+NOTES = (
+    "The bias is E[X_1] from 1 everywhere, measured as the probability that chains from 1 and from -1 with "
+    "the same random numbers still differ; the total variation of X_1 is half of it.",
+    "In the first sweep the systematic scan does not visit the corner before its last step.",
+)
+LOOKS = {"uniform": FAINT, "systematic": COLORS[0], "DoGS": COLORS[5], "iterated DoGS": COLORS[1]}
+
+
+def draw_parameters(side: int, rng: np.random.Generator, *, fields: bool = True) -> tuple[Floats, Floats]:
+    """Draw the parameters of the paper's section 5.1: couplings from U(0, 0.25), and fields 0 or 1, or none.
+
+    Examples
+    --------
+    >>> [part.shape for part in draw_parameters(10, np.random.default_rng(1))]
+    [(2, 10, 10), (10, 10)]
+    """
+    couplings = rng.uniform(0.0, 0.25, (2, side, side))
+    field = rng.integers(0, 2, (side, side)).astype(np.float64)
+    return couplings, field if fields else np.zeros_like(field)
+
+
+def random_grid(side: int, rng: np.random.Generator, *, fields: bool = True) -> gs.FactorGraph:
+    """Draw a model of the paper's section 5.1.
+
+    Examples
+    --------
+    >>> random_grid(10, np.random.default_rng(1)).n_sites
+    100
+    """
+    couplings, field = draw_parameters(side, rng, fields=fields)
+    return gs.ising_grid((side, side), coupling=couplings, field=field)
+
+
+def paper_order(sites: int) -> gs.Systematic:
+    """Return the systematic scan of the paper, q_t = e_((t mod p) + 1), t = 1, 2, ...
+
+    It starts at the second site and ends on the first.
+
+    Examples
+    --------
+    >>> paper_order(4).order.tolist()
+    [1, 2, 3, 0]
+    """
+    return gs.Systematic(np.roll(np.arange(sites, dtype=np.int32), -1))
+
+
+def paper_influence(model: gs.FactorGraph) -> gs.Influence:
+    """Return the bounds of theorem 11, which the paper takes; gibbsite takes the influence itself if it can.
+
+    Examples
+    --------
+    >>> model = gs.ising_grid((9, 9), coupling=0.165, periodic=True)
+    >>> round(paper_influence(model).norms.row_sum, 3), round(gs.bound_influence(model).norms.row_sum, 3)
+    (0.654, 0.637)
+    """
+    return gs.bound_influence(model, method="bound")
+
+
+def guarantee(
+    model: gs.FactorGraph, lengths: Index, influence: gs.Influence, target: Any = None
+) -> tuple[dict[str, Floats], list[gs.DogsScan]]:
+    """Bound the bias after each number of steps: uniform, systematic, DoGS made from it, iterated DoGS.
+
+    A scan is optimised for each length by itself; those of DoGS are returned too.
+
+    Examples
+    --------
+    >>> model = gs.ising_grid((4, 4), coupling=0.1)
+    >>> curves, scans = guarantee(model, np.array([16, 32]), paper_influence(model))
+    >>> bool((curves["DoGS"] <= curves["systematic"]).all()), len(scans[1].order)
+    (True, 32)
+    """
+    drawn, order = gs.RandomScan(), paper_order(model.n_sites)
+
+    def improve(passes: int) -> list[gs.DogsScan]:
+        common: dict[str, Any] = {"target": target, "initial": order, "influence": influence}
+        return [gs.dogs(model, steps=int(t), iterations=passes, **common) for t in lengths]
+
+    uniform = [
+        gs.certify(model, scan=drawn, steps=int(t), target=target, influence=influence) for t in lengths
+    ]
+    once, often = improve(1), improve(PASSES)
+    curves = {
+        "uniform": np.array([found.variation for found in uniform]),
+        "systematic": np.array([scan.input_variation for scan in once]),
+        "DoGS": np.array([scan.variation for scan in once]),
+        "iterated DoGS": np.array([scan.variation for scan in often]),
+    }
+    return curves, once
+
+
+def measure_bias(
+    model: gs.FactorGraph, scan: gs.Scan, lengths: Index, *, chains: int, rng: int, site: int = 0
+) -> Floats:
+    """Return E[x] of a site after each number of steps from 1 everywhere, in a model where it should be 0.
+
+    Two chains, one from 1 and one from -1 everywhere, get the same random numbers. Where couplings are not
+    negative the heat bath keeps the first above the second, and without fields their means are opposite: so
+    the bias is the probability that the two differ. A count of that has a standard error of about
+    sqrt(bias / chains), far below that of a mean of signs where the bias is small.
+
+    Examples
+    --------
+    >>> model = gs.ising_grid((5, 5), coupling=0.1)
+    >>> bias = measure_bias(model, gs.Systematic(), np.array([25, 250]), chains=1000, rng=1)
+    >>> bool(bias[0] > bias[1]), bool(bias[1] < 0.01)
+    (True, True)
+    """
+    high, low = (
+        run_short(
+            model,
+            scan,
+            lengths,
+            np.array([site]),
+            chains=chains,
+            start=np.full(model.n_sites, code, np.int8),
+            rng=rng,
+        )
+        for code in (1, 0)
+    )
+    if (high < low).any():
+        raise ModelError("The chains crossed: couplings must not be negative, and the scan must be fixed.")
+    bias: Floats = (high != low).mean(axis=(1, 2))
+    return bias
+
+
+def compare_gains(bounds: tuple[float, float], biases: tuple[float, float], chains: int) -> tuple[str, str]:
+    """Say how much smaller the bound and the bias of the second scan are; a bias of zero is below 3 / chains.
+
+    Examples
+    --------
+    >>> compare_gains((0.5, 0.005), (0.3, 0.0), 1000)
+    ('100', '> 100')
+    """
+    gain = f"{bounds[0] / bounds[1]:.3g}"
+    if biases[1] > 0:
+        return gain, f"{biases[0] / biases[1]:.3g}"
+    return gain, f"> {biases[0] * chains / 3:.3g}" if biases[0] > 0 else "-"
+
+
+def draw_bias(axes: Axes, steps: Index, biases: Mapping[str, Floats], chains: int) -> None:
+    """Draw what :func:`measure_bias` found for some scans, with two standard errors, where it is not zero."""
+    for scan, found in biases.items():
+        seen = found > 0
+        error = 2.0 * np.sqrt(found * (1.0 - found) / chains)[seen]
+        low = np.minimum(error, 0.9 * found[seen])  # a logarithmic axis has no zero
+        look: dict[str, Any] = {"color": LOOKS[scan], "marker": "o", "ms": 3, "lw": 1.2, "capsize": 2}
+        axes.errorbar(steps[seen], found[seen], (low, error), label=scan, **look)
+    axes.loglog()
+    axes.legend(fontsize=7, frameon=False, loc="lower left")

@@ -1,0 +1,237 @@
+"""The notes' table of sampling methods, measured: effective draws per second on a set of targets.
+
+The notes rank transformations (excellent, hard to find), random walks (easy, from terrible to fair) and Gibbs
+sampling (fair to good, with effort). Here each method that applies runs on each target; what it requires and
+what has to be tuned stands beside what it achieves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import gibbsite as gs
+from gibbsite.efficiency import Efficiency, measure_efficiency
+from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.notes.comparison_targets import Target, make_targets
+from gibbsite.lab.quiet import Floats
+from gibbsite.lab.sources import GIBBS_NOTES
+from gibbsite.report._canvas import COLORS, INK, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Run = tuple[gs.Model, gs.Kernel]
+
+
+class Method(NamedTuple):
+    """A method: what it requires of a target, what has to be tuned, and how to run it, if it applies."""
+
+    requires: str
+    tuning: str
+    find: Callable[[Target], Run | None]
+
+
+METHODS = {
+    "exact draws": Method("a transformation of simple draws", "none", lambda target: target.exact),
+    "Gibbs": Method("draws from full conditionals", "none", lambda target: target.gibbs),
+    "over-relaxed Gibbs": Method("normal conditionals", "relax (0.8)", lambda target: target.relaxed),
+    "slice": Method("the log-density", "width, learned", lambda t: (t.density, gs.Slice())),
+    "Metropolis": Method(
+        "the log-density", "covariance of moves, learned", lambda t: (t.density, gs.Metropolis())
+    ),
+    "Metropolis, plain": Method(
+        "the log-density", "sd of moves, 0.5", lambda t: (t.density, gs.Metropolis(scale=0.5, adapt=False))
+    ),
+    "one by one": Method(
+        "the log-density",
+        "sd of each site, learned",
+        lambda t: (t.density, gs.Metropolis(one_by_one=True)),
+    ),
+    "MALA": Method("log-density and gradient", "step, learned", lambda t: (t.density, gs.MALA())),
+    "MALA, shaped": Method(
+        "log-density and gradient",
+        "step and covariance, learned",
+        lambda t: (t.density, gs.MALA(preconditioner="adapt")),
+    ),
+    "ULA": Method("the gradient", "step, by hand; biased", lambda t: (t.density, gs.ULA(t.step))),
+}
+
+
+def draw_starts(target: Target, chains: int, rng: np.random.Generator) -> Floats:
+    """Return where chains start: near the mean."""
+    means, sds = np.array(list(target.truth.values())).T
+    found: Floats = means + 0.5 * sds * rng.standard_normal((chains, means.size))
+    return found
+
+
+def compare(
+    targets: dict[str, Target], sweeps: int, rng: int, tick: Callable[[], None]
+) -> dict[tuple[str, str], Efficiency]:
+    """Measure every method that applies on every target."""
+    found: dict[tuple[str, str], Efficiency] = {}
+    for where, target in targets.items():
+        for name, method in METHODS.items():
+            run = method.find(target)
+            if run is not None:
+                starts = draw_starts(target, 4, np.random.default_rng([rng, 4]))
+                found[where, name] = measure_efficiency(
+                    *run, sweeps=sweeps, chains=4, rng=rng, start=starts, truth=target.truth
+                )
+            tick()
+    return found
+
+
+def run(quick: bool, rng: int, meter: Meter) -> Findings:
+    """Compare all methods on all targets."""
+    sweeps = 1_000 if quick else 50_000
+    targets = make_targets(quick)
+    meter.expect(len(targets) * len(METHODS))
+    found = compare(targets, sweeps, rng, meter.tick)
+    arrays: dict[str, NDArray[Any]] = {}
+    tables = []
+    for where in targets:
+        rows: list[tuple[Any, ...]] = []
+        for name in METHODS:
+            e = found.get((where, name))
+            if e is None:
+                continue
+            arrays[f"{where}: {name}"] = np.array(
+                [e.per_second, e.per_draw, e.seconds, np.nan if e.off is None else e.off, e.rhat]
+            )
+            rows.append(
+                (
+                    name,
+                    f"{e.draws / e.seconds:,.0f}",
+                    f"{e.per_draw:.2g}" if e.converged else f"{e.per_draw:.2g} ?",
+                    f"{e.per_second:,.0f}" if e.converged else f"{e.per_second:,.0f} ?",
+                    None if e.off is None else f"{e.off:.1f}",
+                    f"{e.report['acceptance']:.2f}" if "acceptance" in e.report else None,
+                )
+            )
+        head = ("method", "draws / s", "effective / draw", "effective / s", "errors off", "accepted")
+        tables.append(Table(f"{where}: 4 chains of {sweeps:,} sweeps, one thread", head, rows))
+    return Findings(
+        tables=[_summary(targets, found), *tables, _claims(found)],
+        arrays=arrays,
+        notes=[
+            "Effective draws are the smallest over means and standard deviations of all coordinates; with a "
+            "question mark chains disagree (R-hat above 1.01), and the number is too good. Time includes the "
+            "warmup, a fifth of the sweeps, in which scales and covariances are learned.",
+            "Errors off: the largest deviation of a mean from the truth, in standard errors. Means do not "
+            "show the bias of ULA, which is in the spread.",
+            "A sweep of Gibbs, of slice sampling and of Metropolis one by one moves every coordinate once. "
+            "Log-densities are functions of a user, compiled, and evaluated as a whole for every move.",
+        ],
+        settings={"sweeps": sweeps, "targets": list(targets), "methods": list(METHODS)},
+    )
+
+
+def _summary(targets: dict[str, Target], found: dict[tuple[str, str], Efficiency]) -> Table:
+    """Return the table of the notes: requirements and tuning, and effectiveness relative to the best."""
+    best = {
+        where: max(
+            e.per_second for (place, name), e in found.items() if place == where and name != "exact draws"
+        )
+        for where in targets
+    }
+    rows = []
+    for name, method in METHODS.items():
+        shares = []
+        for where in targets:
+            e = found.get((where, name))
+            shares.append(
+                None if e is None else f"{e.per_second / best[where]:.2g}{'' if e.converged else ' ?'}"
+            )
+        rows.append((name, method.requires, method.tuning, *shares))
+    return Table(
+        "Effective draws per second, relative to the best chain on each target",
+        ("method", "requires", "tuning", *targets),
+        rows,
+    )
+
+
+def _claims(found: dict[tuple[str, str], Efficiency]) -> Table:
+    def span(name: str) -> tuple[float, float]:
+        shares = [e.per_draw for (_, method), e in found.items() if method == name]
+        return min(shares), max(shares)
+
+    def gain(where: str) -> float:
+        walk = found[where, "Metropolis, plain"].per_second
+        return found[where, "Gibbs"].per_second / walk if walk else np.inf
+
+    exact = [
+        e.per_second / max(o.per_second for (place, n), o in found.items() if place == where and n != name)
+        for (where, name), e in found.items()
+        if name == "exact draws"
+    ]
+    plain, learned, gibbs = span("Metropolis, plain"), span("Metropolis"), span("Gibbs")
+    many = "50 numbers, r = 0.9"
+    small, large = gain("pair, r = 0.9"), gain(many)
+    wrong = [e.off for e in found.values() if e.exact and e.converged and e.off is not None]
+    return compare_claims(
+        [
+            (
+                "transformations are excellent where they exist",
+                f"{min(exact):.2g} to {max(exact):.2g} times the effective draws per second of the best "
+                "chain",
+                min(exact) > 1.0,
+            ),
+            (
+                "random walks are terrible in the worst case, fair in the best",
+                f"effective draws per draw from {plain[0]:.2g} to {plain[1]:.2g}; with a learned covariance "
+                f"{learned[0]:.2g} to {learned[1]:.2g}",
+                plain[0] < 0.01,
+            ),
+            (
+                "Gibbs sampling is fair to good",
+                f"effective draws per draw from {gibbs[0]:.2g} to {gibbs[1]:.2g}",
+                True if gibbs[0] > 0.02 else None,
+            ),
+            (
+                "with many variables random walks are unlikely to be useful",
+                f"Gibbs is {small:.2g} times as effective as a plain walk for 2 numbers, {large:.2g} times "
+                "for 50 (more, where the walk has not converged)",
+                # the rate of a walk that has not converged is too good
+                True if large > small else False if found[many, "Metropolis, plain"].converged else None,
+            ),
+            (
+                "all exact methods have the target as their law",
+                f"means at most {max(wrong):.1f} standard errors off, of {len(wrong)} runs",
+                max(wrong) < 6.0,
+            ),
+        ]
+    )
+
+
+def draw(findings: Findings, figure: Figure) -> None:
+    """Draw effective draws per second of every method on every target."""
+    targets = findings.settings["targets"]
+    panels = figure.subplots(1, len(targets), sharey=True)
+    names = list(METHODS)[::-1]
+    for where, axes in zip(targets, panels, strict=True):
+        for k, name in enumerate(names):
+            numbers = findings.arrays.get(f"{where}: {name}")
+            if numbers is None:
+                continue
+            sure = numbers[4] <= 1.01
+            color = INK if name == "exact draws" else COLORS[0] if name != "ULA" else COLORS[5]
+            axes.plot(numbers[0], k, "o", ms=6, color=color, mfc=color if sure else "white")
+        axes.set_xscale("log")
+        axes.set_yticks(range(len(names)), names)
+        axes.grid(axis="x", lw=0.4)
+        tidy(axes, where, xlabel="effective draws / s")
+
+
+EXPERIMENT = Experiment(
+    name="notes-comparison",
+    title="Sampling methods compared: what they require, what is tuned, effective draws per second",
+    source=f"{GIBBS_NOTES} (page 4)",
+    run=run,
+    draw=draw,
+    size=(14.0, 4.0),
+)

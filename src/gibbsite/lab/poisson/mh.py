@@ -1,0 +1,101 @@
+"""The posterior of a mixture given a million numbers by Metropolis-Hastings with Poisson minibatches.
+
+The model of :mod:`.poisson_mixture`; both coordinates move at once, by normal steps of deviation 0.45. TunaMH
+(Zhang, Cooper and De Sa, 2020) draws more factors for longer moves and needs no bounds, but slopes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import gibbsite as gs
+from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.occupancy import Floats
+from gibbsite.lab.poisson.mixture import (
+    BATCH,
+    NOTES,
+    Trial,
+    collect,
+    draw,
+    histogram,
+    prepare,
+    tell_trials,
+    time_all_factors,
+    try_all,
+    variation,
+)
+from gibbsite.lab.sources import POISSON
+
+STEP = 0.45
+SWEEPS = {"quick": 4_000, "full": 20_000}
+
+
+def list_methods() -> dict[str, gs.Kernel]:
+    """Return Poisson-MH with the lambda of the paper, and TunaMH, a later method.
+
+    Examples
+    --------
+    >>> list(list_methods())
+    ['Poisson-MH', 'TunaMH']
+    """
+    return {
+        "Poisson-MH": gs.PoissonMH(scale=STEP, adapt=False, minibatch=BATCH),
+        "TunaMH": gs.TunaMH(scale=STEP, adapt=False),
+    }
+
+
+def run(quick: bool, rng: int, meter: Meter) -> Findings:
+    """Compute the truth, and sample."""
+    sweeps, methods = SWEEPS["quick" if quick else "full"], list_methods()
+    meter.expect(2 + len(methods))
+    data, model, largest, truth = prepare(quick, rng)
+    meter.tick()
+    trials = try_all(model, methods, sweeps, rng, meter)
+    each = time_all_factors(model, gs.Metropolis(scale=STEP, adapt=False), rng)
+    meter.tick()
+    return Findings(
+        tables=[
+            tell_trials(truth, trials, "Metropolis-Hastings, all factors", each),
+            _claims(truth, trials, each),
+        ],
+        arrays=collect(truth, trials),
+        notes=[*NOTES, "Psi is the L of single sites here, because every factor touches both."],
+        settings={
+            "numbers": data.size,
+            "sweeps": sweeps,
+            "L": largest,
+            "scale": STEP,
+            "report": {name: dict(trial.report) for name, trial in trials.items()},
+        },
+    )
+
+
+def _claims(truth: Floats, trials: Mapping[str, Trial], each: float) -> Table:
+    far = {name: variation(histogram(trial.draws), truth) for name, trial in trials.items()}
+    first = trials["Poisson-MH"]
+    return compare_claims(
+        [
+            (
+                "the estimated density is very close to the true one",
+                f"variation {far['Poisson-MH']:.3f} from {len(first.draws):,} draws, TunaMH "
+                f"{far['TunaMH']:.3f}",
+                far["Poisson-MH"] < 0.1 or (None if far["Poisson-MH"] < 0.3 else False),
+            ),
+            (
+                "minibatches are faster than all data",
+                f"a move is {each / first.each:.0f} times faster",
+                bool(each > first.each),
+            ),
+        ]
+    )
+
+
+EXPERIMENT = Experiment(
+    name="poisson-mh",
+    title="The posterior of a mixture by Metropolis-Hastings with Poisson minibatches",
+    source=f"{POISSON}; Figure 4",
+    run=run,
+    draw=draw,
+    size=(10.0, 4.6),
+)

@@ -1,0 +1,275 @@
+"""A Potts model in which every site is coupled with every other: errors of minibatch methods, and their time.
+
+Ten states on a 20 x 20 grid, couplings 4.6 exp(-1.5 d^2) between all pairs. All marginals are uniform by
+symmetry; the error is the mean over sites of the Euclidean distance between the shares of its states so far
+and 1 / 10. Chains start with all sites in the same state, and sites are visited at random.
+
+Time is that of updates. In the paper plain Gibbs reads the factors of a site at every visit; that of this
+library keeps log-weights up to date (:mod:`gibbsite.kernel.gibbs.running_weights`). Here are both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import gibbsite as gs
+from gibbsite.kernel.base import Buffer
+from gibbsite.kernel.minibatch.factors import local_energies
+from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.follow import space_lengths
+from gibbsite.lab.occupancy import Course, Floats, Longs, watch
+from gibbsite.lab.sources import MINIBATCH, POISSON
+from gibbsite.report._canvas import COLORS, FAINT, INK, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from gibbsite.graph.graph import Graph
+
+SIDE, STATES, GAMMA, BETA = 20, 10, 1.5, 4.6
+LOOKED_AT = (1_000, 10_000, 100_000, 1_000_000)
+
+
+class Method(NamedTuple):
+    """A kernel; how many updates are affordable, quick and in full; colour and dashes; paper's factors."""
+
+    kernel: gs.Kernel
+    quick: int
+    full: int
+    look: tuple[str, str]
+    paper: int | None = None
+
+
+@dataclass(frozen=True)
+class ReadingGibbs(gs.Gibbs):
+    """Plain Gibbs that reads all factors of a site at every visit."""
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> Buffer:
+        """Keep nothing."""
+        return Buffer(np.zeros(int(graph.cards.max(initial=1))))
+
+
+def make_model(side: int = SIDE) -> gs.FactorGraph:
+    """Return the model.
+
+    Examples
+    --------
+    >>> seen = local_energies(gs.compile_graph(make_model()))
+    >>> round(seen.largest, 4), round(seen.total, 2)
+    (5.0878, 957.13)
+    """
+    return gs.kernel_potts(np.argwhere(np.ones((side, side))), STATES, GAMMA, BETA)
+
+
+def list_methods(largest: float) -> dict[str, Method]:
+    """Return the methods, with minibatches in terms of L."""
+    square = largest**2
+    return {
+        "Gibbs": Method(gs.Gibbs(), 100_000, 1_000_000, (INK, "--")),
+        "Gibbs, reading": Method(ReadingGibbs(), 100_000, 1_000_000, (FAINT, "--")),
+        "Poisson-Gibbs 0.1 L^2": Method(
+            gs.PoissonGibbs(0.1 * square), 100_000, 1_000_000, (COLORS[4], "-"), 7
+        ),
+        "Poisson-Gibbs L^2": Method(gs.PoissonGibbs(square), 100_000, 1_000_000, (COLORS[5], "-"), 28),
+        "Poisson-Gibbs 5 L^2": Method(gs.PoissonGibbs(5 * square), 100_000, 1_000_000, (COLORS[1], "-"), 132),
+        "MGPMH L^2": Method(gs.MGPMH(square), 100_000, 1_000_000, (COLORS[2], "-")),
+        "DoubleMIN L^2, L^2": Method(gs.DoubleMinGibbs(square, square), 100_000, 1_000_000, (COLORS[0], "-")),
+        "DoubleMIN L^2, 1e4 L^2": Method(
+            gs.DoubleMinGibbs(square, 1e4 * square), 100, 10_000, (COLORS[0], ":")
+        ),
+        "MIN-Gibbs 1e4 L^2": Method(gs.MinGibbs(1e4 * square), 10, 300, (COLORS[3], "-")),
+    }
+
+
+def distance_from_uniform(counts: Longs) -> float:
+    """Return the mean over sites of the Euclidean distance between shares of states and equal ones.
+
+    Examples
+    --------
+    >>> distance_from_uniform(np.array([[7, 0], [1, 1]]))
+    0.3535533905932738
+    """
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    return float(np.linalg.norm(shares - 1.0 / counts.shape[1], axis=1).mean())
+
+
+def run(quick: bool, rng: int, meter: Meter) -> Findings:
+    """Follow all methods."""
+    chains = 4 if quick else 3
+    model = make_model()
+    energies = local_energies(gs.compile_graph(model))
+    methods = list_methods(energies.largest)
+    meter.expect(chains * len(methods))
+    arrays: dict[str, NDArray[Any]] = {}
+    courses: dict[str, Course] = {}
+    for name, method in methods.items():
+        lengths = space_lengths(method.quick if quick else method.full, 1, 10)
+        follow = partial(watch, model, method.kernel, lengths, distance_from_uniform, cells=STATES)
+        courses[name] = seen = follow(rng=rng, chains=chains, tick=meter.tick)
+        arrays |= {f"{name}: {what}": part for what, part in seen._asdict().items() if what != "report"}
+        arrays[f"{name}: updates"] = lengths
+    return Findings(
+        tables=[
+            _errors(arrays, methods, chains),
+            _costs(arrays, courses, methods),
+            _claims(arrays, courses, energies.largest),
+        ],
+        arrays=arrays,
+        notes=[
+            "Seconds are time of the processor, and depend on the machine; everything else depends on the "
+            "seed alone.",
+            "Factors are counted as often as they are drawn: a minibatch of Poisson-Gibbs holds few "
+            "different ones, because most couplings are next to nothing.",
+            "The paper stops where others would take hours; DoubleMIN with the large minibatch and MIN-Gibbs "
+            "are followed as far as they get in minutes.",
+        ],
+        settings={
+            "chains": chains,
+            "L": energies.largest,
+            "Psi": energies.total,
+            "updates": {name: int(arrays[f"{name}: updates"][-1]) for name in methods},
+            "report": {name: dict(course.report) for name, course in courses.items()},
+        },
+    )
+
+
+def error_at(arrays: Mapping[str, NDArray[Any]], name: str, updates: int) -> Floats | None:
+    """Return the errors of all chains of a method after a number of updates, None if it got not so far."""
+    found = np.flatnonzero(arrays[f"{name}: updates"] == updates)
+    errors: Floats | None = arrays[f"{name}: errors"][:, found[0]] if found.size else None
+    return errors
+
+
+def seconds_to(arrays: Mapping[str, NDArray[Any]], name: str, error: float) -> float:
+    """Return the mean time until the mean error of chains is below a value, infinity if it never was."""
+    below = np.flatnonzero(arrays[f"{name}: errors"].mean(axis=0) < error)
+    return float(arrays[f"{name}: seconds"].mean(axis=0)[below[0]]) if below.size else np.inf
+
+
+def _errors(arrays: Mapping[str, NDArray[Any]], methods: Mapping[str, Method], chains: int) -> Table:
+    rows: list[tuple[Any, ...]] = []
+    for name in methods:
+        found = [error_at(arrays, name, updates) for updates in LOOKED_AT]
+        cells = [None if e is None else f"{e.mean():.4f} ({e.std(ddof=1):.4f})" for e in found]
+        rows.append((name, *cells))
+    head = ("method", *(f"{updates:,} updates" for updates in LOOKED_AT))
+    return Table(f"Mean errors of {chains} chains, and their standard deviation", head, rows)
+
+
+def _costs(
+    arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Course], methods: Mapping[str, Method]
+) -> Table:
+    rows: list[tuple[Any, ...]] = []
+    for name, method in methods.items():
+        report = courses[name].report
+        each = arrays[f"{name}: seconds"][:, -1].mean() / arrays[f"{name}: updates"][-1]
+        rows.append(
+            (
+                name,
+                method.paper,
+                *(round(report[k], 1) if k in report else None for k in ("factors", "minibatch")),
+                round(report["acceptance"], 4) if "acceptance" in report else None,
+                f"{1e6 * each:.3g} us",
+            )
+        )
+    head = ("method", "factors, paper", "ours, drawn", "ours, kept", "acceptance", "an update takes")
+    return Table("Factors of an update, and its time", head, rows)
+
+
+def _claims(arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Course], largest: float) -> Table:
+    end = int(arrays["Gibbs: updates"][-1])
+    last = {name: arrays[f"{name}: errors"][:, -1].mean() for name in courses}
+    poisson = [f"Poisson-Gibbs {size}" for size in ("0.1 L^2", "L^2", "5 L^2")]
+    ratios = [float(last[name] / last["Gibbs"]) for name in poisson]
+    small, large = (f"DoubleMIN L^2, {second}" for second in ("L^2", "1e4 L^2"))
+    accepted = [courses[name].report["acceptance"] for name in (small, large)]
+    far = int(arrays[f"{large}: updates"][-1])
+    there = arrays[f"{large}: errors"][:, -1].mean()
+    ours = np.interp(far, arrays[f"{poisson[1]}: updates"], arrays[f"{poisson[1]}: errors"].mean(axis=0))
+    goal = 1.05 * max(last["Gibbs"], last[poisson[1]])
+    times = {name: seconds_to(arrays, name, goal) for name in (poisson[1], "Gibbs", "Gibbs, reading")}
+    faster = [times[name] / times[poisson[1]] for name in ("Gibbs, reading", "Gibbs")]
+    each = {
+        name: arrays[f"{name}: seconds"][:, -1].mean() / arrays[f"{name}: updates"][-1] for name in courses
+    }
+    return compare_claims(
+        [
+            ("L = 5.09", f"{largest:.4f}", round(largest, 2) == 5.09),
+            (
+                "Poisson-Gibbs with L^2 performs comparably with plain Gibbs",
+                f"{ratios[1]:.2f} times its error after {end:,} updates",
+                ratios[1] < 1.2,
+            ),
+            (
+                "the larger lambda, the closer to plain Gibbs",
+                "errors of 0.1, 1 and 5 L^2: " + ", ".join(f"{r:.2f}" for r in ratios) + " times its own",
+                bool(ratios[0] > max(ratios[1:]) and abs(ratios[2] - 1) < 0.1) or None,
+            ),
+            (
+                "DoubleMIN fails with a second minibatch of L^2",
+                f"accepts {100 * accepted[0]:.2f} %, error {last[small]:.3f}",
+                bool(last[small] > 0.9),
+            ),
+            (
+                "it takes 10^4 L^2 to make it converge",
+                f"accepts {100 * accepted[1]:.0f} %; error {there:.4f} after {far:,} updates, Poisson-Gibbs "
+                f"{ours:.4f}",
+                bool(accepted[1] > 0.1),
+            ),
+            (
+                "Poisson-Gibbs is significantly faster than plain Gibbs",
+                f"{faster[0]:.2f} times, to an error of {goal:.3f}, where Gibbs reads all factors; "
+                f"{faster[1]:.2f} times where it keeps log-weights",
+                bool(min(faster) > 1) or (None if max(faster) > 1 else False),
+            ),
+            (
+                "Poisson-Gibbs is faster than DoubleMIN",
+                f"an update takes {each[large] / each[poisson[1]]:.0f} times less than with 10^4 L^2",
+                bool(each[large] > each[poisson[1]]),
+            ),
+        ]
+    )
+
+
+def draw(findings: Findings, figure: Figure) -> None:
+    """Draw Figures 1a, 1b, 2a and 2b: errors against updates and against time."""
+    methods = list_methods(findings.settings["L"])
+    sizes = [name for name in methods if name.startswith("Poisson")]
+    others = [name for name in methods if name not in (sizes[0], sizes[2])]
+    panels = figure.subplots(2, 2, sharey=True)
+    for column, names in enumerate((others, ["Gibbs", "Gibbs, reading", *sizes])):
+        for row, (what, label) in enumerate((("updates", "updates"), ("seconds", "seconds of updates"))):
+            axes: Axes = panels[row, column]
+            for name in names:
+                x = findings.arrays[f"{name}: {what}"]
+                if name == "Gibbs, reading" and what == "updates":
+                    continue  # the same chain
+                color, dashes = methods[name].look
+                at = x if what == "updates" else x.mean(axis=0)
+                y = findings.arrays[f"{name}: errors"]
+                axes.fill_between(at, y.min(axis=0), y.max(axis=0), color=color, alpha=0.15, lw=0)
+                axes.plot(at, y.mean(axis=0), ls=dashes, color=color, lw=1.5, label=name)
+            axes.set_xscale("log")
+            axes.set_ylim(0.0, 1.0)
+            tidy(axes, f"Figure {row + 1}{'ab'[column]}: error against {label}", label)
+            axes.legend(fontsize=7, frameon=False, loc="lower left")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("mean distance of marginals from uniform", fontsize=8, color=INK)
+
+
+EXPERIMENT = Experiment(
+    name="poisson-potts",
+    title="Minibatch methods on a Potts model whose sites are all coupled: errors, factors and time",
+    source=f"{POISSON}; Figures 1a, 1b, 2a and 2b. {MINIBATCH}",
+    run=run,
+    draw=draw,
+    size=(11.0, 8.0),
+)

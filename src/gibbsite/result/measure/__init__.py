@@ -1,0 +1,1 @@
+"""From traces to numbers: means, standard errors, effective sizes, R-hat."""

@@ -1,0 +1,358 @@
+"""The verdict on a run: how far its numbers can be trusted.
+
+A run is called converged when all of these hold:
+
+* R-hat of every state indicator, over the halves of all chains, is at most 1.01;
+* every probability is known as well as from 400 independent draws;
+* the log-potentials of the chains agree;
+* no state that the factors allow was impossible all along (single-site moves that cannot cross the zeros of a
+  model show up here, or in chains that disagree);
+* many short chains from dispersed starts come to agree with the run
+  (:mod:`gibbsite.result.verdict.second_look`).
+
+A run that recorded nothing but the best state is judged by it: converged when two chains have found states
+equally good, which is agreement, not a proof.
+
+R-hat and effective size are judged where a probability is between 0.001 and 0.999; outside, chains must
+agree within 0.005. A site that is a number is judged by its mean and standard deviation, measured in units
+of the latter. All numbers come from half-chain and batch means, so they exist for millions of sites.
+
+Draws that are not random tell nothing about their error. Where kernels say so (``Kernel.errors``), all
+numbers come from the means of whole chains; where there is one chain only, or where chains are no
+replicates, there are none, and the run is not judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.result.measure.agreement import Findings
+from gibbsite.result.measure.energies import measure_disagreement
+from gibbsite.result.measure.measurement import CellNumbers, is_material, source_of_errors
+from gibbsite.result.wording import in_words
+
+MOST_JUDGED = 1 << 18  # cells; of a larger model so many evenly spaced ones are judged
+RHAT_LIMIT = 1.01
+ESS_LIMIT = 400.0
+_AGREEMENT = 0.005
+_ROUNDING = 1e-9  # log-potentials closer than this, relatively, are equal
+_ENERGY_LIMIT = 1.1  # of R-hat of the log-potentials, of which there are a few dozen for each chain
+_FEWEST_DRAWS = 4  # with fewer there is no R-hat
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A state that the factors allow but that no chain may have been able to enter.
+
+    ``proved`` tells whether a full state of positive probability that contains it is known. ``why`` is
+    "state" (it was never possible), "region" (it belongs to states that are not seen to be connected with the
+    chains), or "scan" (its site is never visited).
+    """
+
+    site: str
+    state: Any
+    proved: bool
+    why: str = "state"
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a second look at a run has found: many short chains from dispersed starts beside it.
+
+    Attributes
+    ----------
+    chains, sweeps : int
+        Number of short chains, and their length; none, if there was nothing to compare.
+    findings : Findings
+        Where they differ from the run.
+    complete : bool
+        Whether they had the time to come to agree.
+    """
+
+    chains: int
+    sweeps: int
+    findings: Findings = field(default_factory=Findings)
+    complete: bool = True
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """How good a run is.
+
+    Attributes
+    ----------
+    converged : bool
+        The verdict.
+    reasons : tuple of str
+        Why not, one sentence each.
+    rhat_max, ess_min : float or None
+        Worst R-hat and effective number of independent draws, with the site and state they belong to.
+    mcse_max : float or None
+        Largest standard error of a probability; that of a mean is counted in standard deviations of its site.
+        These are None where nothing is known about errors.
+    disagreement : float
+        Largest difference between the probability of a chain, or half of one, and the pooled one.
+    frozen : tuple of str
+        Sites that kept one state in every chain although the factors allow others.
+    unreached : tuple of Doubt
+        States no chain could enter.
+    chains, draws : int
+        Number of chains, and of draws in each.
+    found : int, optional
+        Number of chains that have seen a state as good as the best, where a run is judged by it.
+    errors : {"draws", "chains", "none"}
+        What standard errors are taken from: the dependence of draws, the spread of chains, or nothing.
+    second_look : {"agrees", "differs", "off", "no time", "not needed"}
+        What short chains from dispersed starts say: they agree with the run or not, were turned off, or had
+        no time; they are not needed where the run has not converged anyway.
+    look_chains, look_sweeps : int
+        Their number and length.
+    energy_rhat : float or None
+        R-hat of the log-potentials of the chains, where they are known.
+    judged, cells : int
+        Number of probabilities the verdict is about, and of all; of very large models an even selection.
+    mcse_in_sds : bool
+        Whether ``mcse_max`` is that of a number, counted in standard deviations of its site.
+    """
+
+    converged: bool
+    reasons: tuple[str, ...]
+    rhat_max: float | None
+    rhat_at: str
+    ess_min: float | None
+    ess_at: str
+    mcse_max: float | None
+    disagreement: float
+    frozen: tuple[str, ...]
+    unreached: tuple[Doubt, ...]
+    chains: int
+    draws: int
+    errors: str
+    found: int | None = None
+    second_look: str = "not needed"
+    look_chains: int = 0
+    look_sweeps: int = 0
+    energy_rhat: float | None = None
+    judged: int = 0
+    cells: int = 0
+    mcse_in_sds: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as plain data."""
+        return asdict(self)
+
+    def __getitem__(self, key: str) -> Any:
+        return getattr(self, key)
+
+    @property
+    def word(self) -> str:
+        """The verdict in a word or two."""
+        if self.converged:
+            return "converged"
+        return "NOT JUDGED" if self.errors == "none" else "NOT CONVERGED"
+
+    def line(self) -> str:
+        """Return the verdict in one line."""
+        return f"{self.word}: {self.figures()}"
+
+    def figures(self) -> str:
+        """Return the numbers behind the verdict in one line."""
+        if self.found is not None:
+            return f"the best state found by {self.found} of {self.chains} chains x {self.draws:,} draws"
+        size = f"{self.chains} chain{'s' * (self.chains != 1)} x {self.draws:,} draw{'s' * (self.draws != 1)}"
+        if self.rhat_max is None or self.ess_min is None or self.mcse_max is None:
+            return f"no standard errors ({size})"
+        spread = "spread of " if self.errors == "chains" else ""
+        looked = {
+            "agrees": f"; second look: {self.look_chains} short chains agree" if self.look_chains else "",
+            "off": "; no second look, as asked" if self.converged else "",
+        }
+        part = f"; judged at {self.judged:,} of {self.cells:,} sites" if self.judged < self.cells else ""
+        error = f"at most {self.mcse_max:.2g}" if np.isfinite(self.mcse_max) else "not known"
+        unit = " standard deviations" * (self.mcse_in_sds and bool(np.isfinite(self.mcse_max)))
+        rhat = "not known" if self.draws < _FEWEST_DRAWS else "infinite"
+        rhat = f"at most {self.rhat_max:.4f}" if np.isfinite(self.rhat_max) else rhat
+        return (
+            f"R-hat {rhat}, effective draws at least {self.ess_min:,.0f}, "
+            f"standard error {error}{unit} ({spread}{size})"
+            f"{looked.get(self.second_look, '')}{part}"
+        )
+
+
+def _doubtful(doubts: tuple[Doubt, ...]) -> list[str]:
+    """Put doubts into words, one sentence for each kind."""
+    words = {
+        "state": "{n} states were never possible for any chain, the first {site} = {state} ({known}): "
+        "single-site moves may not reach all of the support.",
+        "region": "single-site moves are not seen to connect the chains with all of the support, for example "
+        "with states where {site} = {state}: zeros may cut it into regions.",
+        "scan": "the scan never visits {n} sites, the first {site}: they keep their start.",
+    }
+    said = []
+    for why, sentence in words.items():
+        mine = [doubt for doubt in doubts if doubt.why == why]
+        if mine:
+            known = "a state of positive probability contains it" if mine[0].proved else "not ruled out"
+            first = {"site": mine[0].site, "state": mine[0].state, "known": known}
+            said.append(sentence.format(n=len(mine), **first))
+    return said
+
+
+def judge(
+    cells: CellNumbers,
+    chains: int,
+    draws: int,
+    doubts: tuple[Doubt, ...],
+    name: Any,
+    blind: bool = False,
+    errors: str = "draws",
+    period: int | None = None,
+    bests: NDArray[np.float64] | None = None,
+    pulse: NDArray[np.float64] | None = None,
+    look: Look | str = "not needed",
+    n_cells: int | None = None,
+) -> Diagnostics:
+    """Pronounce the verdict.
+
+    ``name`` turns a cell number into words; ``blind``: no probability was recorded by which to judge;
+    ``errors``: what standard errors can be taken from; ``period``: how many draws averages are meant to be
+    taken over; ``bests``: largest log-potential of each chain, if they are known; ``pulse``: log-potentials
+    of each chain over its length, if they are known; ``look``: the second look, or why there is none;
+    ``n_cells``: number of cells of the run, where not all of them are judged.
+    """
+    reasons: list[str] = []
+    found = None
+    something = bool(cells.mean.size) or blind  # without free sites there is nothing to estimate
+    source = source_of_errors(errors, chains) if something else "draws"
+    if something and source != errors:
+        reasons.append(
+            "one chain has no standard error, because its draws are more even than random ones; take two "
+            "chains or more."
+        )
+    if period is not None and draws != period and not blind:
+        reasons.append(
+            f"averages are meant to be taken over {period:,} draws, and {draws:,} were made; there is no "
+            "gain before the period is complete."
+        )
+    if blind and bests is not None and bests.size:
+        top = float(bests.max())
+        found = int((bests >= top - _ROUNDING * (1.0 + abs(top))).sum())
+        if found < 2:
+            reasons.append(
+                f"the best state was found by one chain of {chains}: there may be better ones; run longer, "
+                "or use more chains."
+            )
+    elif blind:
+        reasons.append(
+            "no probabilities were recorded, so nothing shows whether the chains agree; add "
+            "gs.Marginals() to record=."
+        )
+    worst = _find_worst(cells, chains, draws, name) if source != "none" else _Worst()
+    if worst.rhat == np.inf and draws < _FEWEST_DRAWS:
+        reasons.append("the run is too short to tell whether chains agree; run longer.")
+    elif worst.rhat is not None and worst.rhat > RHAT_LIMIT:
+        parts = "chains disagree" if chains > 1 else "the two halves of the chain disagree"
+        reasons.append(
+            f"{parts}: R-hat is {in_words(worst.rhat, '.3f')} at {worst.rhat_at}, more than {RHAT_LIMIT}; "
+            "run longer."
+        )
+    if worst.ess is not None and worst.ess < ESS_LIMIT and cells.mean.size:
+        place = f" at {worst.ess_at}" if worst.ess_at else ""
+        reasons.append(
+            f"too few effective draws: {worst.ess:.0f}{place}, fewer than {ESS_LIMIT:.0f}; run longer."
+        )
+    energy_rhat = None if pulse is None or not pulse.size else measure_disagreement(pulse)
+    if energy_rhat is not None and energy_rhat > _ENERGY_LIMIT and chains > 1:
+        size = in_words(energy_rhat, ".3f")
+        reasons.append(
+            f"chains disagree in energy: R-hat of the log-potential is {size}, more than "
+            f"{_ENERGY_LIMIT}; they may be in different modes, or still settling; run longer."
+        )
+    reasons += _doubtful(doubts)
+    if isinstance(look, Look):
+        reasons += _describe_look(look, cells, name)
+    elif look == "no time" and not reasons:
+        reasons.append(
+            "there was no time for a second look from other starts, so other modes may have been missed; "
+            "allow more time."
+        )
+    doubted: dict[str, int] = {}
+    for doubt in doubts:
+        doubted[doubt.site] = doubted.get(doubt.site, 0) + 1
+    return Diagnostics(
+        converged=not reasons and source != "none",
+        reasons=tuple(reasons),
+        rhat_max=worst.rhat,
+        rhat_at=worst.rhat_at,
+        ess_min=worst.ess,
+        ess_at=worst.ess_at,
+        mcse_max=worst.error,
+        disagreement=float(cells.spread.max(initial=0.0)),
+        frozen=tuple(doubted),
+        unreached=doubts,
+        chains=chains,
+        draws=draws,
+        errors=source,
+        found=found,
+        second_look=_look_word(look),
+        look_chains=look.chains if isinstance(look, Look) else 0,
+        look_sweeps=look.sweeps if isinstance(look, Look) else 0,
+        energy_rhat=energy_rhat,
+        judged=cells.mean.size,
+        cells=cells.mean.size if n_cells is None else max(n_cells, cells.mean.size),
+        mcse_in_sds=worst.in_sds,
+    )
+
+
+def _look_word(look: Look | str) -> str:
+    return look if isinstance(look, str) else "agrees" if look.findings.agree else "differs"
+
+
+def _describe_look(look: Look, cells: CellNumbers, name: Any) -> list[str]:
+    """Put what a second look has found into words."""
+    found = look.findings
+    if found.agree:
+        return []
+    said = f"a second look with {look.chains} short chains from other starts ({look.sweeps} sweeps each) "
+    if found.cells:
+        places = ", ".join(name(cell) for cell in found.cells)
+        said += (
+            f"finds two groups of chains: {found.strangers} of them differ from the run at {places} "
+            f"(the first is {found.there[0]:.3g} in these chains, {found.here[0]:.3g} in the run)"
+        )
+        said += f", and {found.energy}" if found.energy else ""
+        said += "; there may be several modes, whose weights are not known"
+    else:
+        said += f"does not agree with it in energy: {found.energy}; there may be modes that it has not seen"
+    if not look.complete:
+        said += ", or the short chains had too little time to settle"
+    return [f"{said}."]
+
+
+class _Worst(NamedTuple):
+    """The worst numbers of a run and where they are; None where nothing is known."""
+
+    rhat: float | None = None
+    rhat_at: str = ""
+    ess: float | None = None
+    ess_at: str = ""
+    error: float | None = None
+    in_sds: bool = False
+
+
+def _find_worst(cells: CellNumbers, chains: int, draws: int, name: Any) -> _Worst:
+    material = is_material(cells.mean, cells.numbers)
+    minor = ~material & (cells.spread > _AGREEMENT)
+    judged = np.flatnonzero(material | minor)
+    errors = cells.error / cells.scale
+    error = float(errors.max(initial=0.0))
+    in_sds = bool(cells.numbers.size) and int(np.argmax(errors)) in cells.numbers
+    if not judged.size:
+        return _Worst(1.0, "", float(chains * draws), "", error, in_sds)
+    most = int(judged[np.argmax(cells.rhat[judged])])
+    least = int(judged[np.argmin(cells.ess[judged])])
+    return _Worst(float(cells.rhat[most]), name(most), float(cells.ess[least]), name(least), error, in_sds)

@@ -1,0 +1,307 @@
+"""A second look at a run that seems to have converged: many short chains from dispersed starts.
+
+Four chains that fall into the same mode agree with each other. So before a run is called converged, 64 more
+chains are started elsewhere, half of them at random states of positive probability and half of them cooled
+down from such states, and must come to agree with the run (:mod:`gibbsite.result.measure.agreement`). They
+move as the run moves, for 8 to 128 sweeps depending on the length of the run; if they do not agree then,
+they go on until they do, or have cost 15 % of the run. Means are taken over the second half of
+their sweeps. Other modes that they find are named, and the run is then not converged.
+
+The chains have keyed random numbers of their own, so that a run with a given seed and number of sweeps gets
+the same second look every time; a limit in seconds ends it as it ends the run.
+
+What it cannot see: a mode that neither a random start nor a cooled one falls into. That takes chains that
+cross between modes; where a run has such, they can take the place of :class:`SecondLook`, whose one method
+:meth:`~SecondLook.examine` returns what they have found.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._random.generators import stream
+from gibbsite.errors import SamplingError, SupportError
+from gibbsite.graph.compile import compile_graph
+from gibbsite.kernel import Gibbs, Kernel
+from gibbsite.kernel.base import alone
+from gibbsite.model import FactorGraph
+from gibbsite.model.tempered import temper
+from gibbsite.result.measure.agreement import compare_chains, compare_energies
+from gibbsite.result.verdict.convergence import Look
+from gibbsite.run.chain import advance
+from gibbsite.run.executor import Executor
+from gibbsite.run.form import ArrangedForm, Form, PlainForm
+from gibbsite.support.start import find_start
+from gibbsite.support.start_values import start_values
+
+if TYPE_CHECKING:
+    from gibbsite.result.result import Result
+    from gibbsite.run.engine import Recording, Setup
+
+CHAINS = 64
+SHARE = 0.15  # of the cost of a run, for the second look at it
+_FIRST = 8  # sweeps after which short chains are compared with the run for the first time
+# Sweeps that are made, if need be, even where they cost more than that share: so many, of small models.
+_ENOUGH, _SMALL = 128, 2e8  # updates of sites, all chains together
+_BETAS = (0.1, 0.2, 0.35, 0.55, 0.75)  # inverse temperatures of the chains that are cooled down
+_WITH_COOLING = 1.5  # what starting and cooling cost besides, about
+_MOST_CELLS = 1 << 22  # means of short chains that are compared, chains times cells
+_MOST_FACTS = 1 << 26  # sites times chains whose log-potentials are computed
+
+
+class SecondLook:
+    """Short chains beside a run; the same ones are continued when the run is looked at again later."""
+
+    def __init__(self, setup: Setup, threads: int) -> None:
+        self.setup, self.threads = setup, threads
+        self.kernel = setup.kernel if _moves_like_draws(setup.kernel) else Gibbs()
+        self.sweeps = 0
+        self.states: list[Any] = []
+        self.form: Form
+        self.means: NDArray[np.float64]
+        self.pick: NDArray[np.intp]
+
+    def examine(self, recording: Recording, result: Result, stop: Callable[[float], bool]) -> Look | None:
+        """Compare short chains with a run, going on until they agree or have cost their share.
+
+        Parameters
+        ----------
+        recording, result
+            The run, and what is known of it.
+        stop : function
+            Tells whether there is no time for something that takes so many seconds.
+
+        Returns
+        -------
+        Look or None
+            None if there was no time for any comparison.
+        """
+        graph = self.setup.graph
+        if not graph.n_units or not self.setup.layout.n_marginal:
+            return Look(0, 0)
+        thin = self.setup.plan.thin
+        draws = int(recording.tapes[0].counters[0])
+        total = len(recording.tapes) * (draws * thin + recording.warmup)
+        share = SHARE * total / CHAINS
+        enough = _ENOUGH if graph.discrete else _FIRST  # functions of users may be slow
+        most = max(share, min(enough, _SMALL / (CHAINS * graph.n_sites)))
+        first = 1 << int(np.clip(np.log2(share), np.log2(_FIRST), np.log2(_ENOUGH)))
+        pace = recording.seconds / max(total, 1)  # of a sweep of one chain
+        if not self.states:
+            while first > _FIRST and stop(_WITH_COOLING * CHAINS * first * pace):
+                first //= 2
+            if stop(_WITH_COOLING * CHAINS * first * pace):
+                return None
+            self._begin(max(1, first // 8), recording, stop)
+            if not self.states:
+                return None
+        look: Look | None = None
+        if self.sweeps:
+            look = self._compare(result, len(recording.tapes) * draws * thin)
+        while look is None or not look.findings.agree:
+            goal = max(first, 2 * self.sweeps)
+            if goal > most and self.sweeps:
+                break
+            if look is not None and stop(CHAINS * (goal - self.sweeps) * pace):
+                return replace(look, complete=False)
+            if not self._extend(goal, stop):
+                self.states, self.sweeps = [], 0
+                return None if look is None else replace(look, complete=False)
+            look = self._compare(result, len(recording.tapes) * draws * thin)
+        return look
+
+    # ---- the chains
+
+    def _begin(self, sweeps: int, recording: Recording, stop: Callable[[float], bool]) -> None:
+        """Find starts, and cool half of them down by so many sweeps at each temperature."""
+        setup = self.setup
+        graph = setup.graph
+        self.pick = _first_cells(setup)
+        if CHAINS * self.pick.size > _MOST_CELLS:  # of a very large model, some evenly spread cells
+            self.pick = np.linspace(0, self.pick.size - 1, _MOST_CELLS // CHAINS).astype(np.intp)
+        layout = replace(setup.layout, batches=False, pulse=False, energy=False, best=False)
+        layout = replace(layout, draw_sites=layout.draw_sites[:0])
+        self.form = _form_of(setup, self.kernel, layout)
+        starts: list[NDArray[Any]] = []
+        for chain in range(CHAINS):
+            if chain >= CHAINS // 4 and stop(0.0):
+                break
+            rng = np.random.default_rng(np.random.SeedSequence(setup.plan.entropy, spawn_key=(chain, 2)))
+            try:
+                starts.append(
+                    find_start(setup.model, graph, rng)
+                    if graph.discrete
+                    else start_values(setup.model, graph, [rng])[0]
+                )
+            except SupportError:
+                break
+        if graph.discrete and isinstance(setup.model, FactorGraph):
+            half = len(starts) // 2
+            starts[half:] = self._cool(starts[half:], half, sweeps)
+        if len(starts) > 1:
+            self._start(starts, recording)
+
+    def _start(self, starts: list[NDArray[Any]], recording: Recording) -> None:
+        width = self.form.width
+        streams = [self._stream(chain, 0) for chain in range(len(starts))]
+        firsts = range(0, len(starts), width)
+        self.states = [self.form.start(starts[a : a + width], streams[a : a + width]) for a in firsts]
+        self.sizes = [min(width, len(starts) - a) for a in firsts]
+        self.sweeps = 0
+        if not self.setup.graph.discrete:
+            # step sizes and the like were learnt in the warmup of the run
+            for number, state in enumerate(self.states):
+                memory = copy.deepcopy(recording.memories[number % len(recording.memories)])
+                self.kernel.forget(memory)
+                self.states[number] = state._replace(memory=memory)
+
+    def _stream(self, chain: int, stage: int) -> NDArray[np.uint64]:
+        """Return a generator of its own for a chain: the run's have numbers from zero up."""
+        return stream(self.setup.plan.entropy, (1 << 40) + (stage << 20) + chain)
+
+    def _cool(self, starts: list[NDArray[Any]], first: int, sweeps: int) -> list[NDArray[Any]]:
+        """Take states through rising inverse temperatures, some sweeps at each."""
+        setup = self.setup
+        for stage, beta in enumerate(_BETAS, 1):
+            model = temper(setup.model, beta)
+            graph = compile_graph(model, kind=setup.graph.kind)
+            cooled = replace(setup, model=model)
+            form = _form_of(cooled, self.kernel, self.form.layout, graph)  # type: ignore[attr-defined]
+            if form is None:
+                return starts
+            width = form.width
+            after: list[NDArray[Any]] = []
+            for a in range(0, len(starts), width):
+                part = starts[a : a + width]
+                streams = [self._stream(first + a + k, stage) for k in range(len(part))]
+                state, tape = form.start(part, streams), form.tape(len(part))
+                self._move(form, graph, state, tape, len(part), sweeps, keep=False)
+                after += [x for x, _ in form.release(state, tape, len(part))]
+            starts = after
+        return starts
+
+    def _move(
+        self, form: Form, graph: Any, state: Any, tape: Any, size: int, sweeps: int, keep: bool
+    ) -> None:
+        advance(
+            self.kernel.parameters(graph),
+            form.arrays(size),
+            form.schedule(),
+            state,
+            tape,
+            sweeps,
+            self.setup.graph.n_units,
+            keep,
+            alone(),
+        )
+
+    def _extend(self, goal: int, stop: Callable[[float], bool]) -> bool:
+        """Move all chains on, and take the means of the second half; False if there was no time."""
+        window = goal // 2
+        graph = self.form.graph
+        parameters, schedule = self.kernel.parameters(graph), self.form.schedule()
+
+        def move(bundle: int) -> list[NDArray[np.float64]] | None:
+            if stop(0.0):
+                return None
+            state, size = self.states[bundle], self.sizes[bundle]
+            tape = self.form.tape(size)
+            arrays = self.form.arrays(size)
+            length = self.setup.graph.n_units
+            for rounds, keep in ((goal - window - self.sweeps, False), (window, True)):
+                if rounds > 0:
+                    advance(parameters, arrays, schedule, state, tape, rounds, length, keep, alone())
+            try:
+                self.kernel.inspect(self.setup.model, graph, state.memory)
+            except SamplingError:  # a step went wrong: such a chain says nothing
+                return []
+            return [
+                (tape.total + tape.open_batch)[self.pick] / window
+                for _, tape in self.form.release(state, tape, size)
+            ]
+
+        with Executor(self.threads) as executor:
+            found = executor.map(move, range(len(self.states)))
+        means = [mean for bundle in found if bundle is not None for mean in bundle]
+        self.sweeps = goal
+        if any(bundle is None for bundle in found) or len(means) < 2:
+            return False
+        self.means = np.stack(means)
+        return True
+
+    # ---- the comparison
+
+    def _compare(self, result: Result, sweeps: float) -> Look:
+        pick, kernel, series = self.pick, self.kernel, result.pulse
+        cells = result.measure(pick)
+        number = np.isin(pick, result.number_cells)
+        findings = compare_chains(
+            cells.mean,
+            cells.error,
+            np.where(number, np.square(cells.scale), cells.mean * (1.0 - cells.mean)),
+            float(sweeps),
+            self.means,
+            self.sweeps // 2,
+            result.trace.shape[0] * result.trace.shape[1] if kernel is self.setup.kernel else 0,
+            number,
+        )
+        energy = compare_energies(series, self._log_potentials()) if series.size else ""
+        return Look(
+            len(self.means),
+            self.sweeps,
+            replace(findings, cells=tuple(int(pick[c]) for c in findings.cells), energy=energy),
+        )
+
+    def _log_potentials(self) -> NDArray[np.float64]:
+        """Return the log-potentials of the short chains now; of fewer chains where a model is very large."""
+        model = self.setup.model
+        most = max(8, _MOST_FACTS // max(model.n_sites, 1))
+        states = [
+            x
+            for state, size in zip(self.states, self.sizes, strict=True)
+            for x, _ in self.form.release(state, self.form.tape(size), size)
+        ]
+        return np.array([model.log_potential(x) for x in states[:most]])
+
+
+def _first_cells(setup: Setup) -> NDArray[np.intp]:
+    """Return the cells that are compared: probabilities, and means of numbers without their squares.
+
+    Angles are left out: a mean direction is no average.
+    """
+    cells = np.arange(setup.layout.n_marginal)
+    domains = setup.model.domains
+    if setup.graph.discrete or not domains.numbers.any():
+        return cells
+    cards = np.asarray(setup.model.cards, np.intp)
+    first = np.cumsum(cards) - cards
+    circular = first[domains.numbers & (domains.angular > 0.0)]
+    return np.asarray(np.setdiff1d(cells, np.concatenate([first[domains.numbers] + 1, circular])), np.intp)
+
+
+def _moves_like_draws(kernel: Kernel) -> bool:
+    """Tell whether short chains of a kernel are independent and forget their starts as its runs do."""
+    return kernel.errors == "draws"
+
+
+def _form_of(setup: Setup, kernel: Kernel, layout: Any, graph: Any = None) -> Any:
+    """Return the form of the run for short chains, so that no other loop is compiled."""
+    form = setup.form
+    if kernel is setup.kernel and graph is None:
+        return replace(form, layout=layout)  # type: ignore[type-var]
+    graph = setup.graph if graph is None else graph
+    if kernel is setup.kernel and isinstance(form, ArrangedForm):
+        arranged = kernel.arrange(setup.model, graph)
+        return None if arranged is None else replace(form, layout=layout, arranged=arranged)
+    if isinstance(form, PlainForm) or kernel is not setup.kernel:
+        from gibbsite.scan import Systematic
+
+        scan = setup.scan if kernel is setup.kernel else Systematic()
+        return PlainForm(graph, kernel, scan, layout, setup.model)
+    return None
