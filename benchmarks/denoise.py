@@ -12,7 +12,7 @@ from benchmarks.forms import Bundle
 from benchmarks.measure import Contestant, Spread, Times, race
 from benchmarks.report import Section, Target
 from benchmarks.workloads import grid
-from gibbsite.run.form import choose_scan_and_form
+from gibbsite.run.chain_layout import choose_scan_and_layout
 from gibbsite.run.record import lay_out
 
 SIGMA, SWEEPS = 2.0, 30
@@ -78,7 +78,7 @@ def sweeps_of(
     graph = gs.compile_graph(model)
     chains = {}
     for name, kernel in kernels.items():
-        _, form = choose_scan_and_form(model, graph, kernel, scan, lay_out(model, graph, kernel, []), 1)
+        _, form = choose_scan_and_layout(model, graph, kernel, scan, lay_out(model, graph, kernel, []), 1)
         chains[name] = Bundle(form, 1, False, kernel=kernel)
         chains[name].run(30)  # herded chains have met their keys then
     field = [Contestant(name, chain.run, graph.n_sites, least=2) for name, chain in chains.items()]

@@ -60,9 +60,9 @@ def per_step(side: int, repetitions: int, sweeps: int = 1) -> Spread:
     """Return nanoseconds per step of optimising sweeps for all sites."""
     influence = gs.bound_influence(paper_grid(side))
     n = influence.n_sites
-    desk, scan = make_desk(influence, np.ones(n)), np.resize(np.arange(n, dtype=np.int32), sweeps * n)
+    workspace, scan = make_desk(influence, np.ones(n)), np.resize(np.arange(n, dtype=np.int32), sweeps * n)
     job = Contestant(
-        "descend", lambda k: [descend(influence, desk, scan) for _ in range(k)], scan.size, least=1
+        "descend", lambda k: [descend(influence, workspace, scan) for _ in range(k)], scan.size, least=1
     )
     times = race([job], repetitions=repetitions, seconds=0.2)["descend"]
     return Spread.of([1e9 * t for t in times.cpu])

@@ -21,8 +21,8 @@ from benchmarks.workloads import Agreements, Spins, grid, load, potts
 from gibbsite._random.generators import stream
 from gibbsite.kernel.base import Team
 from gibbsite.run.chain import advance
+from gibbsite.run.chain_layout import ChainLayout, arrange, replicate
 from gibbsite.run.executor import Executor
-from gibbsite.run.form import Form, arrange, replicate
 from gibbsite.run.record import lay_out
 from gibbsite.run.tape import LENGTH
 
@@ -77,7 +77,7 @@ class Bundle:
 
     def __init__(
         self,
-        form: Form,
+        form: ChainLayout,
         chains: int,
         keep: bool,
         team: int = 1,
@@ -106,7 +106,7 @@ class Bundle:
         self.executor.map(move, range(self.team))
 
 
-def make_form(case: Case, workload: Spins | Agreements, record: list[Any] | None = None) -> Form:
+def make_form(case: Case, workload: Spins | Agreements, record: list[Any] | None = None) -> ChainLayout:
     """Return the form of a case; it records marginals unless told what."""
     model = workload.uniform() if case.uniform else workload.model(case.kind)
     graph = gs.compile_graph(model)
@@ -188,7 +188,7 @@ _LATTICE = """
 import json, resource, time, tracemalloc
 import numpy as np
 import gibbsite as gs
-from gibbsite.run.form import arrange
+from gibbsite.run.chain_layout import arrange
 from gibbsite.run.record import lay_out
 from gibbsite._random.generators import stream
 from gibbsite.kernel.base import alone

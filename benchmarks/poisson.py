@@ -27,7 +27,7 @@ def grid(side: int) -> NDArray[np.float64]:
 
 def dense_potts(side: int) -> gs.FactorGraph:
     """Return the Potts model of the paper on a grid of any size: all pairs coupled, L = 5.09."""
-    return gs.kernel_potts(grid(side), STATES, GAMMA, BETA)
+    return gs.distance_potts(grid(side), STATES, GAMMA, BETA)
 
 
 def mixture(size: int) -> gs.ContinuousModel:

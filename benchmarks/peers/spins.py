@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.forms import Bundle, Case, make_form
 from benchmarks.peers.contest import Contest, Maker
 from benchmarks.workloads import Spins, grid
-from gibbsite.run.form import BUNDLE
+from gibbsite.run.chain_layout import BUNDLE
 
 Spin = NDArray[np.int64]
 

@@ -12,7 +12,7 @@ from gibbsite._compile.jit import COMPILING, on_compile
 from gibbsite.errors import ModelError
 from gibbsite.kernel import Kernel
 from gibbsite.result.result import Result
-from gibbsite.run.budget import Budget, read_budget, whole
+from gibbsite.run.budget import Budget, check_integer, read_budget
 from gibbsite.run.engine import Recording, Setup
 from gibbsite.run.executor import Executor, read_threads
 from gibbsite.run.plan import read_entropy
@@ -70,7 +70,7 @@ def sample_models(
     listed = list(models)
     for model in listed:
         _check_parts(model, kernel, scan)
-    chains, threads = whole("chains", chains, 1), read_threads(threads)
+    chains, threads = check_integer("chains", chains, 1), read_threads(threads)
     seeds = _read_seeds(rng, len(listed))
     show = choose_progress(progress)
     standing: list[Standing] = []
@@ -78,10 +78,17 @@ def sample_models(
     with on_compile(lambda: show.say(COMPILING)):
         for model, seed in zip(listed, seeds, strict=True):
             one = Standing(model, kernel, scan, record, chains, seed, start, sweeps)
-            span = one.kernel.span(model.n_sites)
+            span = one.kernel.natural_sweeps(model.n_sites)
             budgets.append(
                 read_budget(
-                    one.graph.n_units, sweeps, None, None, warmup, 1, span=span, warms=one.kernel.estimates
+                    one.graph.n_units,
+                    sweeps,
+                    None,
+                    None,
+                    warmup,
+                    1,
+                    natural_sweeps=span,
+                    warms=one.kernel.estimates,
                 )
             )
             standing.append(one)

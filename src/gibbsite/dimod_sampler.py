@@ -23,7 +23,7 @@ from gibbsite.model import FactorGraph
 from gibbsite.model.reals import read_real, read_reals
 from gibbsite.result import Result
 from gibbsite.run import BestState, Marginals
-from gibbsite.run.budget import read_budget, whole
+from gibbsite.run.budget import check_integer, read_budget
 from gibbsite.run.engine import Recording
 from gibbsite.run.executor import read_threads
 from gibbsite.run.plan import package_version
@@ -121,7 +121,7 @@ class DimodSampler:
         for name in unknown:
             warning = dimod.exceptions.SamplerUnknownArgWarning
             warnings.warn(f"Ignoring unknown kwarg: {name!r}", warning, stacklevel=2)
-        reads, sweeps = whole("num_reads", num_reads, 1), whole("num_sweeps", num_sweeps, 1)
+        reads, sweeps = check_integer("num_reads", num_reads, 1), check_integer("num_sweeps", num_sweeps, 1)
         if beta is not None and beta_range is not None:
             raise ModelError("give beta_range to anneal or beta to sample at one temperature, not both.")
         # the temperatures of the annealing are those of the energy itself

@@ -460,9 +460,9 @@ def _search(
 
 def _read_best(best: Any, task: str, method: str | Kernel) -> int:
     """Return how many states are asked for."""
-    from gibbsite.run.budget import whole
+    from gibbsite.run.budget import check_integer
 
-    many = whole("best", best, 1)
+    many = check_integer("best", best, 1)
     if many > 1 and task != "MAP":
         raise ModelError(f"best is a number of most probable states, and the task is {task}; ask for MAP.")
     if many > 1 and method not in ("exact", "annealed"):

@@ -11,7 +11,7 @@ from gibbsite.errors import ModelError
 from gibbsite.kernel import Kernel
 from gibbsite.result.result import Result
 from gibbsite.result.table import SiteTable, observed_cells
-from gibbsite.run.budget import whole
+from gibbsite.run.budget import check_integer
 from gibbsite.run.checkpoint import flatten, restore
 from gibbsite.run.engine import Recording, Setup
 from gibbsite.run.executor import Executor, read_threads
@@ -81,7 +81,15 @@ class PersistentChains:
             Marginals(batches=False) if record is None and (kernel is None or kernel.estimates) else record
         )
         self._threads = read_threads(threads)
-        self._arguments = (model, kernel, scan, record, whole("chains", chains, 1), read_entropy(rng), start)
+        self._arguments = (
+            model,
+            kernel,
+            scan,
+            record,
+            check_integer("chains", chains, 1),
+            read_entropy(rng),
+            start,
+        )
         self._standing = Standing(*self._arguments)
         self._standing.freeze()
         self._latest = self._total = self._epoch = 0
@@ -111,7 +119,7 @@ class PersistentChains:
         PersistentChains
             This object.
         """
-        sweeps = whole("sweeps", sweeps, 1)
+        sweeps = check_integer("sweeps", sweeps, 1)
         if model is not None:
             self._move_to(model)
         standing = self._standing

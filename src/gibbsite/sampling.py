@@ -16,16 +16,16 @@ from gibbsite._compile.jit import COMPILING, clock, on_compile
 from gibbsite.errors import ConvergenceWarning, IncompatibleError, ModelError, SamplingError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.kernel import Kernel, default_kernel
-from gibbsite.kernel.base import Course
+from gibbsite.kernel.base import RunOutline
 from gibbsite.result.measure.energies import count_round_trips
 from gibbsite.result.result import JointSets, Result
 from gibbsite.result.verdict.second_look import SecondLook
-from gibbsite.result.verdict.unreached import find_doubts
-from gibbsite.run.budget import Budget, is_real, read_budget, whole
+from gibbsite.result.verdict.unreached import find_unreached
+from gibbsite.run.budget import Budget, check_integer, is_real, read_budget
+from gibbsite.run.chain_layout import choose_scan_and_layout
 from gibbsite.run.checkpoint import load_checkpoint, read_checkpoint
 from gibbsite.run.engine import Recording, Setup, run_chains
 from gibbsite.run.executor import read_threads
-from gibbsite.run.form import choose_scan_and_form
 from gibbsite.run.interrupt import catch_interrupt
 from gibbsite.run.plan import as_data, make_plan, read_entropy
 from gibbsite.run.progress import Progress, choose_progress
@@ -133,7 +133,7 @@ def sample(
     True
     """
     _check_parts(model, kernel, scan)
-    chains = whole("chains", chains, 1)
+    chains = check_integer("chains", chains, 1)
     threads = read_threads(threads)
     if error is not None and not (is_real(error) and 0 < error < 1):
         raise ModelError(f"error must be a number between 0 and 1, got {error!r}.")
@@ -217,16 +217,18 @@ def record_chains(
         graph = replace(graph, units=units)
     layout = lay_out(model, graph, kernel, record)
     entropy = read_entropy(rng)
-    scan, form = choose_scan_and_form(model, graph, kernel, scan, layout, chains)
+    scan, form = choose_scan_and_layout(model, graph, kernel, scan, layout, chains)
     asked = length(graph.n_units)
     visits = asked.visits if asked.counted else None
-    course = Course(type(scan).__name__, scan.cycle(graph, model), graph.n_units, thin, visits)
-    settled = kernel.settle(course)
+    outline = RunOutline(type(scan).__name__, scan.cycle(graph, model), graph.n_units, thin, visits)
+    settled = kernel.resolve(outline)
     if settled is not kernel:
         kernel = settled
-        scan, form = choose_scan_and_form(model, graph, kernel, scan, layout, chains)
+        scan, form = choose_scan_and_layout(model, graph, kernel, scan, layout, chains)
     kernel.parameters(graph)  # refuses what makes no sense before any work
-    budget = length(graph.n_units, span=kernel.span(model.n_sites), warms=kernel.estimates)
+    budget = length(
+        graph.n_units, natural_sweeps=kernel.natural_sweeps(model.n_sites), warms=kernel.estimates
+    )
     plan = make_plan(
         graph,
         kernel,
@@ -305,8 +307,8 @@ class Judge:
         return result.judged(interrupted=result.interrupted or flag.up)
 
     def _scrutinise(self, recording: Recording, first: Result, stop: Callable[[], bool]) -> Result:
-        """Add doubts and a second look, the latter only where nothing else speaks against a run."""
-        result = first.judged(doubts=find_doubts(recording, first.totals))
+        """Add unreached and a second look, the latter only where nothing else speaks against a run."""
+        result = first.judged(unreached=find_unreached(recording, first.totals))
         if not result.diagnostics.converged or not first.n_marginal:
             return result
         if not self.wanted:
@@ -320,7 +322,7 @@ class Judge:
 
 def _source_of_errors(setup: Setup) -> str:
     """Return what standard errors can be taken from: not from draws, if means of batches were not kept."""
-    errors = setup.kernel.errors
+    errors = setup.kernel.error_source
     return "chains" if errors == "draws" and not setup.layout.batches else errors
 
 
@@ -330,7 +332,7 @@ def make_result(recording: Recording) -> Result:
     model, layout = setup.model, setup.layout
     counters = tapes[0].counters
     draws = int(counters[DRAWS])
-    span = setup.kernel.span(model.n_sites)
+    span = setup.kernel.natural_sweeps(model.n_sites)
     totals = np.stack([tape.total + tape.open_batch for tape in tapes])
     bests = np.array([tape.best[0] for tape in tapes if layout.best]) + setup.graph.log_offset
     return Result(

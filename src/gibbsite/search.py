@@ -26,14 +26,14 @@ from gibbsite._random.generators import stream
 from gibbsite.graph.color import markov_graph
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.graph import Graph
-from gibbsite.graph.kinds.distance import KernelGraph
+from gibbsite.graph.kinds.distance import DistanceGraph
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.rows import build_rows
 from gibbsite.kernel.base import alone
 from gibbsite.kernel.gibbs.annealed import AnnealedGibbs, AnnealedParameters
 from gibbsite.kernel.gibbs.temperature import TemperatureRange, temperature_range
 from gibbsite.kernel.gibbs.uphill import Neighbourhood, go_uphill, recombine
-from gibbsite.run.budget import read_budget, whole
+from gibbsite.run.budget import check_integer, read_budget
 from gibbsite.run.chain import advance, start_chain
 from gibbsite.run.executor import Executor, read_threads
 from gibbsite.run.interrupt import catch_interrupt
@@ -177,7 +177,7 @@ class _Task:
         self.range: TemperatureRange = temperature_range(self.graph)
         self.zeros = bool(self.graph.n_sites) and has_zeros(self.graph)
         self.firm = self.priced(_FORBIDDING * self.range.steep)
-        dense = isinstance(self.graph.arrays, KernelGraph)  # all sites depend on all: there is one part
+        dense = isinstance(self.graph.arrays, DistanceGraph)  # all sites depend on all: there is one part
         self.rows = None if dense else _strongest(self.graph)
 
     def priced(self, price: float) -> Any:
@@ -365,7 +365,11 @@ def search_best(
     """
     budget = read_budget(model.n_sites, sweeps, None, seconds, 0, 1)
     limit = math.inf if budget.draws is None or (sweeps is None and seconds is not None) else budget.draws
-    best, chains, threads = whole("best", best, 1), whole("chains", chains, 1), read_threads(threads)
+    best, chains, threads = (
+        check_integer("best", best, 1),
+        check_integer("chains", chains, 1),
+        read_threads(threads),
+    )
     entropy, show = read_entropy(rng), choose_progress(progress)
     with on_compile(lambda: show.say(COMPILING)):
         task = _Task(model, scan)

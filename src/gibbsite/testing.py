@@ -34,7 +34,7 @@ from gibbsite.exact import Enumeration, enumerate_states
 from gibbsite.exact.transition import site_matrix, sweep_matrix
 from gibbsite.graph.compile import KINDS, compile_graph
 from gibbsite.graph.graph import Graph
-from gibbsite.kernel.base import Course, Kernel, alone, transition
+from gibbsite.kernel.base import Kernel, RunOutline, alone, transition
 from gibbsite.kernel.gibbs.annealed import AnnealedGibbs
 from gibbsite.kernel.gibbs.gibbs import Gibbs
 from gibbsite.kernel.gibbs.quasi import QuasiGibbs
@@ -49,13 +49,13 @@ from gibbsite.run.chain import advance, start_chain
 from gibbsite.run.record import lay_out
 from gibbsite.scan import (
     Chromatic,
+    FixedOrder,
     Palindromic,
     RandomScan,
     Scan,
     Shuffled,
     Systematic,
 )
-from gibbsite.scan import Sequence as SequenceScan
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph, FactorGroup
@@ -97,7 +97,7 @@ def scans(n_sites: int) -> tuple[Scan, ...]:
         RandomScan(weights=uneven),
         Shuffled(),
         Chromatic(),
-        SequenceScan(np.concatenate([backwards, backwards[: n_sites // 2 + 1]])),
+        FixedOrder(np.concatenate([backwards, backwards[: n_sites // 2 + 1]])),
     )
 
 
@@ -116,9 +116,9 @@ def tiny_models() -> dict[str, FactorGraph]:
         AgreementFactors,
         FactorGraph,
         TableFactors,
+        distance_potts,
         ising,
         ising_grid,
-        kernel_potts,
         potts,
     )
 
@@ -154,7 +154,7 @@ def tiny_models() -> dict[str, FactorGraph]:
         "ring": ring,
         "steep": ising(np.array([[0, 6.0], [6.0, 0]]), [40.0, -38.0]),
         "potts": potts(np.array([[0, 0.7, 0], [0.7, 0, -0.5], [0, -0.5, 0]]), 3),
-        "kernel": kernel_potts([[0.0, 0.0], [1.0, 0.2], [0.4, 0.9], [4.0, 4.0]], 2, 0.5, 0.8, [0.0, 0.3]),
+        "distance": distance_potts([[0.0, 0.0], [1.0, 0.2], [0.4, 0.9], [4.0, 4.0]], 2, 0.5, 0.8, [0.0, 0.3]),
         "agreements": FactorGraph(4, groups=agreements, states=3),
         "mixed": mixed,
         "tables": tables,
@@ -362,7 +362,7 @@ def _try_scan(kernel: Kernel, scan: Scan, graph: Graph) -> Kernel | None:
 
     period = scan.cycle(graph)
     try:
-        return kernel.settle(Course(type(scan).__name__, period, period or graph.n_sites, 1, None))
+        return kernel.resolve(RunOutline(type(scan).__name__, period, period or graph.n_sites, 1, None))
     except IncompatibleError:
         return None
 

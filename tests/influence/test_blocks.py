@@ -37,7 +37,7 @@ def test_the_bound_dominates_exact_block_sampling(seed: int) -> None:
     sites = sorted(rng.choice(n, int(rng.integers(1, n + 1)), replace=False).tolist())
     order = rng.integers(0, 3, 6).tolist()
     try:
-        found = gs.certify(model, scan=gs.BlockScan(blocks, order), target=sites)
+        found = gs.certify(model, scan=gs.BlockOrder(blocks, order), target=sites)
     except gs.ModelError as reason:
         assert "inside block" in str(reason)
         return
@@ -101,9 +101,9 @@ def test_the_descent_is_the_plain_one_and_never_worse(seed: int) -> None:
 
 def test_dogs_takes_and_returns_blocks() -> None:
     model = gs.ising_grid((6, 6), coupling=0.2)
-    rows = gs.BlockScan([[6 * r + c for c in range(6)] for r in range(6)])
+    rows = gs.BlockOrder([[6 * r + c for c in range(6)] for r in range(6)])
     scan = gs.dogs(model, target=14, accuracy=0.01, initial=rows)
-    assert isinstance(scan, gs.BlockScan)
+    assert isinstance(scan, gs.BlockOrder)
     assert scan.variation is not None
     assert scan.variation <= 0.01
     assert gs.certify(model, scan=scan, target=14).variation == pytest.approx(scan.variation, rel=1e-12)
@@ -114,20 +114,20 @@ def test_dogs_takes_and_returns_blocks() -> None:
 @pytest.mark.parametrize(
     ("scan", "said"),
     [
-        (gs.BlockScan([]), "at least one block"),
-        (gs.BlockScan([[0], []]), "Block 1"),
-        (gs.BlockScan([[0, 0]]), "twice"),
-        (gs.BlockScan(["ab"]), "Block 0"),
-        (gs.BlockScan([[99]]), "99"),
-        (gs.BlockScan([[0]], [0, 1]), "block 1"),
-        (gs.BlockScan([[0]], [0.5]), "numbers"),
+        (gs.BlockOrder([]), "at least one block"),
+        (gs.BlockOrder([[0], []]), "Block 1"),
+        (gs.BlockOrder([[0, 0]]), "twice"),
+        (gs.BlockOrder(["ab"]), "Block 0"),
+        (gs.BlockOrder([[99]]), "99"),
+        (gs.BlockOrder([[0]], [0, 1]), "block 1"),
+        (gs.BlockOrder([[0]], [0.5]), "numbers"),
     ],
 )
-def test_bad_blocks_are_refused(scan: gs.BlockScan, said: str) -> None:
+def test_bad_blocks_are_refused(scan: gs.BlockOrder, said: str) -> None:
     with pytest.raises(gs.ModelError, match=said):
         gs.certify(gs.ising_grid((2, 2)), scan=scan, steps=3)
 
 
 def test_blocks_that_hold_too_much_influence_are_refused() -> None:
     with pytest.raises(gs.ModelError, match="inside block 0"):
-        gs.certify(gs.ising_grid((3, 3), coupling=2.0), scan=gs.BlockScan([list(range(6))]), steps=3)
+        gs.certify(gs.ising_grid((3, 3), coupling=2.0), scan=gs.BlockOrder([list(range(6))]), steps=3)

@@ -39,7 +39,7 @@ def test_every_scan_has_the_variation_of_the_definition(seed: int) -> None:
     n, graph = model.n_sites, gs.compile_graph(model)
     dense, weights = gs.bound_influence(model).to_dense(), rng.random(n) + 0.01
     steps, chances = int(rng.integers(1, 6 * n)), rng.random(n)
-    fixed = [gs.Systematic(), gs.Palindromic(), gs.Chromatic(), gs.Sequence(rng.integers(0, n, 7))]
+    fixed = [gs.Systematic(), gs.Palindromic(), gs.Chromatic(), gs.FixedOrder(rng.integers(0, n, 7))]
     for scan in fixed:
         order = np.resize(scan_order(scan, graph, model), steps)
         found = gs.certify(model, scan=scan, steps=steps, weights=weights)

@@ -67,15 +67,15 @@ def case(seed: int) -> tuple[gs.Influence, NDArray[np.float64], NDArray[np.int32
 @pytest.mark.parametrize("seed", range(60))
 def test_the_books_are_right(seed: int) -> None:
     influence, weights, scan = case(seed)
-    dense, desk = influence.to_dense(), make_desk(influence, weights)
-    fresh = [part.copy() for part in desk]
-    new, gain = descend(influence, desk, scan)
+    dense, workspace = influence.to_dense(), make_desk(influence, weights)
+    fresh = [part.copy() for part in workspace]
+    new, gain = descend(influence, workspace, scan)
     assert gain.tracked == pytest.approx(gain.after, rel=1e-10)
     assert gain.before == pytest.approx(plain_value(dense, weights, scan), rel=1e-12)
     assert gain.after == pytest.approx(plain_value(dense, weights, new), rel=1e-12)
     assert gain.after <= gain.before * (1 + 1e-12)
-    assert all((a == b).all() for a, b in zip(fresh, desk, strict=True))  # the desk is as new
-    again, repeated = descend(influence, desk, scan)
+    assert all((a == b).all() for a, b in zip(fresh, workspace, strict=True))  # the workspace is as new
+    again, repeated = descend(influence, workspace, scan)
     assert (again == new).all()
     assert repeated == gain
 
@@ -91,24 +91,24 @@ def test_the_desk_is_as_new_after_short_scans_too() -> None:
     influence = gs.bound_influence(gs.ising_grid((20, 20), coupling=0.2))
     weights = np.zeros(400)
     weights[[0, 210]] = 1.0
-    desk = make_desk(influence, weights)
-    fresh = [part.copy() for part in desk]
-    new, gain = descend(influence, desk, np.arange(30, dtype=np.int32))
-    assert all((a == b).all() for a, b in zip(fresh, desk, strict=True))
+    workspace = make_desk(influence, weights)
+    fresh = [part.copy() for part in workspace]
+    new, gain = descend(influence, workspace, np.arange(30, dtype=np.int32))
+    assert all((a == b).all() for a, b in zip(fresh, workspace, strict=True))
     dense = influence.to_dense()
     assert gain.after == pytest.approx(
         plain_dogs(dense, weights, np.arange(30, dtype=np.int32))[1], rel=1e-12
     )
-    assert evaluate(influence, desk, new) == gain.after
+    assert evaluate(influence, workspace, new) == gain.after
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_early_stopping_keeps_the_first_steps(seed: int) -> None:
     influence, weights, scan = case(seed)
-    desk = make_desk(influence, weights)
-    full, gain = descend(influence, desk, scan)
+    workspace = make_desk(influence, weights)
+    full, gain = descend(influence, workspace, scan)
     goal = 0.5 * (gain.before + gain.after)
-    new, stopped = descend(influence, desk, scan, goal)
+    new, stopped = descend(influence, workspace, scan, goal)
     assert (new[: stopped.kept] == scan[: stopped.kept]).all()
     assert (new[stopped.kept :] == full[stopped.kept :]).all()
     assert stopped.tracked == pytest.approx(stopped.after, rel=1e-10)

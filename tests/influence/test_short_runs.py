@@ -12,7 +12,7 @@ import gibbsite as gs
 from gibbsite.influence.certificate import make_site_decay
 from tests.influence.random_models import random_model
 
-SCANS = [gs.Systematic(), gs.Sequence([1, 0, 1]), gs.RandomScan(), gs.Shuffled(), gs.Chromatic()]
+SCANS = [gs.Systematic(), gs.FixedOrder([1, 0, 1]), gs.RandomScan(), gs.Shuffled(), gs.Chromatic()]
 
 
 @pytest.mark.parametrize("scan", SCANS, ids=lambda scan: type(scan).__name__)
@@ -124,7 +124,7 @@ BAD = [
     ({"confidence": float("nan")}, "confidence must be a number between 0 and 1"),
     ({"interval": "normal"}, "interval must be one of bernstein, student"),
     ({"scan": gs.Systematic()}, "Say for how long"),
-    ({"scan": gs.BlockScan([[0, 1]])}, "No kernel moves blocks"),
+    ({"scan": gs.BlockOrder([[0, 1]])}, "No kernel moves blocks"),
     ({"scan": "dogs"}, "scan must be a scan"),
     ({"target": "x"}, "x"),
     ({"steps": -1}, "steps must be a whole number"),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import compiled_loop
 from gibbsite._random.generators import BLOCK
-from gibbsite.kernel.at_once.heatbath import settle_states
+from gibbsite.kernel.at_once.heatbath import draw_states_at_once
 
 UNIT = 2**31  # a random word has so many values that count
 
@@ -25,7 +25,7 @@ def _settle(
     sums: NDArray[np.float32],
     keep: bool,
 ) -> None:
-    settle_states(weight, room[0], room[1], words, 0, x, 0, words.size, sums, keep)
+    draw_states_at_once(weight, room[0], room[1], words, 0, x, 0, words.size, sums, keep)
 
 
 def settle(weight: Any, words: Any, keep: bool = False) -> tuple[Any, Any]:

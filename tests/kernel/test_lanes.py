@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from gibbsite._compile.jit import compiled
-from gibbsite.kernel.at_once.lanes import WIDTH, Near, add_lanes, settle_lanes
+from gibbsite.kernel.at_once.lanes import WIDTH, Near, add_lanes, draw_lanes
 
 
 @compiled
 def settle(x, here, near, upper, table, words, at, shift, place, k):
-    return settle_lanes(x, here, near, upper, table, words, at, shift, place, k)
+    return draw_lanes(x, here, near, upper, table, words, at, shift, place, k)
 
 
 @compiled

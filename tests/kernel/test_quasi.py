@@ -12,7 +12,7 @@ import gibbsite as gs
 from gibbsite._compile.jit import compiled
 from gibbsite._random.generators import load, stream
 from gibbsite.graph.compile import KINDS
-from gibbsite.kernel.base import Course, step, transition
+from gibbsite.kernel.base import RunOutline, step, transition
 from gibbsite.run import engine
 from gibbsite.testing import tiny_models
 from tests.proofs.test_twins import compiled_run
@@ -132,7 +132,7 @@ def test_chains_have_shifts_of_their_own_and_leave_the_generator_alone() -> None
         (gs.QuasiGibbs(m=8), {"scan": gs.Palindromic()}, 8, 4, 512),
         (gs.QuasiGibbs(), {"scan": gs.Palindromic(), "sweeps": 512}, 8, 4, 512),
         (gs.QuasiGibbs(), {"scan": gs.Palindromic(), "sweeps": 512, "thin": 2}, 8, 4, 256),
-        (gs.QuasiGibbs(m=8), {"scan": gs.Sequence(["a", "b", "b", "b"])}, 8, 4, 512),
+        (gs.QuasiGibbs(m=8), {"scan": gs.FixedOrder(["a", "b", "b", "b"])}, 8, 4, 512),
         (gs.QuasiGibbs(m=8), {"scan": gs.Systematic(order=["b", "a"]), "warmup": 1000}, 8, 2, 256),
     ],
 )
@@ -157,7 +157,7 @@ def test_a_run_is_a_whole_period(
         (gs.QuasiGibbs(), {"scan": gs.Palindromic(), "sweeps": 256}, ["take sweeps=512 (m = 8)."]),
         (gs.QuasiGibbs(), {"scan": gs.RandomScan()}, ["RandomScan", "fixed order", "gs.Systematic()"]),
         (gs.QuasiGibbs(), {"scan": gs.Shuffled()}, ["Shuffled", "fixed order", "gs.Systematic()"]),
-        (gs.QuasiGibbs(), {"scan": gs.Sequence([0, 1, 0])}, ["Sequence", "3 visits", "2 visits apart"]),
+        (gs.QuasiGibbs(), {"scan": gs.FixedOrder([0, 1, 0])}, ["FixedOrder", "3 visits", "2 visits apart"]),
         (gs.QuasiGibbs(), {"thin": 2}, ["Systematic", "4 visits apart", "thin=1"]),
         (gs.QuasiGibbs(m=7), {}, ["m = 7", "8 to 32"]),
         (gs.QuasiGibbs(m="ten"), {}, ["m = 'ten'", "8 to 32"]),  # type: ignore[arg-type]
@@ -197,8 +197,8 @@ def test_models_without_free_sites() -> None:
 
 
 def test_other_kernels_do_not_mind() -> None:
-    course = Course("RandomScan", None, 3, 7, 22)
-    assert gs.Gibbs().settle(course) == gs.Gibbs()
+    course = RunOutline("RandomScan", None, 3, 7, 22)
+    assert gs.Gibbs().resolve(course) == gs.Gibbs()
     assert gs.Gibbs().span(3) is None
 
 

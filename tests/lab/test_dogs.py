@@ -132,7 +132,7 @@ def test_the_corner_of_a_grid_lies_between_the_brackets_and_runs_reach_it() -> N
 
 def test_short_runs_are_chains_stopped_early_and_do_not_depend_on_lengths_seen_before() -> None:
     model, sites, start = gs.ising_grid((3, 3), coupling=0.4), np.arange(9), np.ones(9, np.int8)
-    scan = gs.Sequence([4, 0, 8, 4, 2])
+    scan = gs.FixedOrder([4, 0, 8, 4, 2])
     common = {"chains": 16, "start": start, "rng": 3}
     both = run_short(model, scan, np.array([3, 12]), sites, **common)
     np.testing.assert_array_equal(both[1:], run_short(model, scan, np.array([12]), sites, **common))

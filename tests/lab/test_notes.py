@@ -9,6 +9,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.efficiency import measure_efficiency
+from gibbsite.lab.notes.banana import METHODS, is_exact
 from gibbsite.lab.notes.banana_density import (
     LOOKED_AT,
     evaluate,
@@ -18,7 +19,6 @@ from gibbsite.lab.notes.banana_density import (
     printed_gradient,
     truth,
 )
-from gibbsite.lab.notes.banana import METHODS, is_exact
 from gibbsite.lab.notes.comparison_targets import autoregressive
 from gibbsite.lab.notes.denoising import COUPLINGS, conditional_gap
 from gibbsite.lab.notes.ula_bias import KNOWN, STEPS, doubt

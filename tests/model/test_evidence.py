@@ -20,9 +20,9 @@ from gibbsite.model import (
     FactorGraph,
     SpinFactors,
     TableFactors,
+    distance_potts,
     ising,
     ising_grid,
-    kernel_potts,
     potts,
     potts_grid,
 )
@@ -300,7 +300,7 @@ REWEIGHTED: dict[str, tuple[FactorGraph, dict[str, Any]]] = {
         {"couplings": np.linspace(-1.0, 1.0, 36), "fields": np.linspace(0.0, 1.0, 18).reshape(9, 2)},
     ),
     "kernel": (
-        kernel_potts(np.arange(9.0)[:, None], 2, gamma=0.1, beta=0.4),
+        distance_potts(np.arange(9.0)[:, None], 2, gamma=0.1, beta=0.4),
         {"couplings": 0.9, "fields": [0.0, 1.0]},
     ),
     "tables": (

@@ -107,7 +107,7 @@ def mgpmh_row(model: Model, x: Any, site: int, size: float) -> Matrix:
 
 
 def _proposals(model: Model, x: Any, site: int, size: float) -> tuple[Matrix, Matrix]:
-    """Energies of all values by minibatch, and the probabilities of the minibatches."""
+    """LocalEnergies of all values by minibatch, and the probabilities of the minibatches."""
     tau = size / model.largest
     factors = [(m, values) for m, values in model.of_site(site, x) if m > 0]
     counts, chance = counts_of([tau * m for m, _ in factors])

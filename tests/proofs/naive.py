@@ -141,7 +141,7 @@ def log_weights(graph: Any, x: list[int], i: int) -> list[float]:
         return [0.0, log_odds(graph, x, i)]
     g = graph.arrays
     logs = g.log_unary[int(g.offset[i]) : int(g.offset[i]) + int(g.card[i])].tolist()
-    if graph.kind in ("potts", "kernel"):
+    if graph.kind in ("potts", "distance"):
         for j, coupling in potts_row(graph, i):
             logs[x[j]] += coupling
     else:
@@ -154,7 +154,7 @@ def weights(graph: Any, x: list[int], i: int) -> list[float]:
     g = graph.arrays
     if graph.kind == "potts":
         return potts_weights(graph, x, i)
-    if graph.kind == "kernel":
+    if graph.kind == "distance":
         return from_logs(log_weights(graph, x, i))
     states, rows = range(int(g.card[i])), table_rows(graph, x, i)
     cell = int(g.offset[i])
@@ -172,7 +172,7 @@ def from_logs(logs: list[float]) -> list[float]:
 def potts_row(graph: Any, i: int) -> list[tuple[int, float]]:
     """Neighbours of a site and their couplings."""
     g = graph.arrays
-    if graph.kind == "kernel":
+    if graph.kind == "distance":
         at = g.positions.tolist()
         squares = [sum_in_order([(a - b) ** 2 for a, b in zip(at[i], other, strict=True)]) for other in at]
         return [(j, g.beta * math.exp(-g.decay.gamma * square)) for j, square in enumerate(squares) if j != i]

@@ -21,7 +21,7 @@ OTHERS = [kernel for kernel in KERNELS if not isinstance(kernel, MinibatchKernel
 def test_every_kernel_on_every_kind(kernel: gs.Kernel, kind: str) -> None:
     """In order, and with scans that `test_the_scans_cover_all_pairs` is about."""
     report = check_kernel(kernel, kinds=[kind], scans_of=cover(kernel, kind))
-    # of kind "kernel" there is one model only
+    # of kind "distance" there is one model only
     assert len(report.checks) > (10 if isinstance(kernel, gs.Gibbs) else 0)
     assert report.passed, str(report)
 
@@ -52,8 +52,8 @@ def test_the_scans_cover_all_pairs() -> None:
 
 def test_the_tiny_models_need_every_kind() -> None:
     stored = {gs.compile_graph(model).kind for model in tiny_models().values()}
-    assert stored == set(KINDS) - {"kernel"}  # couplings of few sites are stored, unless it is asked for
-    assert gs.compile_graph(tiny_models()["kernel"], "kernel").kind == "kernel"
+    assert stored == set(KINDS) - {"distance"}  # couplings of few sites are stored, unless it is asked for
+    assert gs.compile_graph(tiny_models()["distance"], "distance").kind == "distance"
 
 
 def test_every_public_scan_is_listed() -> None:

@@ -134,16 +134,16 @@ def at_work(model: gs.ContinuousModel, kernel: gs.ContinuousGibbs) -> tuple[Grap
     """Return graph, memory and parameters for an update of site 0 with all factors."""
     graph = gs.compile_graph(model)
     memory: Any = kernel.memory(graph, stream(1, 0))
-    memory.desk.reach[:] = graph.arrays.start[1] - graph.arrays.start[0], 0
+    memory.workspace.reach[:] = graph.arrays.start[1] - graph.arrays.start[0], 0
     return graph, memory, kernel.parameters(graph)
 
 
 def energy_of(graph: Graph, memory: Any, values: Floats) -> Floats:
     found = np.empty(values.size)
     for k, v in enumerate(values):
-        memory.desk.points[0] = v
+        memory.workspace.points[0] = v
         assert energies(graph.arrays, all_bounds(graph, "this test"), memory, np.zeros(1), 0, 1)
-        found[k] = memory.desk.energy[0]
+        found[k] = memory.workspace.energy[0]
     return found
 
 
@@ -166,20 +166,20 @@ def test_corrected_proposals_leave_the_conditional_as_it_is(
     kernel = gs.ContinuousGibbs(method, degree=degree, fine=fine)
     graph, memory, parameters = at_work(wavy(scale), kernel)
     if minibatch:  # factor 0 drawn three times, factor 1 seven times
-        desk = memory.desk._replace(
+        workspace = memory.workspace._replace(
             factor=np.array([0, 1], np.int32),
             times=np.array([3, 7], np.int32),
             scale=1.0 / (0.8 * all_bounds(graph, "this test").bound),
         )
-        memory = memory._replace(desk=desk)
-        memory.desk.reach[:] = 0, 2
+        memory = memory._replace(workspace=workspace)
+        memory.workspace.reach[:] = 0, 2
     x = np.array([0.3])
     arguments = parameters.method, graph.arrays, memory, x, 0
     rng, many = ask(*arguments, load(stream(3, 0)))
     while many > 1:
         assert energies(graph.arrays, all_bounds(graph, "this test"), memory, x, 0, many)
         rng, many = answer(*arguments, rng)
-    stage = memory.desk.stage
+    stage = memory.workspace.stage
     assert stage[_LEVEL] == _PROPOSES
     # target and proposal density at some places, both up to a factor
     s = np.concatenate([[-1.0], legendre(-1.0, 1.0, 22)[0], [1.0]])
@@ -191,7 +191,7 @@ def test_corrected_proposals_leave_the_conditional_as_it_is(
     for a, b in itertools.product(range(s.size), repeat=2):
         due = math.exp(energy[b] - energy[a]) * proposal[a] / proposal[b]
         for u, accepted in ((due * (1 - 1e-11), True), (due * (1 + 1e-11), False)):
-            x[0], memory.desk.points[0], memory.desk.energy[0] = v[a], v[b], energy[b]
+            x[0], memory.workspace.points[0], memory.workspace.energy[0] = v[a], v[b], energy[b]
             stage[_LEVEL], stage[_NOW], stage[_PROPOSAL], stage[_DRAW] = _PROPOSES, energy[a], s[b], u
             answer(*arguments, rng)
             assert stage[CHOSEN] == (v[b] if accepted else v[a])

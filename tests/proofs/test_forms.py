@@ -15,8 +15,15 @@ from gibbsite.graph.layouts.colored import MOST_ODDS
 from gibbsite.graph.local import weights
 from gibbsite.kernel.base import Team, alone
 from gibbsite.run.chain import advance
+from gibbsite.run.chain_layout import (
+    ChainLayout,
+    PackedLayout,
+    ReplicatedLayout,
+    arrange,
+    choose_scan_and_layout,
+    replicate,
+)
 from gibbsite.run.executor import Executor
-from gibbsite.run.form import ArrangedForm, Form, ReplicatedForm, arrange, choose_scan_and_form, replicate
 from gibbsite.run.record import lay_out
 from gibbsite.testing import FALSE_ALARM, law_p_value, tiny_models
 
@@ -113,7 +120,7 @@ def models() -> dict[str, gs.FactorGraph]:
     return found
 
 
-def forms(model: gs.FactorGraph, lanes: int = 3) -> list[Form]:
+def forms(model: gs.FactorGraph, lanes: int = 3) -> list[ChainLayout]:
     graph = gs.compile_graph(model)
     layout = lay_out(model, graph, GIBBS, None)
     found = [arrange(model, graph, GIBBS, layout), replicate(model, graph, layout, lanes)]
@@ -126,7 +133,7 @@ def forms(model: gs.FactorGraph, lanes: int = 3) -> list[Form]:
 class Runner:
     """A bundle of chains in a form."""
 
-    def __init__(self, form: Form, starts: Any, entropy: int = 1, first: int = 0) -> None:
+    def __init__(self, form: ChainLayout, starts: Any, entropy: int = 1, first: int = 0) -> None:
         self.form, self.size = form, len(starts)
         self.state = form.start(list(starts), [stream(entropy, first + c) for c in range(self.size)])
         self.tape = form.tape(self.size)
@@ -150,7 +157,7 @@ def by_state(graph: gs.Graph, cells: Any) -> Any:
     return np.stack([1.0 - cells, cells], axis=1) if graph.binary else cells.reshape(graph.n_sites, -1)
 
 
-def label(form: Form) -> str:
+def label(form: ChainLayout) -> str:
     return f"{type(form).__name__} {type(form.arrays(1)).__name__}"
 
 
@@ -189,7 +196,7 @@ def test_the_law_is_kept(name: str) -> None:
         if form.width > 1:
             ends = Runner(form, starts).run(2).states()
         else:
-            assert isinstance(form, ArrangedForm)
+            assert isinstance(form, PackedLayout)
             runner = Runner(form, starts[:1])
             ends = form.there.pack(starts)
             for x in ends:
@@ -349,7 +356,7 @@ def test_couplings_beyond_single_precision_take_the_plain_form(strength: float, 
     layout = lay_out(model, graph, GIBBS, None)
     for chains in (4, 64):
         for scan in (gs.Chromatic(), None):
-            scan, form = choose_scan_and_form(model, graph, GIBBS, scan, layout, chains)
+            scan, form = choose_scan_and_layout(model, graph, GIBBS, scan, layout, chains)
             assert form.name == "plain"
         assert isinstance(scan, gs.Systematic)  # by itself: no color moves at once
     assert arrange(model, graph, GIBBS, layout) is None and strength > MOST_ODDS
@@ -360,14 +367,14 @@ def test_forms_are_chosen_by_themselves() -> None:
     graph = gs.compile_graph(model)
     layout = lay_out(model, graph, GIBBS, None)
 
-    def chosen(kernel: gs.Kernel, scan: gs.Scan, chains: int, lay: Any = layout) -> type[Form]:
-        return type(choose_scan_and_form(model, graph, kernel, scan, lay, chains)[1])
+    def chosen(kernel: gs.Kernel, scan: gs.Scan, chains: int, lay: Any = layout) -> type[ChainLayout]:
+        return type(choose_scan_and_layout(model, graph, kernel, scan, lay, chains)[1])
 
-    assert chosen(GIBBS, gs.Chromatic(), 4) is ArrangedForm
-    assert chosen(GIBBS, gs.Chromatic(), 64) is ReplicatedForm
-    assert chosen(GIBBS, gs.Chromatic(), 64, lay_out(model, graph, GIBBS, "energy")) is ArrangedForm
+    assert chosen(GIBBS, gs.Chromatic(), 4) is PackedLayout
+    assert chosen(GIBBS, gs.Chromatic(), 64) is ReplicatedLayout
+    assert chosen(GIBBS, gs.Chromatic(), 64, lay_out(model, graph, GIBBS, "energy")) is PackedLayout
     for kernel, scan in ((GIBBS, gs.Systematic()), (gs.Gibbs("metropolised"), gs.Chromatic())):
-        assert chosen(kernel, scan, 64).__name__ == "PlainForm"
+        assert chosen(kernel, scan, 64).__name__ == "PlainLayout"
 
 
 def test_fields_of_fifty_take_the_plain_form_and_are_right() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.run import form as forms
+from gibbsite.run import chain_layout as forms
 
 pytestmark = pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
 

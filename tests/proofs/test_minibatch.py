@@ -71,9 +71,9 @@ EQUAL, EQUAL_LARGER = triangle(2, (0.4, 0.4, 0.4), 5), equal_larger()
 
 
 def compiled_model(model: laws.Model, kind: str) -> gs.Graph:
-    if kind == "kernel":
+    if kind == "distance":
         at, gamma, beta = SIDES_OF_ONE if model is EQUAL else POSITIONS
-        return gs.compile_graph(gs.kernel_potts(at, model.states, gamma, beta, model.fields), kind)
+        return gs.compile_graph(gs.distance_potts(at, model.states, gamma, beta, model.fields), kind)
     groups: list[Any] = [gs.FieldFactors(model.n, model.fields, spin=False)]
     for scope, table in model.factors:
         off = table[0, 1]
@@ -179,7 +179,7 @@ KINDS = {
     "both signs": ("potts", "pairwise"),
     "tables": ("pairwise", "table"),
     "larger": ("table",),
-    "positions": ("kernel",),
+    "positions": ("distance",),
 }
 CASES = [(name, kind) for name, kinds in KINDS.items() for kind in kinds]
 
@@ -230,7 +230,7 @@ def test_constants_of_the_experiments() -> None:
 def test_energies_do_not_depend_on_the_kind() -> None:
     for name, kind in CASES:
         seen, model = local_energies(compiled_model(MODELS[name], kind)), MODELS[name]
-        if kind == "kernel":  # bounds
+        if kind == "distance":  # bounds
             assert (model.local <= seen.local).all()
             assert (seen.local < 1.1 * model.local).all()
         else:

@@ -62,7 +62,7 @@ def test_sweeps_equal_their_twin(kind: str, rule: str) -> None:
             assert [int(word) for word in state.rng] == rng, where
             assert sums.tolist() == twin_sums, where
             compared += 1
-    assert compared >= (3 if kind == "kernel" else 6)  # of which there is one model
+    assert compared >= (3 if kind == "distance" else 6)  # of which there is one model
 
 
 @pytest.mark.parametrize("share", [0.0, 2.0], ids=["matrix", "rows"])
@@ -114,7 +114,7 @@ def test_driven_sweeps_equal_their_twin(kind: str, table: str) -> None:
             assert state.x.tolist() == x, where
             assert sums.tolist() == twin_sums, where
             compared += 1
-    assert compared >= (1 if kind == "kernel" else 2)
+    assert compared >= (1 if kind == "distance" else 2)
 
 
 def test_twins_agree_on_three_dimensions_and_long_runs() -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import gibbsite as gs
 from gibbsite.result.measure.diagnostics import mcse
 from gibbsite.result.measure.measurement import CellNumbers, count_states, measure_cells, measure_errors
-from gibbsite.result.verdict.convergence import Diagnostics, Doubt, judge
+from gibbsite.result.verdict.convergence import Diagnostics, Unreached, judge
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # ArviZ announces its next version
@@ -27,9 +27,9 @@ def measure(trace: NDArray[Any], length: int = 1) -> CellNumbers:
     return measure_cells(trace.sum(axis=1, dtype=float) * length, trace, draws, length)
 
 
-def verdict(trace: NDArray[Any], length: int = 1, doubts: tuple[Doubt, ...] = ()) -> Diagnostics:
+def verdict(trace: NDArray[Any], length: int = 1, unreached: tuple[Unreached, ...] = ()) -> Diagnostics:
     draws = trace.shape[1] * length
-    return judge(measure(trace, length), len(trace), draws, doubts, lambda cell: f"cell {cell}")
+    return judge(measure(trace, length), len(trace), draws, unreached, lambda cell: f"cell {cell}")
 
 
 def coin(p: Any, chains: int, draws: int, seed: int = 0) -> NDArray[np.float32]:
@@ -202,11 +202,11 @@ def test_rare_states_are_judged_by_agreement_only():
 
 
 def test_a_state_that_could_not_be_reached():
-    doubts = (Doubt("a", "x", True), Doubt("a", "y", False), Doubt("b", 1, False))
-    found = verdict(coin(0.5, 4, 1000), doubts=doubts)
+    unreached = (Unreached("a", "x", True), Unreached("a", "y", False), Unreached("b", 1, False))
+    found = verdict(coin(0.5, 4, 1000), unreached=unreached)
     assert not found.converged
     assert found.frozen == ("a", "b")
-    assert found.unreached == doubts
+    assert found.unreached == unreached
     assert "3 states were never possible" in found.reasons[0]
     assert found.to_dict()["unreached"][0] == {"site": "a", "state": "x", "proved": True, "why": "state"}
     assert found["converged"] is False

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gibbsite as gs
 from gibbsite.errors import CheckpointError, FormatError
-from gibbsite.result.verdict.convergence import Doubt
+from gibbsite.result.verdict.convergence import Unreached
 from gibbsite.run.plan import Plan
 
 
@@ -148,14 +148,14 @@ def test_numbers_left_after_evidence_are_an_array(tmp_path: Path):
 
 
 def test_doubts_and_flags(grid: gs.Result, tmp_path: Path):
-    doubts = (Doubt("3", 1, True), Doubt("4", "1", False))
-    odd = replace(grid, doubts=doubts, interrupted=True)
+    unreached = (Unreached("3", 1, True), Unreached("4", "1", False))
+    odd = replace(grid, unreached=unreached, interrupted=True)
     odd.save(tmp_path / "r.npz")
     again = gs.load_result(tmp_path / "r.npz")
-    assert again.doubts == doubts
-    assert [type(doubt.state) for doubt in again.doubts] == [int, str]
+    assert again.unreached == unreached
+    assert [type(doubt.state) for doubt in again.unreached] == [int, str]
     assert again.interrupted
-    assert again.diagnostics.unreached == doubts
+    assert again.diagnostics.unreached == unreached
 
 
 def test_readable_without_gibbsite_and_without_pickle(named: gs.Result, tmp_path: Path):

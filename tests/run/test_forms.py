@@ -11,7 +11,7 @@ import pytest
 import gibbsite as gs
 from gibbsite._random.generators import stream
 from gibbsite.kernel.base import alone
-from gibbsite.run import form as forms
+from gibbsite.run import chain_layout as forms
 from gibbsite.run.chain import advance
 from gibbsite.run.record import lay_out
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.run.record import Layout, lay_out, read_recorders
+from gibbsite.run.record import TapeLayout, lay_out, read_recorders
 
 MODEL = gs.FactorGraph(
     {"a": 2, "b": 3, "c": 2, "d": 4},
@@ -17,7 +17,7 @@ MODEL = gs.FactorGraph(
 GRID = gs.ising_grid((3, 3), coupling=0.2, field=0.1)
 
 
-def layout(record: Any, model: gs.FactorGraph = MODEL) -> Layout:
+def layout(record: Any, model: gs.FactorGraph = MODEL) -> TapeLayout:
     return lay_out(model, gs.compile_graph(model), gs.Gibbs(), record)
 
 

@@ -48,7 +48,7 @@ def plain_runs(run: Any, rows: Any, words: Any, x: Any) -> tuple[Any, Any, Any]:
 
 @pytest.mark.parametrize(
     ("kind", "scan"),
-    [(kind, gs.Sequence([1, 0, 1])) for kind in KINDS] + [("lattice", scan) for scan in SCANS],
+    [(kind, gs.FixedOrder([1, 0, 1])) for kind in KINDS] + [("lattice", scan) for scan in SCANS],
 )
 @pytest.mark.filterwarnings("ignore:(overflow|divide):RuntimeWarning")
 def test_runs_are_those_of_a_plain_loop(kind: str, scan: gs.Scan) -> None:
@@ -73,7 +73,7 @@ def test_all_neighbours_matter(shape: tuple[int, ...], periodic: bool) -> None:
     lattice, ising = gs.compile_graph(model), gs.compile_graph(model, "ising")
     for site in range(model.n_sites):
         few, exact = (
-            make_short_run(model, graph, gs.Gibbs(), gs.Sequence([site]), 1).sites
+            make_short_run(model, graph, gs.Gibbs(), gs.FixedOrder([site]), 1).sites
             for graph in (lattice, ising)
         )
         assert set(exact) <= set(few)

@@ -445,7 +445,7 @@ def test_start_is_where_the_chains_begin() -> None:
     # the sequence never visits sites 1 to 3, so the draws show where they began
     model = MODELS["glass"]
     codes = np.array([[0, 1, 0, 1], [1, 0, 1, 0]])
-    scan = gs.Sequence([0])
+    scan = gs.FixedOrder([0])
     found = run(model, scan=scan, sweeps=3, chains=2, start=codes, record="draws").values
     assert (found[:, :, 1:] == codes[:, None, 1:]).all()
     labels = {"0": -1, "1": 1, "2": 1, "3": -1}
@@ -453,7 +453,7 @@ def test_start_is_where_the_chains_begin() -> None:
     assert (found[:, :, 1:] == [1, 1, 0]).all()
 
 
-@pytest.mark.parametrize("scan", [gs.Sequence([0, 1, 0, 3]), gs.RandomScan(weights=[1, 1, 0, 2])])
+@pytest.mark.parametrize("scan", [gs.FixedOrder([0, 1, 0, 3]), gs.RandomScan(weights=[1, 1, 0, 2])])
 @pytest.mark.parametrize("record", ["marginals", "draws"])
 @pytest.mark.parametrize("chains", [1, 2, 4])
 def test_a_site_never_visited_is_reported(scan: gs.Scan, record: str, chains: int) -> None:
@@ -467,7 +467,7 @@ def test_a_site_never_visited_is_reported(scan: gs.Scan, record: str, chains: in
 
 
 def test_a_sequence_that_visits_every_site_is_judged_by_its_draws() -> None:
-    result = run(MODELS["glass"], scan=gs.Sequence(["3", "0", "1", "2", "0"]), sweeps=40_000)
+    result = run(MODELS["glass"], scan=gs.FixedOrder(["3", "0", "1", "2", "0"]), sweeps=40_000)
     assert result.diagnostics.converged
     assert_marginals(result, EXACT["glass"])
 
@@ -479,17 +479,17 @@ def test_every_scan_names_the_sites_it_leaves_out() -> None:
         assert scan.left_out(graph, model).tolist() == []
     for scan in (gs.Shuffled(), gs.Chromatic(), gs.RandomScan([1, 2, 3, 4, 5])):
         assert scan.left_out(graph, model).tolist() == []
-    assert gs.Sequence(["a", "fixed", "a"]).left_out(graph, model).tolist() == [1, 2, 3]
+    assert gs.FixedOrder(["a", "fixed", "a"]).left_out(graph, model).tolist() == [1, 2, 3]
     assert gs.RandomScan({"a": 2.0, "c": 1.0}).left_out(graph, model).tolist() == [1, 3, 4]
 
 
 def test_a_site_of_one_state_may_be_left_out() -> None:
     # leaving out a site that cannot move anyway is no reason for doubt
     model = MODELS["mixed"]
-    setup = SimpleNamespace(model=model, graph=gs.compile_graph(model), scan=gs.Sequence(["a", "b", "c"]))
+    setup = SimpleNamespace(model=model, graph=gs.compile_graph(model), scan=gs.FixedOrder(["a", "b", "c"]))
     states = [np.array([0, 0, 0, 2, 0])]
-    doubts = _left_out(SimpleNamespace(setup=setup, states=states))  # type: ignore[arg-type]
-    assert [(doubt.site, doubt.state) for doubt in doubts] == [("lonely", 0)]
+    unreached = _left_out(SimpleNamespace(setup=setup, states=states))  # type: ignore[arg-type]
+    assert [(doubt.site, doubt.state) for doubt in unreached] == [("lonely", 0)]
 
 
 def test_energy_is_minus_the_log_potential_constants_included() -> None:

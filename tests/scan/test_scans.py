@@ -18,7 +18,7 @@ GRAPH = gs.compile_graph(MODEL)
 def test_names_and_positions_mean_the_same() -> None:
     by_name = scan_order(gs.Systematic(["c", "a", "b"]), GRAPH, MODEL)
     assert by_name.tolist() == [2, 0, 1] == scan_order(gs.Systematic([2, 0, 1]), GRAPH).tolist()
-    assert scan_order(gs.Sequence(["b", "b", "a"]), GRAPH, MODEL).tolist() == [1, 1, 0]
+    assert scan_order(gs.FixedOrder(["b", "b", "a"]), GRAPH, MODEL).tolist() == [1, 1, 0]
 
 
 def test_every_scan_covers_all_sites() -> None:
@@ -31,12 +31,12 @@ def test_fixed_orders_repeat_themselves_after_a_cycle() -> None:
     assert gs.Systematic().cycle(GRAPH) == gs.Systematic([2, 0, 1]).cycle(GRAPH) == 3
     assert gs.Chromatic().cycle(GRAPH) == 3
     assert gs.Palindromic().cycle(GRAPH) == 6
-    assert gs.Sequence(["b", "b"]).cycle(GRAPH, MODEL) == 2
+    assert gs.FixedOrder(["b", "b"]).cycle(GRAPH, MODEL) == 2
     assert gs.RandomScan().cycle(GRAPH) is gs.Shuffled().cycle(GRAPH) is None
 
 
 def test_visits_are_those_of_the_compiled_order() -> None:
-    for scan in [*scans(3), gs.Sequence(["b", "b", "a"])]:
+    for scan in [*scans(3), gs.FixedOrder(["b", "b", "a"])]:
         if scan.random:
             with pytest.raises(gs.IncompatibleError, match="has no fixed order"):
                 scan.visits(GRAPH, MODEL)
@@ -46,7 +46,7 @@ def test_visits_are_those_of_the_compiled_order() -> None:
 
 def test_scans_that_visit_every_site_once_per_sweep_say_so() -> None:
     for scan in scans(3):
-        assert scan.once != isinstance(scan, gs.RandomScan | gs.Sequence), scan
+        assert scan.once != isinstance(scan, gs.RandomScan | gs.FixedOrder), scan
         for seed in range(20 * scan.once):
             period = scan_order(scan, GRAPH, MODEL, seed=seed).reshape(-1, 3)
             assert (np.sort(period, axis=1) == [0, 1, 2]).all(), scan
@@ -87,10 +87,10 @@ def test_alias_tables_hold_the_law(seed: int) -> None:
     [
         (gs.Systematic([0, 1]), "every site once"),
         (gs.Systematic([0, 1, 1]), "site 1 is visited 2 times"),
-        (gs.Sequence([]), "empty"),
-        (gs.Sequence([7]), "site 7"),
-        (gs.Sequence("abc"), "'abc'"),
-        (gs.Sequence(["a", "nose"]), "nose"),
+        (gs.FixedOrder([]), "empty"),
+        (gs.FixedOrder([7]), "site 7"),
+        (gs.FixedOrder("abc"), "'abc'"),
+        (gs.FixedOrder(["a", "nose"]), "nose"),
         (gs.RandomScan([1, 2]), "3 sites"),
         (gs.RandomScan([1, -2, 1]), "not negative"),
         (gs.RandomScan([np.nan, 1, 1]), "finite"),

@@ -12,7 +12,7 @@ import gibbsite as gs
 from gibbsite._compile.jit import compiled_loop
 from gibbsite.graph.compile import KINDS
 from gibbsite.testing import tiny_models
-from gibbsite.variational._expected import Desk, make_desk, mean_log_weights
+from gibbsite.variational._expected import ExpectationWorkspace, make_desk, mean_log_weights
 from gibbsite.variational._sweep import bound, sweep
 from tests.variational.oracle import Oracle, random_law
 
@@ -20,8 +20,8 @@ MODELS = tiny_models()
 
 
 @compiled_loop
-def _mean_log_weights(graph, q, i, desk) -> None:
-    mean_log_weights(graph, q, i, desk)
+def _mean_log_weights(graph, q, i, workspace) -> None:
+    mean_log_weights(graph, q, i, workspace)
 
 
 def cases(kind: str) -> Iterator[tuple[str, Oracle, gs.Graph]]:
@@ -46,9 +46,9 @@ def laws(oracle: Oracle, rng: np.random.Generator) -> Iterator[list[NDArray[np.f
 def test_the_bound_is_mean_log_potential_plus_entropy(kind: str) -> None:
     rng = np.random.default_rng(1)
     for name, oracle, graph in cases(kind):
-        desk = make_desk(graph)
+        workspace = make_desk(graph)
         for law in laws(oracle, rng):
-            found = bound(graph.arrays, oracle.cells(law, graph), desk) + graph.log_offset
+            found = bound(graph.arrays, oracle.cells(law, graph), workspace) + graph.log_offset
             assert found == pytest.approx(oracle.bound(law), rel=1e-11, abs=1e-11), name
             assert found <= oracle.exact.log_z + 1e-11
 
@@ -57,12 +57,12 @@ def test_the_bound_is_mean_log_potential_plus_entropy(kind: str) -> None:
 def test_mean_log_weights_are_conditional_means(kind: str) -> None:
     rng = np.random.default_rng(2)
     for name, oracle, graph in cases(kind):
-        desk: Desk = make_desk(graph)
+        workspace: ExpectationWorkspace = make_desk(graph)
         for law in laws(oracle, rng):
             q = oracle.cells(law, graph)
             for site, size in enumerate(oracle.cards):
-                _mean_log_weights(graph.arrays, q, np.uintp(site), desk)
-                found = np.where(desk.barred[:size] > 0, -np.inf, desk.logs[:size])
+                _mean_log_weights(graph.arrays, q, np.uintp(site), workspace)
+                found = np.where(workspace.barred[:size] > 0, -np.inf, workspace.logs[:size])
                 wanted = oracle.mean_log_weights(law, site)
                 if np.isneginf(wanted).all():
                     # the oracle sees all factors, a site its own: elsewhere the others may be in conflict

@@ -52,7 +52,7 @@ def _make_pipeline() -> type:
 
     @register(mutates_CFG=True, analysis_only=False)
     class HelperLowering(lowering):  # type: ignore[misc]
-        """Lowering that stops at LLVM code."""
+        """ModelCompiler that stops at LLVM code."""
 
         _name = "gibbsite_helper_lowering"
 

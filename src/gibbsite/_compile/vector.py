@@ -63,7 +63,7 @@ class _Code:
 
 
 @intrinsic
-def settle_vector(
+def draw_vector(
     typing: Any,
     x: Any,
     here: Any,

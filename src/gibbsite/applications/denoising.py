@@ -30,7 +30,7 @@ from gibbsite.applications.posterior import METHODS, average, flip_strength, gre
 from gibbsite.errors import ModelError
 from gibbsite.kernel import Kernel
 from gibbsite.model import FactorGraph
-from gibbsite.run.budget import is_real, whole
+from gibbsite.run.budget import check_integer, is_real
 from gibbsite.scan import Scan
 
 PRIORS = ("potts", "truncated-linear")
@@ -207,7 +207,7 @@ def denoise(
     cells, result = average(
         task.model,
         method,
-        sweeps=whole("sweeps", sweeps, 1),
+        sweeps=check_integer("sweeps", sweeps, 1),
         start=_read_start(pixels, task, start),
         scan=scan,
         damping=damping,
@@ -248,7 +248,7 @@ def _pose(
     if prior not in PRIORS:
         raise ModelError(f"prior {prior!r} is unknown; choose one of {', '.join(PRIORS)}.")
     ends = None if means is None else _read_means(means)
-    count = 2 if levels is None else whole("levels", levels, 2)
+    count = 2 if levels is None else check_integer("levels", levels, 2)
     if count == 2:
         return _pose_two(pixels, sigma, flip, ends, coupling)
     if flip is not None:
@@ -265,7 +265,7 @@ def _pose(
         sigma = math.hypot(estimate_sigma(pixels.values), (steps[1] - steps[0]) / math.sqrt(12.0))
     reach = 1
     if prior == "truncated-linear":
-        reach = max(2, count // 4) if truncation is None else whole("truncation", truncation, 1)
+        reach = max(2, count // 4) if truncation is None else check_integer("truncation", truncation, 1)
     model = grey_model(pixels.values, steps, coupling, sigma, reach)
     return _Task(model, nearest_level(pixels.values, steps), steps, steps, sigma, None)
 

@@ -107,12 +107,12 @@ def command(**given: Any) -> int:
 
     layout = _check_options(given)
     model = load(given["model"], given["from_format"])
-    patient = observe(model, given["evidence"], given["observe"])
+    observed = observe(model, given["evidence"], given["observe"])
     sites = read_sites(model, given["query"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the verdict is printed below
         answer = infer(
-            patient,
+            observed,
             given["task"],
             method=given["method"],
             seconds=given["seconds"],

@@ -32,7 +32,7 @@ def command(quiet: bool) -> None:
     import gibbsite as gs
     from gibbsite._compile.jit import cache_directory, compile_always
     from gibbsite.kernel.minibatch.counting import MinibatchKernel
-    from gibbsite.run.form import LEAST_CHAINS
+    from gibbsite.run.chain_layout import LEAST_CHAINS
     from gibbsite.testing import KERNELS, scans, tiny_models
 
     begun = time.monotonic()

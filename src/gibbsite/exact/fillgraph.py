@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 NOTHING = 0.5
 
 
-class Graph(NamedTuple):
+class EliminationGraph(NamedTuple):
     """A graph in compressed rows, with log2 of the number of states of each vertex."""
 
     start: Longs
@@ -54,7 +54,7 @@ MISSING, AROUND, ENTRIES, KEY = range(4)
 USED, STAMP, TOUCHED = range(3)
 
 
-def make_workspace(graph: Graph, slots: int = 0) -> Workspace:
+def make_workspace(graph: EliminationGraph, slots: int = 0) -> Workspace:
     """Allocate the workspace for a graph; ``slots`` is the least size of the pool."""
     n = graph.log_card.size
     pool = np.empty(max(slots, 3 * graph.neighbour.size + 8 * n + 64), np.int64)
@@ -63,7 +63,7 @@ def make_workspace(graph: Graph, slots: int = 0) -> Workspace:
 
 
 @called
-def set_up(graph: Graph, s: Workspace, weight: Floats) -> float:
+def set_up(graph: EliminationGraph, s: Workspace, weight: Floats) -> float:
     """Lay out the lists and compute all costs; return the steps it took."""
     n = graph.log_card.size
     used = 0
@@ -132,7 +132,7 @@ def _touch(s: Workspace, a: int, v: int) -> None:
 
 
 @called
-def take_out(graph: Graph, s: Workspace, weight: Floats, v: int) -> float:
+def take_out(graph: EliminationGraph, s: Workspace, weight: Floats, v: int) -> float:
     """Take v out of the graph: the edges that its neighbours lacked to it are no longer missing."""
     steps = _tidy(s, v)
     stamp = s.counters[STAMP]
@@ -160,7 +160,7 @@ def take_out(graph: Graph, s: Workspace, weight: Floats, v: int) -> float:
 
 
 @called
-def join_neighbours(graph: Graph, s: Workspace, weight: Floats, v: int) -> float:
+def join_neighbours(graph: EliminationGraph, s: Workspace, weight: Floats, v: int) -> float:
     """Add the edges missing among the neighbours of v; return the steps, negative if the pool is full."""
     steps = 0.0
     around_v = s.at[v, FIRST]
@@ -192,7 +192,7 @@ def join_neighbours(graph: Graph, s: Workspace, weight: Floats, v: int) -> float
 
 
 @called
-def _append(graph: Graph, s: Workspace, weight: Floats, a: int, b: int) -> bool:
+def _append(graph: EliminationGraph, s: Workspace, weight: Floats, a: int, b: int) -> bool:
     """Add b to the tidy list of a, moving the list where there is room; return whether there is any."""
     degree = s.at[a, DEGREE]
     if degree == s.at[a, ROOM]:

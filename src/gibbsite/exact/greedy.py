@@ -21,7 +21,7 @@ from gibbsite.exact.fillgraph import (
     NOTHING,
     PLACE,
     TOUCHED,
-    Graph,
+    EliminationGraph,
     Workspace,
     join_neighbours,
     make_workspace,
@@ -52,7 +52,7 @@ class Outcome(NamedTuple):
 
 
 def eliminate(
-    graph: Graph,
+    graph: EliminationGraph,
     space: Workspace,
     weight: Floats,
     rule: int,
@@ -67,7 +67,7 @@ def eliminate(
 
     Parameters
     ----------
-    graph : Graph
+    graph : EliminationGraph
         The graph.
     space : Workspace
         Where to work.
@@ -102,7 +102,7 @@ def eliminate(
 
 @compiled_loop
 def _run(
-    graph: Graph,
+    graph: EliminationGraph,
     s: Workspace,
     weight: Floats,
     rule: int,

@@ -14,7 +14,7 @@ from gibbsite._compile.jit import interpreted
 from gibbsite.errors import ModelError, SupportError
 from gibbsite.exact.configuration import add_configuration
 from gibbsite.exact.cost import ExactCost, Limits
-from gibbsite.exact.plan import MOST_OWN, Loaded, Outline, Plan, make_plan, outline
+from gibbsite.exact.plan import MOST_OWN, EliminationPlan, Loaded, Outline, make_plan, outline
 from gibbsite.exact.propagate import propagate
 from gibbsite.exact.ranking import rank_states
 from gibbsite.exact.result import ExactResult
@@ -116,11 +116,11 @@ class Elimination(ExactResult):
             found = rank_states(plan, pool, many)
         return self._codes(found)
 
-    def _maxima(self, most_own: float = MOST_OWN) -> tuple[Plan, Max, Floats]:
+    def _maxima(self, most_own: float = MOST_OWN) -> tuple[EliminationPlan, Max, Floats]:
         """Pass maxima towards the roots of a clique tree."""
         plan, ring = make_plan(self.outline, self.limits, most_own=most_own), Max()
         loaded = plan.load(ring)
-        if propagate(ring, plan.tree, plan.operands, loaded.desk, loaded.pool).log_sum == -np.inf:
+        if propagate(ring, plan.tree, plan.operands, loaded.workspace, loaded.pool).log_sum == -np.inf:
             raise _impossible()
         return plan, ring, loaded.pool
 
@@ -155,7 +155,7 @@ class Elimination(ExactResult):
         return self._codes(found)
 
     @cached_property
-    def _sampler(self) -> tuple[Plan, Ring, Floats]:
+    def _sampler(self) -> tuple[EliminationPlan, Ring, Floats]:
         """Messages towards the roots of a tree with few own states per clique, which makes draws cheap."""
         plan = make_plan(self.outline, self.limits, most_own=_FEW_OWN)
         ring, loaded, _ = self._carry_out(plan)
@@ -180,12 +180,12 @@ class Elimination(ExactResult):
         """Let some passes over small trees run without the compiler."""
         return interpreted(passes * max(_LEAST_STEPS, _STEPS_PER_ENTRY * self.outline.order.total))
 
-    def _carry_out(self, plan: Plan, *where: Any) -> tuple[Ring, Loaded, float]:
+    def _carry_out(self, plan: EliminationPlan, *where: Any) -> tuple[Ring, Loaded, float]:
         """Propagate sums, in plain numbers if they lose nothing, else in logarithms."""
         for ring in (Sum(), LogSum()):
             loaded = plan.load(ring)
             if loaded.plain or isinstance(ring, LogSum):
-                found = propagate(ring, plan.tree, plan.operands, loaded.desk, loaded.pool, *where)
+                found = propagate(ring, plan.tree, plan.operands, loaded.workspace, loaded.pool, *where)
                 if found.log_sum > -np.inf and (found.loss < _NEGLIGIBLE or isinstance(ring, LogSum)):
                     return ring, loaded, found.log_sum
             del loaded  # before there is another one

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import compiled_loop, interpreted
 from gibbsite._random.generators import stream
-from gibbsite.exact.fillgraph import Graph, make_workspace
+from gibbsite.exact.fillgraph import EliminationGraph, make_workspace
 from gibbsite.exact.greedy import FILL, SIMPLICIAL, TABLE, eliminate
 
 Longs = NDArray[np.int64]
@@ -80,7 +80,7 @@ def find_order(start: Longs, neighbour: Longs, cards: Longs, *, seed: int = 0, t
     if dense > _MOST_DENSE:  # tables of k sites eliminate at most k - 1 edges per site
         return Order(np.arange(n), 0, dense, np.inf, 0)
     words = stream(seed, 0)
-    graph = Graph(start, neighbour, np.log2(cards))
+    graph = EliminationGraph(start, neighbour, np.log2(cards))
     found = np.zeros(n, np.int64)
     first, _ = eliminate(graph, make_workspace(graph), np.ones(n), SIMPLICIAL, words, found)
     if first.eliminated == n:
@@ -105,7 +105,7 @@ def measure_order(start: Longs, neighbour: Longs, cards: Longs, sites: Longs) ->
     >>> measure_order(*star, np.full(4, 2), np.arange(4)).log2_largest
     4.0
     """
-    graph = Graph(start, neighbour, np.log2(cards))
+    graph = EliminationGraph(start, neighbour, np.log2(cards))
     sites = np.array(sites, np.int64)
     outcome, _ = eliminate(
         graph, make_workspace(graph), np.ones(sites.size), FILL, stream(0, 0), sites, given=sites.size
@@ -116,7 +116,9 @@ def measure_order(start: Longs, neighbour: Longs, cards: Longs, sites: Longs) ->
 class _Search:
     """The best order of a graph so far, and what the search has cost."""
 
-    def __init__(self, graph: Graph, cards: Longs, words: NDArray[np.uint64], before: float) -> None:
+    def __init__(
+        self, graph: EliminationGraph, cards: Longs, words: NDArray[np.uint64], before: float
+    ) -> None:
         self.graph, self.cards, self.words, self.before = graph, cards, words, before
         self.space = make_workspace(graph)
         self.best = np.arange(cards.size)
@@ -178,14 +180,14 @@ class _Search:
         return min(_STEPS_PER_ENTRY * self.total, _MOST_STEPS)
 
 
-def _induced(graph: Graph, kept: NDArray[np.bool_]) -> Graph:
+def _induced(graph: EliminationGraph, kept: NDArray[np.bool_]) -> EliminationGraph:
     """Return the graph on some of the vertices, renumbered in their order."""
     vertex = np.repeat(np.arange(kept.size), np.diff(graph.start))
     inside = kept[vertex] & kept[graph.neighbour]
     number = np.cumsum(kept) - 1
     rows = np.zeros(int(kept.sum()) + 1, np.int64)
     np.cumsum(np.bincount(number[vertex[inside]], minlength=rows.size - 1), out=rows[1:])
-    return Graph(rows, number[graph.neighbour[inside]], graph.log_card[kept])
+    return EliminationGraph(rows, number[graph.neighbour[inside]], graph.log_card[kept])
 
 
 def interaction_graph(member_start: Longs, member: Longs, n: int) -> tuple[Longs, Longs]:
@@ -211,12 +213,12 @@ def interaction_graph(member_start: Longs, member: Longs, n: int) -> tuple[Longs
     return start, pair % max(n, 1)
 
 
-def breadth_first(graph: Graph) -> Longs:
+def breadth_first(graph: EliminationGraph) -> Longs:
     """Order vertices by distance from the rim, neighbours of few neighbours first (Cuthill and McKee 1969).
 
     Examples
     --------
-    >>> path = Graph(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]), np.ones(3))
+    >>> path = EliminationGraph(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]), np.ones(3))
     >>> breadth_first(path).tolist()
     [0, 1, 2]
     """
@@ -227,7 +229,7 @@ def breadth_first(graph: Graph) -> Longs:
 
 
 @compiled_loop
-def _walk(graph: Graph, order: Longs, seen: Longs) -> None:
+def _walk(graph: EliminationGraph, order: Longs, seen: Longs) -> None:
     n = order.size
     start, neighbour = graph.start, graph.neighbour
     done = 0

@@ -14,7 +14,7 @@ from gibbsite.exact.order import Order, find_order, interaction_graph
 from gibbsite.exact.potentials import Operands, Potentials, fill_potentials, plan_tables
 from gibbsite.exact.reduce import Reduction, reduce_model
 from gibbsite.exact.rings import Ring, Sum
-from gibbsite.exact.sweep import Desk, make_desk
+from gibbsite.exact.sweep import SweepWorkspace, make_desk
 from gibbsite.exact.tree import MOST_AXES, Tree, build_tree
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _lattice_width(model: FactorGraph) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class EliminationPlan:
     """A clique tree with a place for each of its tables.
 
     Attributes
@@ -140,13 +140,13 @@ class Loaded(NamedTuple):
     ``plain`` tells whether all potentials are large enough for plain numbers.
     """
 
-    desk: Desk
+    workspace: SweepWorkspace
     pool: Floats
     log_constant: float
     plain: bool
 
 
-def make_plan(found: Outline, limits: Limits, most_own: float = MOST_OWN) -> Plan:
+def make_plan(found: Outline, limits: Limits, most_own: float = MOST_OWN) -> EliminationPlan:
     """Turn an outline into a plan.
 
     Parameters
@@ -160,7 +160,7 @@ def make_plan(found: Outline, limits: Limits, most_own: float = MOST_OWN) -> Pla
 
     Returns
     -------
-    Plan
+    EliminationPlan
 
     Raises
     ------
@@ -181,4 +181,4 @@ def make_plan(found: Outline, limits: Limits, most_own: float = MOST_OWN) -> Pla
         raise AssertionError("unreachable")
     potentials, operands = plan_tables(tree, found.reduction.problem)
     limits.check(cost_of_tree(tree, float(potentials.table[-1])))
-    return Plan(found.reduction, tree, potentials, operands)
+    return EliminationPlan(found.reduction, tree, potentials, operands)

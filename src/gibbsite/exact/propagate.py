@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gibbsite._compile.jit import Integer, called, compiled_loop
 from gibbsite.exact.potentials import Operands
 from gibbsite.exact.rings import Ring, cancel, gather
-from gibbsite.exact.sweep import Desk, split, sweep
+from gibbsite.exact.sweep import SweepWorkspace, split, sweep
 from gibbsite.exact.tree import Tree
 
 Longs = NDArray[np.int64]
@@ -48,7 +48,7 @@ def propagate(
     ring: Ring,
     tree: Tree,
     operands: Operands,
-    desk: Desk,
+    workspace: SweepWorkspace,
     pool: Floats,
     cells: Floats | None = None,
     cell_start: Longs | None = None,
@@ -59,7 +59,7 @@ def propagate(
     ----------
     ring : Sum, Max or LogSum
         How to combine and add up.
-    tree, operands, desk, pool
+    tree, operands, workspace, pool
         The tree, its tables, and room to work. Messages are left in the pool: those towards the roots after
         one pass, those in the other direction after two.
     cells, cell_start : arrays, optional
@@ -73,7 +73,7 @@ def propagate(
     loss, floor = np.zeros(tree.own.size), np.ones(tree.own.size)
     cells = np.zeros(0) if cells is None else cells
     cell_start = np.zeros(0, np.int64) if cell_start is None else cell_start
-    return Summary(*_pass(ring, tree, operands, desk, pool, loss, floor, back, cells, cell_start))
+    return Summary(*_pass(ring, tree, operands, workspace, pool, loss, floor, back, cells, cell_start))
 
 
 @compiled_loop
@@ -81,7 +81,7 @@ def _pass(
     ring: Ring,
     tree: Tree,
     operands: Operands,
-    desk: Desk,
+    workspace: SweepWorkspace,
     pool: Floats,
     loss: Floats,
     floor: Floats,
@@ -96,12 +96,12 @@ def _pass(
     """
     log_sum, lost = 0.0, 0.0
     for c in range(tree.own.size):
-        n_in, rows, first = _open(tree, operands, desk, c, False)
-        loss[c] += _underflow(operands, desk, c, pool, floor, 1.0)
+        n_in, rows, first = _open(tree, operands, workspace, c, False)
+        loss[c] += _underflow(operands, workspace, c, pool, floor, 1.0)
         size = np.int64(tree.separator[c])
         for k in range(size):
             pool[first + k] = ring.zero
-        sweep(ring, desk, tree.start[c + 1] - tree.start[c], n_in, rows - n_in, pool, pool)
+        sweep(ring, workspace, tree.start[c + 1] - tree.start[c], n_in, rows - n_in, pool, pool)
         scale, floor[c] = _normalise(ring, pool, first, first + size)
         log_sum += scale
         if log_sum == -np.inf:
@@ -113,26 +113,30 @@ def _pass(
             lost = max(lost, missing)
     if back:
         for c in range(tree.own.size - 1, -1, -1):
-            n_in, rows, used = _open(tree, operands, desk, c, True)
+            n_in, rows, used = _open(tree, operands, workspace, c, True)
             outside = floor[c] if tree.parent[c] >= 0 else 1.0
-            loss[c] += _underflow(operands, desk, c, pool, floor, outside)
+            loss[c] += _underflow(operands, workspace, c, pool, floor, outside)
             for k in range(used):
-                desk.result[k] = ring.zero
-            sweep(ring, desk, tree.start[c + 1] - tree.start[c], n_in, rows - n_in, pool, desk.result)
-            total = _close(ring, tree, operands, desk, c, pool, floor, cells, cell_start)
+                workspace.result[k] = ring.zero
+            sweep(
+                ring, workspace, tree.start[c + 1] - tree.start[c], n_in, rows - n_in, pool, workspace.result
+            )
+            total = _close(ring, tree, operands, workspace, c, pool, floor, cells, cell_start)
             lost = max(lost, tree.size[c] * loss[c] / total)
     return log_sum, lost * _UNIT
 
 
 @called
-def _underflow(operands: Operands, desk: Desk, c: int, pool: Floats, floor: Floats, least: float) -> float:
+def _underflow(
+    operands: Operands, workspace: SweepWorkspace, c: int, pool: Floats, floor: Floats, least: float
+) -> float:
     """Return what a product of the tables of a clique may be wrong by because it is too small."""
     for t in range(operands.start[c], operands.start[c + 1]):
         if t >= operands.inner[c]:
             least *= floor[operands.child[t]]
         else:
             low = 1.0
-            for k in range(operands.table[t], operands.table[t] + _table_size(desk, operands.mask[t])):
+            for k in range(operands.table[t], operands.table[t] + _table_size(workspace, operands.mask[t])):
                 if 0.0 < pool[k] < low:
                     low = pool[k]
             least *= low
@@ -140,42 +144,44 @@ def _underflow(operands: Operands, desk: Desk, c: int, pool: Floats, floor: Floa
 
 
 @called
-def _open(tree: Tree, operands: Operands, desk: Desk, c: int, back: bool) -> tuple[Integer, Integer, Integer]:
-    """Fill the desk with what is read and written for a clique.
+def _open(
+    tree: Tree, operands: Operands, workspace: SweepWorkspace, c: int, back: bool
+) -> tuple[Integer, Integer, Integer]:
+    """Fill the workspace with what is read and written for a clique.
 
     On the way to the roots that is the potentials and the children's messages, and the clique's own
     message. On the way back its own message is read, too; one table per child is written, and what the own
     sites need: a row for every site counted over slab by slab, and the sum of all slabs for those within.
 
-    Returns the number of rows read, of all rows, and the entries used in ``desk.result`` (the place of the
-    message on the way to the roots).
+    Returns the number of rows read, of all rows, and the entries used in ``workspace.result`` (the place of
+    the message on the way to the roots).
     """
     begin, d = tree.start[c], tree.start[c + 1] - tree.start[c]
     for a in range(d):
-        desk.card[a] = tree.card[tree.site[begin + a]]
+        workspace.card[a] = tree.card[tree.site[begin + a]]
     own = (1 << d) - (1 << tree.own[c])
     rows = 0
     for k in range(operands.start[c], operands.start[c + 1]):
-        desk.mask[rows], desk.base[rows] = operands.mask[k], np.uintp(operands.table[k])
+        workspace.mask[rows], workspace.base[rows] = operands.mask[k], np.uintp(operands.table[k])
         rows += 1
     if not back or tree.parent[c] >= 0:
-        desk.mask[rows], desk.base[rows] = own, np.uintp(operands.message[c])
+        workspace.mask[rows], workspace.base[rows] = own, np.uintp(operands.message[c])
         rows += 1
     if not back:
         return rows - 1, rows, operands.message[c]
     n_in = rows
     used = np.int64(0)
     for k in range(operands.inner[c], operands.start[c + 1]):
-        desk.mask[rows], desk.base[rows] = operands.mask[k], np.uintp(used)
-        used += _table_size(desk, operands.mask[k])
+        workspace.mask[rows], workspace.base[rows] = operands.mask[k], np.uintp(used)
+        used += _table_size(workspace, operands.mask[k])
         rows += 1
-    high, n = split(desk.card, d)
+    high, n = split(workspace.card, d)
     for a in range(min(tree.own[c], high)):
-        desk.mask[rows], desk.base[rows] = 1 << a, np.uintp(used)
-        used += desk.card[a]
+        workspace.mask[rows], workspace.base[rows] = 1 << a, np.uintp(used)
+        used += workspace.card[a]
         rows += 1
     if tree.own[c] > high:
-        desk.mask[rows], desk.base[rows] = (1 << d) - (1 << high), np.uintp(used)
+        workspace.mask[rows], workspace.base[rows] = (1 << d) - (1 << high), np.uintp(used)
         used += n
         rows += 1
     return n_in, rows, used
@@ -186,7 +192,7 @@ def _close(
     ring: Ring,
     tree: Tree,
     operands: Operands,
-    desk: Desk,
+    workspace: SweepWorkspace,
     c: int,
     pool: Floats,
     floor: Floats,
@@ -196,12 +202,12 @@ def _close(
     """Turn the sums of a clique into messages to its children and marginals; return what it sums up to."""
     at = np.int64(0)
     for k in range(operands.inner[c], operands.start[c + 1]):
-        table, size = operands.table[k], _table_size(desk, operands.mask[k])
+        table, size = operands.table[k], _table_size(workspace, operands.mask[k])
         for j in range(size):
-            pool[table + j] = cancel(ring, desk.result[at + j], pool[table + j])
+            pool[table + j] = cancel(ring, workspace.result[at + j], pool[table + j])
         _, floor[operands.child[k]] = _normalise(ring, pool, table, table + size)
         at += size
-    high, n = split(desk.card, tree.start[c + 1] - tree.start[c])
+    high, n = split(workspace.card, tree.start[c + 1] - tree.start[c])
     block = n
     total = np.inf
     for a in range(tree.own[c]):
@@ -209,7 +215,7 @@ def _close(
         first, card = cell_start[i], tree.card[i]
         if a < high:
             for x in range(card):
-                cells[first + x] = desk.result[at + x]
+                cells[first + x] = workspace.result[at + x]
             at += card
         else:
             block //= card
@@ -217,18 +223,18 @@ def _close(
                 cells[first + x] = ring.zero
             for k in range(n):
                 x = k // block % card
-                cells[first + x] = gather(ring, cells[first + x], desk.result[at + k])
+                cells[first + x] = gather(ring, cells[first + x], workspace.result[at + k])
         total = min(total, _to_probabilities(ring, cells, first, first + card))
     return total
 
 
 @called
-def _table_size(desk: Desk, mask: Integer) -> Integer:
+def _table_size(workspace: SweepWorkspace, mask: Integer) -> Integer:
     size = np.int64(1)
     a = 0
     while mask >> a:
         if mask >> a & 1:
-            size *= desk.card[a]
+            size *= workspace.card[a]
         a += 1
     return size
 

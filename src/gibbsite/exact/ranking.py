@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from gibbsite._compile.jit import compiled_loop
 from gibbsite.exact.potentials import Operands
 from gibbsite.exact.rings import Max
-from gibbsite.exact.trace import Slate, make_slate, settle, weigh
+from gibbsite.exact.trace import Slate, assign, make_slate, weigh
 from gibbsite.exact.tree import Tree
 
 if TYPE_CHECKING:
-    from gibbsite.exact.plan import Plan
+    from gibbsite.exact.plan import EliminationPlan
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def rank_states(plan: Plan, pool: Floats, many: int) -> Longs:
+def rank_states(plan: EliminationPlan, pool: Floats, many: int) -> Longs:
     """Return the best states of the undetermined sites, a row each, the best one first.
 
     ``pool`` holds the messages of a pass of maxima. There are fewer rows if fewer states are possible.
@@ -45,7 +45,7 @@ def rank_states(plan: Plan, pool: Floats, many: int) -> Longs:
     while waiting and len(found) < many:
         lost, _, before, clique, choice = heapq.heappop(waiting)
         x = before.copy()
-        settle_best(ring, tree, plan.operands, pool, slate, x, clique, choice, losses, start)
+        assign_best(ring, tree, plan.operands, pool, slate, x, clique, choice, losses, start)
         found.append(x)
         # all states that agree with this one up to some clique, and differ there for the first time
         tail = losses[: start[clique]]
@@ -60,7 +60,7 @@ def rank_states(plan: Plan, pool: Floats, many: int) -> Longs:
 
 
 @compiled_loop
-def settle_best(
+def assign_best(
     ring: Max,
     tree: Tree,
     operands: Operands,
@@ -77,7 +77,7 @@ def settle_best(
     ``losses`` tells what any other choice would cost there; -1 marks the choice that was made.
     """
     if clique < tree.own.size:
-        settle(tree, clique, x, choice)
+        assign(tree, clique, x, choice)
     for c in range(clique - 1, -1, -1):
         n = weigh(ring, tree, operands, pool, c, x, slate)
         best = 0
@@ -87,4 +87,4 @@ def settle_best(
         for k in range(n):
             losses[start[c] + k] = slate.weight[best] - slate.weight[k]
         losses[start[c] + best] = -1.0
-        settle(tree, c, x, best)
+        assign(tree, c, x, best)

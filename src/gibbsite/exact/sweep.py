@@ -31,7 +31,7 @@ SLAB = 4096
 ABSENT, WHOLE, OUTER, INNER, MIXED = range(5)
 
 
-class Desk(NamedTuple):
+class SweepWorkspace(NamedTuple):
     """Room to work on one clique: its axes, the slab, and a row for each table that is read or written.
 
     ``card`` and ``digit`` belong to the axes. The table of a row lies at ``base``, has the axes ``mask``
@@ -51,8 +51,8 @@ class Desk(NamedTuple):
     result: Floats
 
 
-def make_desk(tree: Tree, operands: Operands) -> Desk:
-    """Allocate a desk for the largest clique of a tree, and room for what is added up there."""
+def make_desk(tree: Tree, operands: Operands) -> SweepWorkspace:
+    """Allocate a workspace for the largest clique of a tree, and room for what is added up there."""
     width = np.diff(tree.start)
     cards = tree.card[tree.site]
     own = np.zeros(width.size, np.int64)
@@ -65,7 +65,7 @@ def make_desk(tree: Tree, operands: Operands) -> Desk:
     longest = int(max(SLAB, cards.max(initial=1)))
     listed = np.where(width > 2, rows * np.minimum(tree.size, longest), 0)
     most = int(rows.max(initial=1))
-    return Desk(
+    return SweepWorkspace(
         card=np.zeros(MOST_AXES, np.int64),
         digit=np.zeros(MOST_AXES, np.int64),
         slab=np.empty(longest),
@@ -92,91 +92,115 @@ def split(card: Longs, d: Integer) -> tuple[Integer, Integer]:
 
 @called
 def sweep(
-    ring: Ring, desk: Desk, d: Integer, n_in: Integer, n_out: Integer, pool: Floats, out: Floats
+    ring: Ring,
+    workspace: SweepWorkspace,
+    d: Integer,
+    n_in: Integer,
+    n_out: Integer,
+    pool: Floats,
+    out: Floats,
 ) -> None:
-    """Multiply the tables of the first ``n_in`` rows of the desk and add up onto those of the next ``n_out``.
+    """Multiply the tables of the first ``n_in`` rows and add up onto those of the next ``n_out``.
 
-    The clique has d axes with the numbers of states ``desk.card``; ``mask`` and ``base`` of the rows are
+    The clique has d axes with the numbers of states ``workspace.card``; ``mask`` and ``base`` of the rows are
     given. Tables are read from ``pool`` and added to in ``out``.
     """
-    high, n = split(desk.card, d)
+    high, n = split(workspace.card, d)
     slabs = np.int64(1)
     for a in range(high):
-        slabs *= desk.card[a]
-        desk.digit[a] = 0
+        slabs *= workspace.card[a]
+        workspace.digit[a] = 0
     listed = np.int64(0)
     for r in range(n_in + n_out):
-        listed = _lay_out(desk, r, d, high, n, listed)
+        listed = _lay_out(workspace, r, d, high, n, listed)
     size = np.uintp(n)
     for _ in range(slabs):
         scalar = ring.one
         for r in range(n_in):
-            if desk.kind[r] == ABSENT:
-                scalar = join(ring, scalar, pool[desk.base[r]])
+            if workspace.kind[r] == ABSENT:
+                scalar = join(ring, scalar, pool[workspace.base[r]])
         if scalar != ring.zero:
             for i in range(size):
-                desk.slab[i] = scalar
+                workspace.slab[i] = scalar
             for r in range(n_in):
-                if desk.kind[r] != ABSENT:
+                if workspace.kind[r] != ABSENT:
                     _multiply(
-                        ring, desk.slab, size, pool, desk.base[r], desk.kind[r], desk.inner[r], desk.position
+                        ring,
+                        workspace.slab,
+                        size,
+                        pool,
+                        workspace.base[r],
+                        workspace.kind[r],
+                        workspace.inner[r],
+                        workspace.position,
                     )
             known, total = False, ring.zero
             for r in range(n_in, n_in + n_out):
-                if desk.kind[r] == ABSENT:
+                if workspace.kind[r] == ABSENT:
                     if not known:
-                        known, total = True, _total(ring, desk.slab, size)
-                    out[desk.base[r]] = gather(ring, out[desk.base[r]], total)
+                        known, total = True, _total(ring, workspace.slab, size)
+                    out[workspace.base[r]] = gather(ring, out[workspace.base[r]], total)
                 else:
                     _collapse(
-                        ring, desk.slab, size, out, desk.base[r], desk.kind[r], desk.inner[r], desk.position
+                        ring,
+                        workspace.slab,
+                        size,
+                        out,
+                        workspace.base[r],
+                        workspace.kind[r],
+                        workspace.inner[r],
+                        workspace.position,
                     )
         a = high - 1
         while a >= 0:
-            desk.digit[a] += 1
-            if desk.digit[a] < desk.card[a]:
+            workspace.digit[a] += 1
+            if workspace.digit[a] < workspace.card[a]:
                 for r in range(n_in + n_out):
-                    desk.base[r] += np.uintp(desk.stride[r * d + a])
+                    workspace.base[r] += np.uintp(workspace.stride[r * d + a])
                 break
-            desk.digit[a] = 0
+            workspace.digit[a] = 0
             for r in range(n_in + n_out):
-                desk.base[r] -= np.uintp(desk.stride[r * d + a] * (desk.card[a] - 1))
+                workspace.base[r] -= np.uintp(workspace.stride[r * d + a] * (workspace.card[a] - 1))
             a -= 1
 
 
 @called
-def _lay_out(desk: Desk, r: Integer, d: Integer, high: Integer, n: Integer, listed: Integer) -> Integer:
+def _lay_out(
+    workspace: SweepWorkspace, r: Integer, d: Integer, high: Integer, n: Integer, listed: Integer
+) -> Integer:
     """Find the strides of a table in its clique and its layout in a slab; return the end of the lists."""
-    mask = desk.mask[r]
+    mask = workspace.mask[r]
     step = np.int64(1)
     for a in range(d - 1, -1, -1):
         inside = mask >> a & 1
-        desk.stride[r * d + a] = step * inside
+        workspace.stride[r * d + a] = step * inside
         if inside:
-            step *= desk.card[a]
+            step *= workspace.card[a]
     # the slab's axes as runs of present and absent ones
     present = np.int64(1)
     changes = 0
     for a in range(high, d):
         if mask >> a & 1:
-            present *= desk.card[a]
+            present *= workspace.card[a]
         if a > high and (mask >> a & 1) != (mask >> (a - 1) & 1):
             changes += 1
     begins = d > high and mask >> high & 1
     if changes == 0:
-        desk.kind[r] = WHOLE if begins else ABSENT
+        workspace.kind[r] = WHOLE if begins else ABSENT
     elif changes == 1:
-        desk.kind[r] = OUTER if begins else INNER
-        desk.inner[r] = np.uintp(n // present if begins else present)
+        workspace.kind[r] = OUTER if begins else INNER
+        workspace.inner[r] = np.uintp(n // present if begins else present)
     else:
-        desk.kind[r] = MIXED
-        desk.inner[r] = np.uintp(listed)
+        workspace.kind[r] = MIXED
+        workspace.inner[r] = np.uintp(listed)
         length = np.int64(1)
-        desk.position[listed] = 0
+        workspace.position[listed] = 0
         for a in range(d - 1, high - 1, -1):
-            for k in range(length, length * desk.card[a]):
-                desk.position[listed + k] = desk.position[listed + k - length] + desk.stride[r * d + a]
-            length *= desk.card[a]
+            for k in range(length, length * workspace.card[a]):
+                workspace.position[listed + k] = (
+                    workspace.position[listed + k - length] + workspace.stride[r * d + a]
+                )
+            length *= workspace.card[a]
         listed += n
     return listed
 

@@ -45,7 +45,7 @@ def trace_best(ring: Ring, tree: Tree, operands: Operands, pool: Floats, slate: 
         for k in range(1, n):
             if slate.weight[k] > slate.weight[best]:
                 best = k
-        settle(tree, c, x, best)
+        assign(tree, c, x, best)
 
 
 @compiled_loop
@@ -81,7 +81,7 @@ def trace_draws(
                     left -= slate.weight[k]
                     if left < 0.0:
                         break
-            settle(tree, c, states[row], chosen)
+            assign(tree, c, states[row], chosen)
     store(words, rng)
 
 
@@ -120,7 +120,7 @@ def weigh(ring: Ring, tree: Tree, operands: Operands, pool: Floats, c: int, x: L
 
 
 @called
-def settle(tree: Tree, c: int, x: Longs, number: int) -> None:
+def assign(tree: Tree, c: int, x: Longs, number: int) -> None:
     """Give a clique's own sites the state of this number."""
     for a in range(tree.own[c] - 1, -1, -1):
         i = tree.site[tree.start[c] + a]

@@ -24,9 +24,9 @@ Matrix = NDArray[np.float64]
 
 @compiled
 def _row(
-    kernel: Any, graph: Any, memory: Any, x: NDArray[Any], i: Integer, row: NDArray[np.float64]
+    parameters: Any, arrays: Any, memory: Any, x: NDArray[Any], i: Integer, row: NDArray[np.float64]
 ) -> Integer:
-    return transition(kernel, graph, memory, x, i, row)
+    return transition(parameters, arrays, memory, x, i, row)
 
 
 @compiled

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gibbsite._compile.jit import compiled
 from gibbsite.errors import IncompatibleError, TooLargeError
 from gibbsite.graph.graph import Graph
-from gibbsite.graph.kinds.distance import KernelGraph
+from gibbsite.graph.kinds.distance import DistanceGraph
 from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.rows import build_rows
 
@@ -40,7 +40,7 @@ def color_sites(graph: Graph) -> NDArray[np.int32]:
     key = f"colors-{'pairs' if graph.kind != 'table' else 'table'}"
     if key not in graph.structure:
         colors = _lattice_parity(graph.arrays) if isinstance(graph.arrays, LatticeGraph) else None
-        if isinstance(graph.arrays, KernelGraph):  # all depend on all
+        if isinstance(graph.arrays, DistanceGraph):  # all depend on all
             colors = np.arange(graph.n_sites, dtype=np.int32)
         if colors is None:
             start, neighbour = markov_graph(graph)
@@ -67,7 +67,7 @@ def markov_graph(graph: Graph) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     arrays: Any = graph.arrays
     if hasattr(arrays, "neighbour"):
         return arrays.start, arrays.neighbour
-    if isinstance(arrays, KernelGraph):
+    if isinstance(arrays, DistanceGraph):
         return _all_others(graph.n_sites)
     if isinstance(arrays, LatticeGraph):
         pairs: NDArray[Any] = _lattice_pairs(arrays)

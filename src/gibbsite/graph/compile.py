@@ -20,7 +20,7 @@ from gibbsite.model import FactorGraph, Model
 KINDS = tuple(registered_kinds())
 
 
-def _lower_other(model: Any, kind: str | None) -> Graph:
+def _compile_other(model: Any, kind: str | None) -> Graph:
     """Return the graph of a model other than a FactorGraph, made once."""
     function = compiler_of(type(model))
     if function is None:
@@ -79,7 +79,7 @@ def compile_graph(model: Model, kind: str | None = None, among: Collection[str] 
     'pairwise'
     """
     if not isinstance(model, FactorGraph):
-        return _lower_other(model, kind)
+        return _compile_other(model, kind)
     if kind is not None and kind not in KINDS:
         raise ModelError(f"Graph kind {kind!r} is unknown; choose one of {', '.join(KINDS)}.")
     if model.n_sites >= 2**31:

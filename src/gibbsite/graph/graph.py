@@ -19,7 +19,7 @@ class Graph:
     Attributes
     ----------
     kind : str
-        "lattice", "ising", "potts", "kernel", "pairwise" or "table"; other words where sites are numbers.
+        "lattice", "ising", "potts", "distance", "pairwise" or "table"; other words where sites are numbers.
     arrays : NamedTuple
         What compiled code sees.
     cards : array of int

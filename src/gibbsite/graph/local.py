@@ -34,32 +34,32 @@ TINY = 1e-150  # below this the product of weights is taken again in logarithms
 
 
 @generic
-def log_odds(graph: Any, x: State, i: Integer) -> float:
+def log_odds(arrays: Any, x: State, i: Integer) -> float:
     """Log-odds of state 1 against state 0 at site i given its neighbours (binary kinds)."""
     raise NotImplementedError
 
 
 @generic
-def weights(graph: Any, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+def weights(arrays: Any, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
     """Fill ``w`` with the conditional weights of site i; return the number of states and their sum."""
     raise NotImplementedError
 
 
 @generic
-def log_weights(graph: Any, x: State, i: Integer, w: Work) -> Integer:
+def log_weights(arrays: Any, x: State, i: Integer, w: Work) -> Integer:
     """Fill ``w`` with the logarithms of the conditional weights of site i; return the number of states."""
     raise NotImplementedError
 
 
 @generic
-def log_potential(graph: Any, x: NDArray[Any]) -> float:
+def log_potential(arrays: Any, x: NDArray[Any]) -> float:
     """Log-potential of the whole state, without the graph's constant."""
     raise NotImplementedError
 
 
-def weights_binary(graph: Any, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+def weights_binary(arrays: Any, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
     """Conditional weights of a binary kind, from the log-odds."""
-    odds = log_odds(graph, x, i)
+    odds = log_odds(arrays, x, i)
     if odds >= 0.0:  # both are exact in the tails, and their sum is one
         tail = math.exp(-odds)
         w[0] = tail / (1.0 + tail)
@@ -71,9 +71,9 @@ def weights_binary(graph: Any, x: State, i: Integer, w: Work) -> tuple[Integer, 
     return 2, w[0] + w[1]
 
 
-def log_weights_binary(graph: Any, x: State, i: Integer, w: Work) -> Integer:
+def log_weights_binary(arrays: Any, x: State, i: Integer, w: Work) -> Integer:
     """Log-weights of a binary kind, from the log-odds."""
-    w[0], w[1] = 0.0, log_odds(graph, x, i)
+    w[0], w[1] = 0.0, log_odds(arrays, x, i)
     return 2
 
 

@@ -62,7 +62,7 @@ def registered_kinds() -> dict[str, Kind]:
     return dict(sorted(_REGISTERED.items(), key=lambda item: item[1].rank))
 
 
-class Lowered(NamedTuple):
+class CompiledModel(NamedTuple):
     """What a model other than a FactorGraph becomes; units: of a sweep, when not the sites."""
 
     kind: str
@@ -71,20 +71,20 @@ class Lowered(NamedTuple):
     units: int | None = None
 
 
-Lowering = Callable[[Any], Lowered]
-_OTHERS: dict[type, Lowering] = {}
+ModelCompiler = Callable[[Any], CompiledModel]
+_OTHERS: dict[type, ModelCompiler] = {}
 
 
-def lowers(model: type[Model]) -> Callable[[Lowering], Lowering]:
+def compiles(model: type[Model]) -> Callable[[ModelCompiler], ModelCompiler]:
     """Register the function that turns models of a type other than FactorGraph into arrays."""
 
-    def register(function: Lowering) -> Lowering:
+    def register(function: ModelCompiler) -> ModelCompiler:
         _OTHERS[model] = function
         return function
 
     return register
 
 
-def compiler_of(model: type) -> Lowering | None:
+def compiler_of(model: type) -> ModelCompiler | None:
     """Return the function that turns models of a type other than FactorGraph into arrays."""
     return _OTHERS.get(model)

@@ -1,6 +1,6 @@
 """How much sites depend on each other, and what follows for scans: bounds known before sampling."""
 
-from gibbsite.influence.blocks import BlockScan
+from gibbsite.influence.blocks import BlockOrder
 from gibbsite.influence.bound import bound_influence
 from gibbsite.influence.certificate import Certificate, certify
 from gibbsite.influence.independent import ShortRuns, short_runs
@@ -9,7 +9,7 @@ from gibbsite.influence.optimise import dogs
 from gibbsite.influence.stored import DogsScan, load_scan
 
 __all__ = [
-    "BlockScan",
+    "BlockOrder",
     "Certificate",
     "DogsScan",
     "Influence",

@@ -148,17 +148,17 @@ def _rows_to_influence(
 
 
 @compiled_loop
-def _count_lattice(graph: LatticeGraph, start: Index) -> None:
+def _count_lattice(arrays: LatticeGraph, start: Index) -> None:
     """Write the row starts of a lattice."""
     at = np.uint32(0)
     i = 0
-    for z in range(graph.size_0):
-        for y in range(graph.size_1):
-            for x in range(graph.size_2):
+    for z in range(arrays.size_0):
+        for y in range(arrays.size_1):
+            for x in range(arrays.size_2):
                 start[i] = at
-                at += np.uint32(_ends(z, graph.size_0, graph.wrap_0))
-                at += np.uint32(_ends(y, graph.size_1, graph.wrap_1))
-                at += np.uint32(_ends(x, graph.size_2, graph.wrap_2))
+                at += np.uint32(_ends(z, arrays.size_0, arrays.wrap_0))
+                at += np.uint32(_ends(y, arrays.size_1, arrays.wrap_1))
+                at += np.uint32(_ends(x, arrays.size_2, arrays.wrap_2))
                 i += 1
     start[i] = at
 
@@ -207,18 +207,18 @@ def _put_axis(
 
 
 @compiled_loop
-def _fill_lattice(graph: LatticeGraph, start: Index, neighbour: Index, value: Floats) -> None:
+def _fill_lattice(arrays: LatticeGraph, start: Index, neighbour: Index, value: Floats) -> None:
     i = 0
-    for z in range(graph.size_0):
-        for y in range(graph.size_1):
-            for x in range(graph.size_2):
+    for z in range(arrays.size_0):
+        for y in range(arrays.size_1):
+            for x in range(arrays.size_2):
                 first = np.int64(start[i])
-                a = (z, graph.size_0, graph.wrap_0, graph.size_1 * graph.size_2)
-                b = (y, graph.size_1, graph.wrap_1, graph.size_2)
-                c = (x, graph.size_2, graph.wrap_2, 1)
-                at = _put_axis(neighbour, value, first, first, i, a, graph.coupling_0, graph.step_0)
-                at = _put_axis(neighbour, value, first, at, i, b, graph.coupling_1, graph.step_1)
-                _put_axis(neighbour, value, first, at, i, c, graph.coupling_2, graph.step_2)
+                a = (z, arrays.size_0, arrays.wrap_0, arrays.size_1 * arrays.size_2)
+                b = (y, arrays.size_1, arrays.wrap_1, arrays.size_2)
+                c = (x, arrays.size_2, arrays.wrap_2, 1)
+                at = _put_axis(neighbour, value, first, first, i, a, arrays.coupling_0, arrays.step_0)
+                at = _put_axis(neighbour, value, first, at, i, b, arrays.coupling_1, arrays.step_1)
+                _put_axis(neighbour, value, first, at, i, c, arrays.coupling_2, arrays.step_2)
                 i += 1
 
 

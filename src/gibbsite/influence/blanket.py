@@ -13,19 +13,19 @@ Index = NDArray[np.uint32]
 
 
 @called
-def _conditional(graph: TableGraph, i: Integer, x: NDArray[np.int64], law: Floats) -> None:
+def _conditional(arrays: TableGraph, i: Integer, x: NDArray[np.int64], law: Floats) -> None:
     """Write the conditional law of site i; uniform where every state is excluded."""
     top = -np.inf
     for a in range(law.size):
-        law[a] = graph.log_unary[graph.offset[i] + a]
-    for k in range(graph.start[i], graph.start[i + 1]):
-        f = graph.factor[k]
-        at = graph.table[f]
-        for m in range(graph.member_start[f], graph.member_start[f + 1]):
-            if graph.member[m] != i:
-                at += graph.stride[m] * x[graph.member[m]]
+        law[a] = arrays.log_unary[arrays.offset[i] + a]
+    for k in range(arrays.start[i], arrays.start[i + 1]):
+        f = arrays.factor[k]
+        at = arrays.table[f]
+        for m in range(arrays.member_start[f], arrays.member_start[f + 1]):
+            if arrays.member[m] != i:
+                at += arrays.stride[m] * x[arrays.member[m]]
         for a in range(law.size):
-            law[a] += graph.log_value[at + a * graph.own_stride[k]]
+            law[a] += arrays.log_value[at + a * arrays.own_stride[k]]
     for a in range(law.size):
         top = max(top, law[a])
     if top == -np.inf:
@@ -42,7 +42,7 @@ def _conditional(graph: TableGraph, i: Integer, x: NDArray[np.int64], law: Float
 
 @compiled
 def enumerate_blankets(
-    graph: TableGraph,
+    arrays: TableGraph,
     start: Index,
     neighbour: Index,
     most: Integer,
@@ -55,10 +55,10 @@ def enumerate_blankets(
         first, degree = np.int64(start[i]), np.int64(start[i + 1]) - np.int64(start[i])
         count = np.int64(1)
         for k in range(degree):
-            count *= graph.card[neighbour[first + k]]
+            count *= arrays.card[neighbour[first + k]]
             if count > most:
                 break
-        states = np.int64(graph.card[i])
+        states = np.int64(arrays.card[i])
         if count > most or count * states > 1024 * most:
             continue
         exact[i] = True
@@ -67,12 +67,12 @@ def enumerate_blankets(
             rest = number
             for k in range(degree):
                 j = neighbour[first + k]
-                x[j] = rest % graph.card[j]
-                rest //= graph.card[j]
-            _conditional(graph, i, x, law[number])
+                x[j] = rest % arrays.card[j]
+                rest //= arrays.card[j]
+            _conditional(arrays, i, x, law[number])
         stride = np.int64(1)
         for k in range(degree):
-            card = np.int64(graph.card[neighbour[first + k]])
+            card = np.int64(arrays.card[neighbour[first + k]])
             largest = 0.0
             for number in range(count):
                 own = (number // stride) % card

@@ -34,7 +34,7 @@ Start = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class BlockScan:
+class BlockOrder:
     """Steps that draw whole blocks of sites, each from its joint conditional law.
 
     No kernel of gibbsite moves blocks yet: a block scan can be certified and optimised, and its ``order``
@@ -53,7 +53,7 @@ class BlockScan:
     --------
     >>> import gibbsite as gs
     >>> model = gs.ising_grid((4, 4), coupling=0.2)
-    >>> columns = gs.BlockScan([[c, c + 4, c + 8, c + 12] for c in range(4)])
+    >>> columns = gs.BlockOrder([[c, c + 4, c + 8, c + 12] for c in range(4)])
     >>> gs.certify(model, scan=columns, accuracy=0.01).steps < gs.certify(model, accuracy=0.01).steps
     True
     """

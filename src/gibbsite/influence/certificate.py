@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.graph.compile import compile_graph
-from gibbsite.influence.blocks import BlockDecay, BlockScan, collapse
+from gibbsite.influence.blocks import BlockDecay, BlockOrder, collapse
 from gibbsite.influence.bound import choose_influence
 from gibbsite.influence.matrix import Influence
 from gibbsite.influence.target import read_target
 from gibbsite.influence.variation import Decay, DrawnDecay, OrderDecay, SiteDecay, SweepDecay
-from gibbsite.scan import RandomScan, Scan, Sequence, Shuffled, Systematic
+from gibbsite.scan import FixedOrder, RandomScan, Scan, Shuffled, Systematic
 from gibbsite.scan.base import Ordered, Phased, Raster
 from gibbsite.scan.drawn import Drawn
 
@@ -143,8 +143,8 @@ def certify(
     ----------
     model : FactorGraph
         A discrete model, evidence folded in.
-    scan : Scan, sequence of sites or BlockScan, optional
-        In which order sites are visited; ``Systematic()`` by default. Steps of a ``BlockScan`` are blocks.
+    scan : Scan, sequence of sites or BlockOrder, optional
+        In which order sites are visited; ``Systematic()`` by default. Steps of a ``BlockOrder`` are blocks.
     steps, sweeps : int, optional
         For how long; by default once through a given sequence. With ``accuracy``, the longest allowed.
     target : site or sequence of sites, optional
@@ -217,19 +217,19 @@ def _thinned(steps: NDArray[np.int64], values: Floats) -> tuple[NDArray[np.int64
     return steps[keep], values[keep]
 
 
-def read_scan(scan: Any) -> Scan | BlockScan:
+def read_scan(scan: Any) -> Scan | BlockOrder:
     """Return a scan from what users give: one, a list of sites, or nothing for the systematic one."""
     if scan is None:
         return Systematic()
-    if isinstance(scan, Scan | BlockScan):
+    if isinstance(scan, Scan | BlockOrder):
         return scan
     if isinstance(scan, str):
         raise ModelError(f"scan must be a scan such as gs.Systematic(), or a list of sites, got {scan!r}.")
-    return Sequence(scan)
+    return FixedOrder(scan)
 
 
 def read_length(
-    scan: Scan | BlockScan, per_sweep: int, steps: int | None, sweeps: int | None, accuracy: float | None
+    scan: Scan | BlockOrder, per_sweep: int, steps: int | None, sweeps: int | None, accuracy: float | None
 ) -> int:
     """Return the number of steps a user asks for; with an accuracy the most that are allowed."""
     for name, given in (("steps", steps), ("sweeps", sweeps)):
@@ -244,14 +244,14 @@ def read_length(
         return int(sweeps) * per_sweep
     if accuracy is not None:
         return max(per_sweep, min(_MOST_SWEEPS * per_sweep, _MOST_STEPS))
-    if isinstance(scan, Sequence | BlockScan) and scan.order is not None:
+    if isinstance(scan, FixedOrder | BlockOrder) and scan.order is not None:
         return len(scan.order)
     raise ModelError("Say for how long: steps=, sweeps=, or accuracy= for the number of steps that suffice.")
 
 
-def make_decay(model: FactorGraph, scan: Scan | BlockScan, weights: Floats, influence: Influence) -> Decay:
+def make_decay(model: FactorGraph, scan: Scan | BlockOrder, weights: Floats, influence: Influence) -> Decay:
     """Return the variation of a scan as a function of the number of steps."""
-    if isinstance(scan, BlockScan):
+    if isinstance(scan, BlockOrder):
         blocks, order = scan.read(model)
         return BlockDecay(collapse(influence, blocks), influence, weights, order)
     return make_site_decay(model, scan, weights, influence)

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 Order = NDArray[np.int32]
 
 
-class Desk(NamedTuple):
+class DescentWorkspace(NamedTuple):
     """What a descent works on; between descents it is as new, so that short ones cost little.
 
     ``bound`` is b, ``rest`` is r = (I - C) b, ``weight`` is d and ``given`` its value at the end of the scan,
@@ -41,13 +41,15 @@ class Desk(NamedTuple):
     top: Floats
 
 
-def make_desk(influence: Influence, weights: Floats) -> Desk:
+def make_desk(influence: Influence, weights: Floats) -> DescentWorkspace:
     """Allocate the work arrays of descents with the same influence and weights."""
     n = influence.n_sites
     targets = np.flatnonzero(weights).astype(np.int32)
-    desk = Desk(np.ones(n), np.empty(n), weights.astype(np.float64), weights, targets, make_tree(n))
-    _renew_all(influence.rows, desk)
-    return desk
+    workspace = DescentWorkspace(
+        np.ones(n), np.empty(n), weights.astype(np.float64), weights, targets, make_tree(n)
+    )
+    _renew_all(influence.rows, workspace)
+    return workspace
 
 
 @inlined
@@ -60,69 +62,69 @@ def _resting(rows: InfluenceRows, i: Integer) -> Any:
 
 
 @called
-def _plant(desk: Desk) -> None:
+def _plant(workspace: DescentWorkspace) -> None:
     """Build the tree anew."""
-    size = desk.top.size // 2
-    for j in range(desk.rest.size):
-        desk.top[size + j] = desk.weight[j] * desk.rest[j]
-    grow_tree(desk.top)
+    size = workspace.top.size // 2
+    for j in range(workspace.rest.size):
+        workspace.top[size + j] = workspace.weight[j] * workspace.rest[j]
+    grow_tree(workspace.top)
 
 
 @compiled_loop
-def _renew_all(rows: InfluenceRows, desk: Desk) -> None:
-    _renew_desk(rows, desk)
+def _renew_all(rows: InfluenceRows, workspace: DescentWorkspace) -> None:
+    _renew_desk(rows, workspace)
 
 
 @called
-def _renew_desk(rows: InfluenceRows, desk: Desk) -> None:
-    for i in range(desk.rest.size):
-        desk.bound[i] = 1.0
-        desk.rest[i] = _resting(rows, np.uintp(i))
-        desk.weight[i] = desk.given[i]
-    _plant(desk)
+def _renew_desk(rows: InfluenceRows, workspace: DescentWorkspace) -> None:
+    for i in range(workspace.rest.size):
+        workspace.bound[i] = 1.0
+        workspace.rest[i] = _resting(rows, np.uintp(i))
+        workspace.weight[i] = workspace.given[i]
+    _plant(workspace)
 
 
 @inlined
-def _raise(desk: Desk, j: Integer) -> None:
+def _raise(workspace: DescentWorkspace, j: Integer) -> None:
     """Bring the tree up to date with a change at site j."""
-    set_leaf(desk.top, j, desk.weight[j] * desk.rest[j])
+    set_leaf(workspace.top, j, workspace.weight[j] * workspace.rest[j])
 
 
 @inlined
-def _change(rows: InfluenceRows, desk: Desk, i: Integer, delta: Any, track: bool) -> None:
+def _change(rows: InfluenceRows, workspace: DescentWorkspace, i: Integer, delta: Any, track: bool) -> None:
     """Lower b_i by delta."""
-    desk.rest[i] -= delta
+    workspace.rest[i] -= delta
     if track:
-        _raise(desk, i)
+        _raise(workspace, i)
     for k in range(rows.start[i], rows.start[i + np.uintp(1)]):
         j = np.uintp(rows.neighbour[k])
-        desk.rest[j] += rows.back[k] * delta
+        workspace.rest[j] += rows.back[k] * delta
         if track:
-            _raise(desk, j)
+            _raise(workspace, j)
 
 
 @inlined
-def _renew_site(rows: InfluenceRows, desk: Desk, i: Integer) -> None:
-    desk.bound[i] = 1.0
-    desk.rest[i] = _resting(rows, i)
-    desk.weight[i] = desk.given[i]
-    _raise(desk, i)
+def _renew_site(rows: InfluenceRows, workspace: DescentWorkspace, i: Integer) -> None:
+    workspace.bound[i] = 1.0
+    workspace.rest[i] = _resting(rows, i)
+    workspace.weight[i] = workspace.given[i]
+    _raise(workspace, i)
 
 
 @called
-def _renew(rows: InfluenceRows, desk: Desk, scan: Order) -> None:
+def _renew(rows: InfluenceRows, workspace: DescentWorkspace, scan: Order) -> None:
     """Forget all changes at the sites of a scan and at their neighbours."""
     for t in range(scan.size):
         i = np.uintp(scan[t])
-        _renew_site(rows, desk, i)
+        _renew_site(rows, workspace, i)
         for k in range(rows.start[i], rows.start[i + np.uintp(1)]):
-            _renew_site(rows, desk, np.uintp(rows.neighbour[k]))
+            _renew_site(rows, workspace, np.uintp(rows.neighbour[k]))
 
 
 @called
-def _evaluate(rows: InfluenceRows, desk: Desk, scan: Order) -> Any:
+def _evaluate(rows: InfluenceRows, workspace: DescentWorkspace, scan: Order) -> Any:
     """Return the variation of a scan; only additions, so that no digit is lost."""
-    bound = desk.bound
+    bound = workspace.bound
     for t in range(scan.size):
         i = np.uintp(scan[t])
         total = 0.0
@@ -130,8 +132,8 @@ def _evaluate(rows: InfluenceRows, desk: Desk, scan: Order) -> Any:
             total += rows.value[k] * bound[rows.neighbour[k]]
         bound[i] = total
     variation = 0.0
-    for k in range(desk.targets.size):
-        variation += desk.given[desk.targets[k]] * bound[desk.targets[k]]
+    for k in range(workspace.targets.size):
+        variation += workspace.given[workspace.targets[k]] * bound[workspace.targets[k]]
     for t in range(scan.size):
         bound[scan[t]] = 1.0
     return variation
@@ -148,65 +150,67 @@ class Descent(NamedTuple):
 
 @compiled_loop
 def _descend(
-    rows: InfluenceRows, desk: Desk, scan: Order, new: Order, delta: Floats, goal: float
+    rows: InfluenceRows, workspace: DescentWorkspace, scan: Order, new: Order, delta: Floats, goal: float
 ) -> tuple[Any, Any, Any, Integer]:
-    before = _evaluate(rows, desk, scan)
+    before = _evaluate(rows, workspace, scan)
     for t in range(scan.size):
         i = np.uintp(scan[t])
-        delta[t] = desk.rest[i]
-        _change(rows, desk, i, delta[t], False)
-    short = 8 * scan.size < desk.rest.size
+        delta[t] = workspace.rest[i]
+        _change(rows, workspace, i, delta[t], False)
+    short = 8 * scan.size < workspace.rest.size
     if short:
         for t in range(scan.size):
             i = np.uintp(scan[t])
-            _raise(desk, i)
+            _raise(workspace, i)
             for k in range(rows.start[i], rows.start[i + np.uintp(1)]):
-                _raise(desk, np.uintp(rows.neighbour[k]))
+                _raise(workspace, np.uintp(rows.neighbour[k]))
     else:
-        _plant(desk)
+        _plant(workspace)
     tracked = before
     kept = scan.size
     while kept > 0 and tracked > goal:
         kept -= 1
         i = np.uintp(scan[kept])
-        _change(rows, desk, i, -delta[kept], True)  # back to before the step
-        j = first_largest(desk.top)
-        gain, own = desk.weight[j] * desk.rest[j], desk.weight[i] * desk.rest[i]
+        _change(rows, workspace, i, -delta[kept], True)  # back to before the step
+        j = first_largest(workspace.top)
+        gain, own = workspace.weight[j] * workspace.rest[j], workspace.weight[i] * workspace.rest[i]
         if gain <= own:
             j = i
         else:
             tracked += own - gain
         new[kept] = np.int32(j)
-        moved = desk.weight[j]
+        moved = workspace.weight[j]
         if moved > 0.0:
-            desk.weight[j] = 0.0
-            _raise(desk, j)
+            workspace.weight[j] = 0.0
+            _raise(workspace, j)
             for k in range(rows.start[j], rows.start[j + np.uintp(1)]):
                 neighbour = np.uintp(rows.neighbour[k])
-                desk.weight[neighbour] += moved * rows.value[k]
-                _raise(desk, neighbour)
+                workspace.weight[neighbour] += moved * rows.value[k]
+                _raise(workspace, neighbour)
     for t in range(kept):
         new[t] = scan[t]
     if short:
-        _renew(rows, desk, scan)
-        _renew(rows, desk, new)
+        _renew(rows, workspace, scan)
+        _renew(rows, workspace, new)
     else:
         if kept == 0:  # b is 1 again: d' b without the differences of large numbers
             tracked = 0.0
-            for site in range(desk.weight.size):
-                tracked += desk.weight[site]
-        _renew_desk(rows, desk)
-    return before, _evaluate(rows, desk, new), tracked, kept
+            for site in range(workspace.weight.size):
+                tracked += workspace.weight[site]
+        _renew_desk(rows, workspace)
+    return before, _evaluate(rows, workspace, new), tracked, kept
 
 
-def descend(influence: Influence, desk: Desk, scan: Order, goal: float = -np.inf) -> tuple[Order, Descent]:
+def descend(
+    influence: Influence, workspace: DescentWorkspace, scan: Order, goal: float = -np.inf
+) -> tuple[Order, Descent]:
     """Improve a fixed scan.
 
     Parameters
     ----------
     influence : Influence
         Bounds on influence.
-    desk : Desk
+    workspace : DescentWorkspace
         Work arrays of :func:`make_desk`; left as they were.
     scan : array of int
         The scan.
@@ -222,13 +226,13 @@ def descend(influence: Influence, desk: Desk, scan: Order, goal: float = -np.inf
     --------
     >>> import gibbsite as gs
     >>> influence = gs.bound_influence(gs.ising_grid((1, 4), coupling=0.3))
-    >>> desk = make_desk(influence, np.array([1.0, 0.0, 0.0, 0.0]))
-    >>> new, gain = descend(influence, desk, np.arange(4, dtype=np.int32))
+    >>> workspace = make_desk(influence, np.array([1.0, 0.0, 0.0, 0.0]))
+    >>> new, gain = descend(influence, workspace, np.arange(4, dtype=np.int32))
     >>> new.tolist(), gain.after < gain.before
     ([0, 1, 2, 0], True)
     """
     new, delta = np.empty_like(scan), np.empty(scan.size)
-    return new, Descent(*_descend(influence.rows, desk, scan, new, delta, goal))
+    return new, Descent(*_descend(influence.rows, workspace, scan, new, delta, goal))
 
 
 def descend_drawn(
@@ -275,15 +279,15 @@ def descend_drawn(
             row = slice(int(influence.start[j]), int(influence.start[j + 1]))
             moved, d[j] = d[j], 0.0
             d[influence.neighbour[row]] += moved * influence.value[row]
-    desk = make_desk(influence, weights)
-    return new, Descent(before, evaluate(influence, desk, new), tracked, kept)
+    workspace = make_desk(influence, weights)
+    return new, Descent(before, evaluate(influence, workspace, new), tracked, kept)
 
 
 @compiled_loop
-def _value(rows: InfluenceRows, desk: Desk, scan: Order) -> Any:
-    return _evaluate(rows, desk, scan)
+def _value(rows: InfluenceRows, workspace: DescentWorkspace, scan: Order) -> Any:
+    return _evaluate(rows, workspace, scan)
 
 
-def evaluate(influence: Influence, desk: Desk, scan: Order) -> float:
+def evaluate(influence: Influence, workspace: DescentWorkspace, scan: Order) -> float:
     """Return the variation of a fixed scan; work of its length alone."""
-    return float(_value(influence.rows, desk, scan))
+    return float(_value(influence.rows, workspace, scan))

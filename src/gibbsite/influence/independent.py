@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from gibbsite._random.generators import stream
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.graph.compile import compile_graph
-from gibbsite.influence.blocks import BlockScan
+from gibbsite.influence.blocks import BlockOrder
 from gibbsite.influence.bound import choose_influence
 from gibbsite.influence.certificate import make_site_decay, read_length, read_scan
 from gibbsite.influence.stored import DogsScan
 from gibbsite.influence.target import read_target
 from gibbsite.kernel import Gibbs
 from gibbsite.result.table import SiteTable
-from gibbsite.run.budget import is_real, whole
+from gibbsite.run.budget import check_integer, is_real
 from gibbsite.run.executor import Executor, read_threads
 from gibbsite.run.plan import read_entropy
 from gibbsite.run.repeat import Sums, make_short_run
@@ -150,7 +150,7 @@ def short_runs(
     (True, True)
     """
     chosen, steps, targets = _read_parts(model, scan, target, steps, sweeps)
-    runs, threads = whole("runs", runs, 2), read_threads(threads)
+    runs, threads = check_integer("runs", runs, 2), read_threads(threads)
     if not (is_real(confidence) and 0.0 < confidence < 1.0):
         raise ModelError(f"confidence must be a number between 0 and 1, got {confidence!r}.")
     if interval not in INTERVALS:
@@ -194,7 +194,7 @@ def _read_parts(
         target = scan.targets.tolist()
     targets = np.flatnonzero(read_target(model, target)).astype(np.int32)
     chosen = read_scan(scan)
-    if isinstance(chosen, BlockScan):
+    if isinstance(chosen, BlockOrder):
         raise IncompatibleError("No kernel moves blocks; give a scan of single sites.")
     return chosen, read_length(chosen, model.n_sites, steps, sweeps, None), targets
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.graph.compile import compile_graph
-from gibbsite.influence.blocks import BlockScan, collapse, descend_blocks
+from gibbsite.influence.blocks import BlockOrder, collapse, descend_blocks
 from gibbsite.influence.bound import choose_influence
 from gibbsite.influence.certificate import read_scan
 from gibbsite.influence.descent import Descent, Order, descend, descend_drawn, make_desk
@@ -45,11 +45,11 @@ def dogs(
     weights: Any = ...,
     accuracy: float | None = ...,
     steps: int | None = ...,
-    initial: BlockScan,
+    initial: BlockOrder,
     iterations: int = ...,
     search: str = ...,
     influence: Any = ...,
-) -> BlockScan: ...
+) -> BlockOrder: ...
 
 
 @overload
@@ -74,11 +74,11 @@ def dogs(
     weights: Any = None,
     accuracy: float | None = None,
     steps: int | None = None,
-    initial: Scan | Sites | BlockScan | None = None,
+    initial: Scan | Sites | BlockOrder | None = None,
     iterations: int = 1,
     search: str = "bisection",
     influence: Any = None,
-) -> DogsScan | BlockScan:
+) -> DogsScan | BlockOrder:
     """Optimise a scan for a target: Dobrushin-optimised Gibbs sampling.
 
     Parameters
@@ -94,10 +94,10 @@ def dogs(
     steps : int, optional
         Length of the scan; with ``accuracy`` the longest allowed. Two sweeps by default, with ``accuracy`` a
         hundred.
-    initial : Scan, sequence of sites or BlockScan, optional
+    initial : Scan, sequence of sites or BlockOrder, optional
         The scan to improve: its first steps, as many as needed; ``Systematic()`` by default. A ``RandomScan``
         is turned into a fixed one, at the cost of a pass over the whole model per step. Steps of a
-        ``BlockScan`` are blocks, and so are those of the result.
+        ``BlockOrder`` are blocks, and so are those of the result.
     iterations : int
         How often the result is improved again, at most.
     search : str
@@ -109,7 +109,7 @@ def dogs(
 
     Returns
     -------
-    DogsScan, or BlockScan if the initial one is
+    DogsScan, or BlockOrder if the initial one is
         Never worse than the initial scan of that length.
 
     Raises
@@ -157,8 +157,8 @@ def dogs(
             f"No scan of at most {longest} steps was found with a bound of {accuracy:g}; {best}. Allow more "
             f"steps or less accuracy. {bounds.statement}"
         )
-    if isinstance(scan, BlockScan):
-        return BlockScan(scan.blocks, found.order, found.variation, found.before)
+    if isinstance(scan, BlockOrder):
+        return BlockOrder(scan.blocks, found.order, found.variation, found.before)
     targets = np.flatnonzero(weight).astype(np.int32)
     return DogsScan(
         order=found.order,
@@ -181,14 +181,14 @@ def _whole(name: str, given: Any) -> int | None:
 
 def _improver(
     model: FactorGraph,
-    scan: Scan | BlockScan,
+    scan: Scan | BlockOrder,
     influence: Influence,
     weights: Floats,
     iterations: int,
     goal: float,
 ) -> Callable[[int], Improved]:
     """Return the function that improves the first steps of a scan."""
-    if isinstance(scan, BlockScan):
+    if isinstance(scan, BlockOrder):
         blocks, given = scan.read(model)
         rows = collapse(influence, blocks)
         return lambda steps: _repeat(
@@ -197,10 +197,10 @@ def _improver(
             iterations,
         )
     graph = compile_graph(model)
-    desk = make_desk(influence, weights)
+    workspace = make_desk(influence, weights)
 
     def better(order: Order) -> tuple[Order, Descent]:
-        return descend(influence, desk, order, goal)
+        return descend(influence, workspace, order, goal)
 
     if isinstance(scan, RandomScan):
         chances = scan.chances(graph, model)

@@ -15,7 +15,7 @@ from gibbsite.errors import FormatError, ModelError
 from gibbsite.formats.parsing.text import save
 from gibbsite.influence.certificate import Certificate, certify
 from gibbsite.scan.base import Ordered
-from gibbsite.scan.systematic import Sequence
+from gibbsite.scan.systematic import FixedOrder
 
 if TYPE_CHECKING:
     from gibbsite.graph.graph import Graph
@@ -25,10 +25,10 @@ _FORMAT = "gibbsite-scan-1"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DogsScan(Sequence):
+class DogsScan(FixedOrder):
     """A scan chosen by DoGS, with its guarantee.
 
-    It is a :class:`Sequence` and goes wherever a scan goes. The guarantee is about a chain right after one
+    It is a :class:`FixedOrder` and goes wherever a scan goes. The guarantee is about a chain right after one
     pass through the sequence, from any start; further passes do not make it worse.
 
     Attributes

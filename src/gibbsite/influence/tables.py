@@ -72,13 +72,13 @@ def potts_rows(arrays: PottsGraph) -> tuple[Index, Index, Floats]:
 
 
 @inlined
-def _possible(graph: TableGraph, i: Integer, a: Integer) -> Any:
-    return graph.log_unary[graph.offset[i] + a] > -np.inf
+def _possible(arrays: TableGraph, i: Integer, a: Integer) -> Any:
+    return arrays.log_unary[arrays.offset[i] + a] > -np.inf
 
 
 @called
 def _shared_range(
-    graph: TableGraph,
+    arrays: TableGraph,
     i: Integer,
     j: Integer,
     f: Integer,
@@ -88,11 +88,11 @@ def _shared_range(
     worst: Floats,
 ) -> bool:
     """Raise ``worst`` (K x K) to the ranges of one factor; return whether it changes what is possible."""
-    states, changes = np.int64(graph.card[i]), np.int64(graph.card[j])
+    states, changes = np.int64(arrays.card[i]), np.int64(arrays.card[j])
     size = np.int64(1)
-    for m in range(graph.member_start[f], graph.member_start[f + 1]):
-        size *= graph.card[graph.member[m]]
-    table = graph.table[f]
+    for m in range(arrays.member_start[f], arrays.member_start[f + 1]):
+        size *= arrays.card[arrays.member[m]]
+    table = arrays.table[f]
     hard = False
     for base in range(size):
         if (base // own) % states != 0 or (base // other) % changes != 0:
@@ -100,9 +100,9 @@ def _shared_range(
         for a in range(states):
             zeros = 0
             for x in range(changes):
-                zeros += graph.log_value[table + base + a * own + x * other] == -np.inf
-            here[a] = zeros == 0 and _possible(graph, i, a)
-            if 0 < zeros < changes and _possible(graph, i, a):
+                zeros += arrays.log_value[table + base + a * own + x * other] == -np.inf
+            here[a] = zeros == 0 and _possible(arrays, i, a)
+            if 0 < zeros < changes and _possible(arrays, i, a):
                 hard = True
         for a in range(states):
             for b in range(a):
@@ -111,28 +111,28 @@ def _shared_range(
                 low, high = np.inf, -np.inf
                 for x in range(changes):
                     at = table + base + x * other
-                    gap = graph.log_value[at + a * own] - graph.log_value[at + b * own]
+                    gap = arrays.log_value[at + a * own] - arrays.log_value[at + b * own]
                     low, high = min(low, gap), max(high, gap)
                 worst[a, b] = max(worst[a, b], high - low)
     return hard
 
 
 @called
-def _odds_range(graph: TableGraph, i: Integer) -> tuple[Any, Any]:
+def _odds_range(arrays: TableGraph, i: Integer) -> tuple[Any, Any]:
     """Return the sums of the smallest and of the largest log-odds each factor gives a two-state site."""
-    at = graph.offset[i]
-    low = graph.log_unary[at + 1] - graph.log_unary[at]
+    at = arrays.offset[i]
+    low = arrays.log_unary[at + 1] - arrays.log_unary[at]
     high = low
-    for k in range(graph.start[i], graph.start[i + 1]):
-        f, own = graph.factor[k], graph.own_stride[k]
+    for k in range(arrays.start[i], arrays.start[i + 1]):
+        f, own = arrays.factor[k], arrays.own_stride[k]
         size = np.int64(1)
-        for m in range(graph.member_start[f], graph.member_start[f + 1]):
-            size *= graph.card[graph.member[m]]
+        for m in range(arrays.member_start[f], arrays.member_start[f + 1]):
+            size *= arrays.card[arrays.member[m]]
         least, most = np.inf, -np.inf
         for base in range(size):
             if (base // own) % 2 == 0:
-                no = graph.log_value[graph.table[f] + base]
-                yes = graph.log_value[graph.table[f] + base + own]
+                no = arrays.log_value[arrays.table[f] + base]
+                yes = arrays.log_value[arrays.table[f] + base + own]
                 if no > -np.inf or yes > -np.inf:
                     least, most = min(least, yes - no), max(most, yes - no)
         low += least
@@ -143,12 +143,12 @@ def _odds_range(graph: TableGraph, i: Integer) -> tuple[Any, Any]:
 
 
 @compiled
-def _fill(graph: TableGraph, start: Index, neighbour: Index, value: Floats, most_states: Integer) -> None:
+def _fill(arrays: TableGraph, start: Index, neighbour: Index, value: Floats, most_states: Integer) -> None:
     for i in range(start.size - 1):
-        states = np.int64(graph.card[i])
+        states = np.int64(arrays.card[i])
         possible = 0
         for a in range(states):
-            possible += _possible(graph, i, a)
+            possible += _possible(arrays, i, a)
         if possible <= 1:
             value[start[i] : start[i + 1]] = 0.0
             continue
@@ -159,18 +159,18 @@ def _fill(graph: TableGraph, start: Index, neighbour: Index, value: Floats, most
         here = np.empty(states, np.bool_)
         low, high = -np.inf, np.inf
         if states == 2:
-            low, high = _odds_range(graph, i)
+            low, high = _odds_range(arrays, i)
         for entry in range(start[i], start[i + 1]):
             j = neighbour[entry]
             total[:] = 0.0
             hard = False
-            for k in range(graph.start[i], graph.start[i + 1]):
-                f = graph.factor[k]
-                for m in range(graph.member_start[f], graph.member_start[f + 1]):
-                    if graph.member[m] == j:
+            for k in range(arrays.start[i], arrays.start[i + 1]):
+                f = arrays.factor[k]
+                for m in range(arrays.member_start[f], arrays.member_start[f + 1]):
+                    if arrays.member[m] == j:
                         worst[:] = 0.0
-                        own, other = graph.own_stride[k], graph.stride[m]
-                        hard |= _shared_range(graph, i, j, f, own, other, here, worst)
+                        own, other = arrays.own_stride[k], arrays.stride[m]
+                        hard |= _shared_range(arrays, i, j, f, own, other, here, worst)
                         total += worst
             if hard:
                 value[entry] = 1.0

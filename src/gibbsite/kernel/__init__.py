@@ -27,7 +27,7 @@ from gibbsite.kernel.gibbs.quasi import QuasiGibbs
 from gibbsite.kernel.herded.herded import HerdedGibbs
 from gibbsite.kernel.herded.theorem import HerdingBound, herding_bound
 from gibbsite.kernel.minibatch.double_min import DoubleMinGibbs
-from gibbsite.kernel.minibatch.factors import Energies, local_energies
+from gibbsite.kernel.minibatch.factors import LocalEnergies, local_energies
 from gibbsite.kernel.minibatch.local import LocalMinibatchGibbs
 from gibbsite.kernel.minibatch.mgpmh import MGPMH
 from gibbsite.kernel.minibatch.min_gibbs import MinGibbs
@@ -45,13 +45,13 @@ __all__ = [
     "ConditionalGibbs",
     "ContinuousGibbs",
     "DoubleMinGibbs",
-    "Energies",
     "ExactGaussian",
     "GaussianGibbs",
     "Gibbs",
     "HerdedGibbs",
     "HerdingBound",
     "Kernel",
+    "LocalEnergies",
     "LocalMinibatchGibbs",
     "Metropolis",
     "MinGibbs",

@@ -26,7 +26,7 @@ from gibbsite._random.generators import Words
 from gibbsite.errors import IncompatibleError
 from gibbsite.graph.compile import KINDS
 from gibbsite.graph.graph import Graph
-from gibbsite.graph.layouts.site_order import Arranged
+from gibbsite.graph.layouts.site_order import PackedModel
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
@@ -45,7 +45,7 @@ class Buffer(NamedTuple):
     work: NDArray[np.float64]
 
 
-class Course(NamedTuple):
+class RunOutline(NamedTuple):
     """How a run will go, as far as kernels may care.
 
     Attributes
@@ -116,11 +116,11 @@ class Kernel(ABC):
         """Whether there is a walk that moves many chains at once."""
         return False
 
-    def arrange(self, model: Any, graph: Graph) -> Arranged | None:
-        """Lay a model out for a walk that moves many sites at once (see :func:`walk`), if there is one."""
+    def pack(self, model: Any, graph: Graph) -> PackedModel | None:
+        """Lay a model out for a walk that moves many sites at once (see :func:`visit`), if there is one."""
         return None
 
-    def arranged_memory(self, arranged: Any, stream: NDArray[np.uint64], team: int) -> NamedTuple:
+    def packed_memory(self, arranged: Any, stream: NDArray[np.uint64], team: int) -> NamedTuple:
         """Allocate what one chain carries besides its state in such a layout; ``team`` threads share it."""
         raise NotImplementedError
 
@@ -134,7 +134,7 @@ class Kernel(ABC):
         return True
 
     @property
-    def errors(self) -> str:
+    def error_source(self) -> str:
         """Return what standard errors can be taken from.
 
         "draws": draws of a chain are dependent, but random, and the length of their memory shows in them.
@@ -143,11 +143,11 @@ class Kernel(ABC):
         """
         return "none" if self.deterministic else "draws"
 
-    def span(self, n_sites: int) -> int | None:
+    def natural_sweeps(self, n_sites: int) -> int | None:
         """Sweeps that make a complete run, and its length unless another is asked for; None: any number."""
         return None
 
-    def settle(self, course: Course) -> Kernel:
+    def resolve(self, outline: RunOutline) -> Kernel:
         """Return the kernel with everything decided that was left open; refuse a run that makes no sense."""
         return self
 
@@ -166,8 +166,8 @@ class Kernel(ABC):
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
         """Allocate what one chain carries besides its state; the default is a scratch array.
 
-        A checkpoint holds it, unless the named tuple has a property ``fleeting`` that is true: then it has no
-        influence on the numbers, and a resumed chain begins with a new one.
+        A checkpoint holds it, unless the named tuple has a property ``rebuildable`` that is true: then it has
+        no influence on the numbers, and a resumed chain begins with a new one.
         """
         return Buffer(np.zeros(int(graph.cards.max(initial=1))))
 
@@ -219,8 +219,8 @@ class Kernel(ABC):
 
 @generic
 def step(
-    kernel: Any,
-    graph: Any,
+    parameters: Any,
+    arrays: Any,
     memory: Any,
     x: NDArray[Any],
     i: Integer,
@@ -246,9 +246,9 @@ def alone() -> Team:
 
 
 @generic
-def walk(
-    kernel: Any,
-    graph: Any,
+def visit(
+    parameters: Any,
+    arrays: Any,
     schedule: Any,
     memory: Any,
     x: NDArray[Any],
@@ -270,19 +270,19 @@ def walk(
 
 
 @generic
-def sums_up(graph: Any) -> bool:
+def sums_up(arrays: Any) -> bool:
     """Whether a walk adds conditionals to the recorded sums itself, instead of leaving them in ``cond``."""
     raise NotImplementedError
 
 
 @implement(sums_up)
-def _leaves_them(graph: Any) -> bool:
+def _leaves_them(arrays: Any) -> bool:
     return False
 
 
 @generic
 def transition(
-    kernel: Any, graph: Any, memory: Any, x: NDArray[Any], i: Integer, row: NDArray[np.float64]
+    parameters: Any, arrays: Any, memory: Any, x: NDArray[Any], i: Integer, row: NDArray[np.float64]
 ) -> Integer:
     """Fill ``row`` with the probabilities of the next value of site i; return the number of states.
 

@@ -13,9 +13,9 @@ from gibbsite.graph.local import log_potential
 
 
 @implement(log_potential, ContinuousGraph)
-def _log_potential_functions(graph: ContinuousGraph, x: NDArray[Any]) -> float:
+def _log_potential_functions(arrays: ContinuousGraph, x: NDArray[Any]) -> float:
     total = 0.0
     work = stack_room()
-    for f in range(graph.group.size):
-        total += factor_value(graph, f, x, -1, 0.0, work)
+    for f in range(arrays.group.size):
+        total += factor_value(arrays, f, x, -1, 0.0, work)
     return total

@@ -29,7 +29,7 @@ Longs = NDArray[np.int64]
 _THREADS = 2
 
 
-class Course(NamedTuple):
+class Trajectory(NamedTuple):
     """What was seen along chains: (chains, lengths) arrays, and figures of the kernel.
 
     ``seconds`` is time of the processor spent on updates and on counting, so other programs do not matter.
@@ -42,8 +42,8 @@ class Course(NamedTuple):
 
 @compiled_loop
 def _dwell(
-    kernel: Any,
-    graph: Any,
+    parameters: Any,
+    arrays: Any,
     schedule: Any,
     state: State,
     low: float,
@@ -62,7 +62,7 @@ def _dwell(
             rng = refresh(schedule, order, rng)
         i = np.uintp(site_at(schedule, order, where))
         old = min(np.int64((x[i] - low) * scale), last)
-        rng = step(kernel, graph, memory, x, i, rng, state.cond, False)
+        rng = step(parameters, arrays, memory, x, i, rng, state.cond, False)
         if min(np.int64((x[i] - low) * scale), last) != old:
             counts[i, old] += now - since[i]
             since[i] = now
@@ -90,7 +90,7 @@ def watch(
     rng: int = 1,
     chains: int = 1,
     tick: Callable[[], None] = lambda: None,
-) -> Course:
+) -> Trajectory:
     """Follow chains from equal values everywhere, and measure their counts after some numbers of updates.
 
     Parameters
@@ -112,7 +112,7 @@ def watch(
 
     Returns
     -------
-    Course
+    Trajectory
 
     Examples
     --------
@@ -146,4 +146,4 @@ def watch(
 
     with ThreadPoolExecutor(_THREADS) as threads:
         memories = list(threads.map(make, range(chains)))
-    return Course(errors, seconds, kernel.report(memories))
+    return Trajectory(errors, seconds, kernel.report(memories))

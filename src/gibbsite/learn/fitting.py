@@ -18,7 +18,7 @@ from gibbsite.learn.family import Family, Floats, Pairs, make_spins, make_tables
 from gibbsite.learn.inputs import read_codes, read_numbers, read_pairs
 from gibbsite.learn.screening import screen_pairs
 from gibbsite.learn.settings import Settings
-from gibbsite.run.budget import is_real, whole
+from gibbsite.run.budget import check_integer, is_real
 from gibbsite.run.interrupt import catch_interrupt
 from gibbsite.run.progress import choose_progress
 
@@ -280,7 +280,7 @@ def fit_pairwise(
     """
     chosen = Settings(**settings)
     if states is not None and is_real(states):
-        states = whole("states", states, 2)
+        states = check_integer("states", states, 2)
     k = None if states is None else states if isinstance(states, int) else len(states)
     if data is not None:
         codes = read_codes(data, k)

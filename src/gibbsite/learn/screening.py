@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError
 from gibbsite.learn.inputs import read_codes
-from gibbsite.run.budget import is_real, whole
+from gibbsite.run.budget import check_integer, is_real
 
 Floats = NDArray[np.float64]
 _STILL = 1e-6  # change of couplings that ends the minimisation; 32-bit sums do not tell smaller ones
@@ -64,7 +64,7 @@ def screen_pairs(
     """
     spins = (2.0 * read_codes(data, 2, spins=True) - 1.0).astype(np.float32)
     draws, n = spins.shape
-    steps = whole("steps", steps, 1)
+    steps = check_integer("steps", steps, 1)
     if not (is_real(risk) and 0.0 < risk < 1.0):
         raise ModelError(f"risk must be a number between 0 and 1, got {risk!r}.")
     if penalty is None:

@@ -10,7 +10,7 @@ import numpy as np
 from gibbsite.errors import ModelError
 from gibbsite.learn.expectation import SCANS, Exact, Sampled
 from gibbsite.learn.family import Family
-from gibbsite.run.budget import is_real, whole
+from gibbsite.run.budget import check_integer, is_real
 from gibbsite.run.executor import read_threads
 from gibbsite.run.plan import read_entropy
 from gibbsite.scan import Scan
@@ -118,7 +118,7 @@ class Settings:
     def most_steps(self) -> int:
         """Gradient steps, at most."""
         usual = _EXACT_STEPS if self.exact else _STEPS
-        return usual if self.steps is None else whole("steps", self.steps, 1)
+        return usual if self.steps is None else check_integer("steps", self.steps, 1)
 
     def oracle(self, family: Family) -> Exact | Sampled:
         """Return what computes mean statistics."""
@@ -128,8 +128,8 @@ class Settings:
             family,
             SCANS.get(self.scan, "dogs") if isinstance(self.scan, str) else self.scan,
             self.accuracy,
-            None if self.updates is None else whole("updates", self.updates, 1),
-            whole("chains", self.chains, 1),
+            None if self.updates is None else check_integer("updates", self.updates, 1),
+            check_integer("chains", self.chains, 1),
             self.persistent,
             read_entropy(self.rng),
             read_threads(self.threads),

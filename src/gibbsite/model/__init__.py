@@ -6,6 +6,7 @@ from gibbsite.model.base import Model
 from gibbsite.model.conditionals import Conditionals
 from gibbsite.model.continuous import ContinuousModel, continuous_spins
 from gibbsite.model.density import DataDensity, LogDensity
+from gibbsite.model.distance import DistanceFactors
 from gibbsite.model.domain import Angle, Domains, Interval, Label, SiteKey
 from gibbsite.model.evidence import Finding, Folding
 from gibbsite.model.factor import FactorGroup, TableFactors
@@ -19,10 +20,9 @@ from gibbsite.model.functions import (
     product_factors,
 )
 from gibbsite.model.gaussian import Gaussian
-from gibbsite.model.kernelled import KernelFactors
 from gibbsite.model.lattice import FieldFactors, LatticeFactors
 from gibbsite.model.weighted import AgreementFactors, SpinFactors
-from gibbsite.model.zoo import ising, ising_grid, kernel_potts, potts, potts_grid
+from gibbsite.model.zoo import distance_potts, ising, ising_grid, potts, potts_grid
 
 __all__ = [
     "AgreementFactors",
@@ -30,6 +30,7 @@ __all__ = [
     "Conditionals",
     "ContinuousModel",
     "DataDensity",
+    "DistanceFactors",
     "Domains",
     "FactorGraph",
     "FactorGroup",
@@ -39,7 +40,6 @@ __all__ = [
     "FunctionFactors",
     "Gaussian",
     "Interval",
-    "KernelFactors",
     "Label",
     "LatticeFactors",
     "LogDensity",
@@ -49,9 +49,9 @@ __all__ = [
     "TableFactors",
     "continuous_spins",
     "difference_factors",
+    "distance_potts",
     "ising",
     "ising_grid",
-    "kernel_potts",
     "logistic_factors",
     "mixture_factors",
     "normal_factors",

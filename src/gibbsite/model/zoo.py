@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite.errors import ModelError
+from gibbsite.model.distance import DistanceFactors
 from gibbsite.model.domain import FloatArray, IntArray, Label, make_domains, read_labels
 from gibbsite.model.factor import TableFactors
 from gibbsite.model.factorgraph import FactorGraph
-from gibbsite.model.kernelled import KernelFactors
 from gibbsite.model.lattice import FieldFactors, LatticeFactors, read_lengths, read_rings
 from gibbsite.model.reals import read_reals
 from gibbsite.model.weighted import AgreementFactors, SpinFactors
@@ -113,7 +113,7 @@ def potts(
     return FactorGraph(n if sites is None else sites, groups=groups, states=states)
 
 
-def kernel_potts(
+def distance_potts(
     positions: npt.ArrayLike,
     states: int | Sequence[Label],
     gamma: float = 0.0,
@@ -143,15 +143,15 @@ def kernel_potts(
     Returns
     -------
     FactorGraph
-        With the groups "couplings" (`KernelFactors`) and "fields".
+        With the groups "couplings" (`DistanceFactors`) and "fields".
 
     Examples
     --------
-    >>> model = kernel_potts(np.arange(10000.0)[:, None], states=4, gamma=0.01, beta=0.1)
+    >>> model = distance_potts(np.arange(10000.0)[:, None], states=4, gamma=0.01, beta=0.1)
     >>> round(model.log_potential([0] * 10000), 1)
     8357.3
     """
-    pairs = KernelFactors(positions, gamma, beta, name="couplings", coupling=coupling)
+    pairs = DistanceFactors(positions, gamma, beta, name="couplings", coupling=coupling)
     n, k = len(pairs.positions), len(read_labels(states, "every site"))
     h = np.zeros(k) if fields is None else read_reals(fields, "fields")
     if h.shape not in ((k,), (n, k)):

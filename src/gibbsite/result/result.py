@@ -16,7 +16,7 @@ from gibbsite.result.joint import pair_moments, pair_moments_mcse, recorded_pair
 from gibbsite.result.measure.measurement import CellNumbers, count_states, measure_cells
 from gibbsite.result.quantiles import QUARTILES, find_hdi, find_quantile_errors, find_quantiles
 from gibbsite.result.table import SiteTable, observed_cells
-from gibbsite.result.verdict.convergence import MOST_JUDGED, Diagnostics, Doubt, Look, judge
+from gibbsite.result.verdict.convergence import MOST_JUDGED, Diagnostics, Look, Unreached, judge
 from gibbsite.result.wording import in_words
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ class Result:
     bests : float array (chains,) or empty
         Largest log-potential seen by each chain, where the best state was recorded.
     errors : {"draws", "chains", "none"}
-        What standard errors can be taken from, see ``Kernel.errors``. Where nothing is known about errors
-        (also with a single chain of the second kind) ``mcse``, ``ess`` and ``rhat`` hold NaN.
+        What standard errors can be taken from, see ``Kernel.error_source``. Where nothing is known about
+        errors (also with a single chain of the second kind) ``mcse``, ``ess`` and ``rhat`` hold NaN.
     period : int or None
         Draws that averages are meant to be taken over, None for any number.
     remarks : tuple of str
@@ -101,7 +101,7 @@ class Result:
     energy: NDArray[np.float64]
     bests: NDArray[np.float64]
     best_x: NDArray[Any]
-    doubts: tuple[Doubt, ...] = ()
+    unreached: tuple[Unreached, ...] = ()
     errors: str = "draws"
     period: int | None = None
     remarks: tuple[str, ...] = ()
@@ -212,7 +212,7 @@ class Result:
             numbers,
             self.chains,
             self.draws,
-            self.doubts,
+            self.unreached,
             name,
             blind,
             self.errors,

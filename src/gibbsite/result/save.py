@@ -3,7 +3,7 @@
 The file depends on the content of the result alone, so equal results give equal bytes. Entries:
 
 ``about``
-    JSON (ASCII bytes): plan, budget, state labels, evidence, doubts, remarks; site names that are no numbers.
+    JSON (ASCII bytes): plan, budget, state labels, evidence, unreached, remarks; names that are no numbers.
 ``totals``, ``trace``
     Sums over all draws (chains, cells) and means of batches (chains, batches, cells).
 ``values``, ``draw_sites``, ``energy``, ``bests``, ``best_x``
@@ -34,7 +34,7 @@ from gibbsite.errors import FormatError
 from gibbsite.model.domain import Angle, Domains, Interval, SiteKind, SiteNames
 from gibbsite.result.measure.agreement import Findings
 from gibbsite.result.result import JointSets, Result
-from gibbsite.result.verdict.convergence import Doubt, Look
+from gibbsite.result.verdict.convergence import Look, Unreached
 from gibbsite.run.checkpoint import write_atomically
 from gibbsite.run.plan import Plan
 
@@ -117,7 +117,7 @@ def save_result(result: Result, path: Path) -> None:
         "evidence": list(result.evidence.items()),
         "evidence_labels": list(result.evidence_labels.items()),
         "look": result.look if isinstance(result.look, str) else asdict(result.look),
-        "doubts": [[doubt.site, doubt.state, doubt.proved, doubt.why] for doubt in result.doubts],
+        "unreached": [[doubt.site, doubt.state, doubt.proved, doubt.why] for doubt in result.unreached],
     }
     arrays = {name: getattr(result, name) for name in _ARRAYS}
     arrays["pulse"] = result.pulse
@@ -236,7 +236,7 @@ def _build_result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Res
         length=about["length"],
         sets=JointSets(arrays["set_start"], arrays["set_member"], arrays["set_cell"], about["n_joint"]),
         bests=arrays["bests"],
-        doubts=tuple(Doubt(*doubt) for doubt in about["doubts"]),
+        unreached=tuple(Unreached(*doubt) for doubt in about.get("unreached", about.get("doubts", ()))),
         errors=about["errors"],
         period=about["period"],
         remarks=tuple(about["remarks"]),

@@ -32,7 +32,7 @@ class SiteTable(Mapping[str, dict[Any, float]]):
     cells : float array
         One number per state, site by site; for ``binary`` one number per site, that of state 1.
     binary : bool
-        Layout of the cells.
+        TapeLayout of the cells.
     complement : bool
         For binary layouts: whether the number of state 0 is one minus that of state 1 (probabilities) or
         the same (standard errors).

@@ -55,13 +55,13 @@ def read_budget(
     seconds: float | None,
     warmup: int | None,
     thin: int,
-    span: int | None = None,
+    natural_sweeps: int | None = None,
     warms: bool = True,
 ) -> Budget:
     """Check the arguments of a run that are about its length and bring them into one form.
 
-    ``span`` is the number of sweeps of a kernel whose runs are complete after so many, and ``warms`` tells
-    whether there is anything to forget at the beginning; both count where nothing else is asked for.
+    ``natural_sweeps`` is the number of sweeps of a kernel whose runs are complete after so many, and
+    ``warms`` tells whether there is anything to forget at the beginning; both count where nothing else is asked for.
 
     Examples
     --------
@@ -72,19 +72,19 @@ def read_budget(
         raise ModelError("Give the budget in sweeps or in steps, not both.")
     counted = sweeps is not None or steps is not None
     if not counted:
-        sweeps = span
+        sweeps = natural_sweeps
     if not warms and warmup is None:
         warmup = 0
-    thin = whole("thin", thin, 1)
+    thin = check_integer("thin", thin, 1)
     length = n_sites * thin
     draws: int | None
     rest = 0
     if steps is not None:
-        steps = whole("steps", steps, 1)
+        steps = check_integer("steps", steps, 1)
         draws, rest = divmod(steps, length) if length else (1, 0)
         warm = steps // max(n_sites, 1) // 10
     elif sweeps is not None or seconds is None:
-        sweeps = whole("sweeps", DEFAULT_SWEEPS if sweeps is None else sweeps, 1)
+        sweeps = check_integer("sweeps", DEFAULT_SWEEPS if sweeps is None else sweeps, 1)
         draws = sweeps // thin
         warm = sweeps // 10
         if draws == 0:
@@ -95,7 +95,7 @@ def read_budget(
         raise ModelError(f"seconds must be a positive number, got {seconds!r}.")
     by_time = seconds is not None and warmup is None
     if warmup is not None:
-        warmup = whole("warmup", warmup, 0)
+        warmup = check_integer("warmup", warmup, 0)
     elif draws is not None:
         warmup = warm
     limit = math.inf if seconds is None else float(seconds)
@@ -113,14 +113,14 @@ def is_real(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def whole(name: str, value: Any, least: int) -> int:
-    """Return a whole number given as an argument; refuse anything else by name.
+def check_integer(name: str, value: Any, least: int) -> int:
+    """Return a check_integer number given as an argument; refuse anything else by name.
 
     Examples
     --------
-    >>> whole("chains", 4.0, 1)
+    >>> check_integer("chains", 4.0, 1)
     4
     """
     if not is_real(value) or not math.isfinite(value) or int(value) != value or value < least:
-        raise ModelError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+        raise ModelError(f"{name} must be a check_integer number of at least {least}, got {value!r}.")
     return int(value)

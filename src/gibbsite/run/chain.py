@@ -15,7 +15,7 @@ from gibbsite._compile.intrinsic import wait_for_all
 from gibbsite._compile.jit import Integer, compiled_loop, implement
 from gibbsite._random.generators import Words, load, store
 from gibbsite.graph.graph import Graph
-from gibbsite.kernel.base import Kernel, Team, step, sums_up, walk
+from gibbsite.kernel.base import Kernel, Team, step, sums_up, visit
 from gibbsite.run.tape import DRAWS, Tape, record, write_indicators
 from gibbsite.scan.base import Scan, period, refresh, run_end, site_at
 
@@ -68,10 +68,10 @@ def start_chain(
     )
 
 
-@implement(walk)
+@implement(visit)
 def _site_by_site(
-    kernel: Any,
-    graph: Any,
+    parameters: Any,
+    arrays: Any,
     schedule: Any,
     memory: Any,
     x: NDArray[Any],
@@ -90,7 +90,7 @@ def _site_by_site(
         many, members, member = end - begin, np.uintp(team.size), np.uintp(team.member)
         for k in range(begin + many * member // members, begin + many * (member + np.uintp(1)) // members):
             i = np.uintp(site_at(schedule, order, k))
-            rng = step(kernel, graph, memory, x, i, rng, cond, keep)
+            rng = step(parameters, arrays, memory, x, i, rng, cond, keep)
         begin = end
         if team.size > 1:
             wait_for_all(team.gate, team.size)
@@ -99,8 +99,8 @@ def _site_by_site(
 
 @compiled_loop
 def advance(
-    kernel: Any,
-    graph: Any,
+    parameters: Any,
+    arrays: Any,
     schedule: Any,
     state: State,
     tape: Tape,
@@ -118,7 +118,7 @@ def advance(
     rng = load(state.rng)
     where, turn = np.uintp(state.position[0]), state.position[1]
     cycle = np.uintp(period(schedule))
-    adding = sums_up(graph)
+    adding = sums_up(arrays)
     cond = tape.recent if adding else state.cond
     write = keep and not adding and cond.size > 0
     first = team.member == 0
@@ -137,7 +137,9 @@ def advance(
                 rng = refresh(schedule, order, rng)
             stop = min(where + left, cycle)
             put = bool(write or (add and left == cycle))
-            rng = walk(kernel, graph, schedule, memory, x, order, where, stop, turn, rng, cond, put, team)
+            rng = visit(
+                parameters, arrays, schedule, memory, x, order, where, stop, turn, rng, cond, put, team
+            )
             left -= stop - where
             where = stop
             if stop == cycle:
@@ -145,7 +147,7 @@ def advance(
                 turn += 1
         if keep:
             if first:
-                record(tape, graph, x, state.cond, add)
+                record(tape, arrays, x, state.cond, add)
             if team.size > 1:
                 wait_for_all(team.gate, team.size)
     if first:

@@ -42,17 +42,17 @@ _STEP = 1 << 16  # numbers
 
 
 def flatten(prefix: str, value: Any) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield the arrays of nested named tuples with their paths: no fleeting ones, no zeros at an end."""
+    """Yield the arrays of nested named tuples with their paths: no rebuildable ones, no zeros at an end."""
     if isinstance(value, np.ndarray):
         yield prefix, value[: _used(value)] if value.ndim == 1 else value
-    elif hasattr(value, "_fields") and not is_fleeting(value):
+    elif hasattr(value, "_fields") and not is_rebuildable(value):
         for name in value._fields:
             yield from flatten(f"{prefix}/{name}", getattr(value, name))
 
 
-def is_fleeting(value: Any) -> bool:
+def is_rebuildable(value: Any) -> bool:
     """Tell whether a chain goes on as before without these arrays (see :meth:`Kernel.memory`)."""
-    return bool(getattr(value, "fleeting", False))
+    return bool(getattr(value, "rebuildable", False))
 
 
 def _used(values: NDArray[Any]) -> int:
@@ -83,7 +83,7 @@ def restore(prefix: str, template: Any, arrays: dict[str, NDArray[Any]]) -> Any:
             return stored
         template[...] = stored
         return template
-    if hasattr(template, "_fields") and not is_fleeting(template):
+    if hasattr(template, "_fields") and not is_rebuildable(template):
         return template._replace(
             **{f: restore(f"{prefix}/{f}", getattr(template, f), arrays) for f in template._fields}
         )

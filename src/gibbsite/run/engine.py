@@ -27,13 +27,13 @@ from gibbsite.run.executor import Executor
 from gibbsite.run.interrupt import catch_interrupt
 from gibbsite.run.plan import Plan
 from gibbsite.run.progress import Progress, Status
-from gibbsite.run.record import Layout
+from gibbsite.run.record import TapeLayout
 from gibbsite.run.tape import Tape
 
 if TYPE_CHECKING:
     from gibbsite.graph.graph import Graph
     from gibbsite.kernel.base import Kernel, Remark
-    from gibbsite.run.form import Form
+    from gibbsite.run.chain_layout import ChainLayout
     from gibbsite.scan.base import Scan
 
 _BLOCK_SECONDS = 0.15
@@ -48,8 +48,8 @@ class Setup:
     model: Any
     kernel: Kernel
     scan: Scan
-    layout: Layout
-    form: Form
+    layout: TapeLayout
+    form: ChainLayout
     plan: Plan
     remarks: tuple[Remark, ...] = ()
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import TypeVar
 
-from gibbsite.run.budget import whole
+from gibbsite.run.budget import check_integer
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -79,4 +79,4 @@ class Executor:
 
 def read_threads(threads: int | None) -> int:
     """Return how many threads to use: by default as many as there are cores."""
-    return usable_cores() if threads is None else whole("threads", threads, 1)
+    return usable_cores() if threads is None else check_integer("threads", threads, 1)

@@ -21,7 +21,7 @@ from gibbsite.errors import ModelError
 if TYPE_CHECKING:
     from gibbsite.graph.graph import Graph
     from gibbsite.kernel.base import Kernel
-    from gibbsite.run.record import Layout
+    from gibbsite.run.record import TapeLayout
     from gibbsite.scan.base import Scan
 
 
@@ -110,7 +110,7 @@ def make_plan(
     graph: Graph,
     kernel: Kernel,
     scan: Scan,
-    layout: Layout,
+    layout: TapeLayout,
     *,
     chains: int,
     thin: int,

@@ -103,7 +103,7 @@ _LIMIT_CELLS = 1 << 22  # values of the batch trace of one chain, unless it is a
 
 
 @dataclass(frozen=True)
-class Layout:
+class TapeLayout:
     """Which cell of the tape means what.
 
     Attributes
@@ -225,7 +225,7 @@ def read_recorders(record: Any) -> tuple[Recorder, ...]:
     return tuple(found)
 
 
-def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> Layout:
+def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayout:
     """Decide which cell means what."""
     recorders = read_recorders(record if record is not None or kernel.estimates else BestState())
     if not kernel.estimates:
@@ -255,7 +255,7 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> Layout:
     stride, size = _strides(start, member, graph.cards)
     cell = n_marginal + np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
     draws = chosen.get(Draws)
-    return Layout(
+    return TapeLayout(
         recorders=recorders,
         set_start=start,
         set_member=member,

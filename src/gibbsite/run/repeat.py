@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import gibbsite.run.chain  # noqa: F401  (the walk site by site)
+import gibbsite.run.chain  # noqa: F401  (the visit site by site)
 from gibbsite._compile.jit import compiled_loop, inlined
 from gibbsite._random.generators import load, store
 from gibbsite.graph.color import markov_graph
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.lattice import LatticeGraph
-from gibbsite.kernel.base import Buffer, Kernel, Team, alone, walk
+from gibbsite.kernel.base import Buffer, Kernel, Team, alone, visit
 from gibbsite.run.tape import probability
 from gibbsite.scan.base import Ordered, Phased, Raster, Scan, period, refresh
 from gibbsite.scan.drawn import Drawn
@@ -53,8 +53,8 @@ def _expect_start(sums: Sums, binary: bool, x: NDArray[Any], cond: NDArray[np.fl
 
 @compiled_loop
 def _repeat(
-    kernel: Any,
-    graph: Any,
+    parameters: Any,
+    arrays: Any,
     schedule: Any,
     memory: Any,
     x: NDArray[Any],
@@ -81,7 +81,9 @@ def _repeat(
             rng = refresh(schedule, order, rng)
             stop = min(left, cycle)
             first = np.uintp(0)
-            rng = walk(kernel, graph, schedule, memory, x, order, first, stop, turn, rng, cond, keep, team)
+            rng = visit(
+                parameters, arrays, schedule, memory, x, order, first, stop, turn, rng, cond, keep, team
+            )
             left -= stop
             turn += 1
         for k in range(sites.size):
@@ -117,7 +119,7 @@ class ShortRun:
     --------
     >>> import gibbsite as gs
     >>> model = gs.potts_grid((100, 100), states=3, coupling=0.2)
-    >>> run = make_short_run(model, gs.compile_graph(model), gs.Gibbs(), gs.Sequence([1, 0]), 2)
+    >>> run = make_short_run(model, gs.compile_graph(model), gs.Gibbs(), gs.FixedOrder([1, 0]), 2)
     >>> run.sites.tolist()
     [0, 1, 2, 100, 101]
     """

@@ -18,12 +18,12 @@ from gibbsite.errors import ModelError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.graph import Graph
 from gibbsite.kernel import Kernel, default_kernel
-from gibbsite.kernel.base import Course, Team
+from gibbsite.kernel.base import RunOutline, Team
 from gibbsite.run.chain import State, advance
-from gibbsite.run.checkpoint import is_fleeting
-from gibbsite.run.form import Form, PlainForm, choose_scan_and_form
+from gibbsite.run.chain_layout import ChainLayout, PlainLayout, choose_scan_and_layout
+from gibbsite.run.checkpoint import is_rebuildable
 from gibbsite.run.plan import Plan, as_data, make_plan
-from gibbsite.run.record import Layout, lay_out
+from gibbsite.run.record import TapeLayout, lay_out
 from gibbsite.run.tape import DRAWS, NEVER, Tape
 from gibbsite.support.start import start_states
 
@@ -68,7 +68,9 @@ class Standing:
         self.tapes = self._blank()
         self.prepare()
 
-    def _lay_out(self, model: Model, sweeps: int | None) -> tuple[Graph, Kernel, Layout, Scan, Form]:
+    def _lay_out(
+        self, model: Model, sweeps: int | None
+    ) -> tuple[Graph, Kernel, TapeLayout, Scan, ChainLayout]:
         given = self.asked_kernel
         graph = compile_graph(model, among=given.kinds if given is not None else ())
         kernel = default_kernel(graph) if given is None else given
@@ -77,14 +79,14 @@ class Standing:
         if units is not None:
             graph = replace(graph, units=units)
         layout = lay_out(model, graph, kernel, self.asked_record)
-        scan, form = choose_scan_and_form(model, graph, kernel, self.asked_scan, layout, self.chains)
+        scan, form = choose_scan_and_layout(model, graph, kernel, self.asked_scan, layout, self.chains)
         visits = None if sweeps is None else sweeps * graph.n_units
-        settled = kernel.settle(
-            Course(type(scan).__name__, scan.cycle(graph, model), graph.n_units, 1, visits)
+        settled = kernel.resolve(
+            RunOutline(type(scan).__name__, scan.cycle(graph, model), graph.n_units, 1, visits)
         )
         if settled is not kernel:
             kernel = settled
-            scan, form = choose_scan_and_form(model, graph, kernel, scan, layout, self.chains)
+            scan, form = choose_scan_and_layout(model, graph, kernel, scan, layout, self.chains)
         return graph, kernel, layout, scan, form
 
     def _place(self, starts: list[NDArray[Any]], numbers: range) -> list[State]:
@@ -192,19 +194,19 @@ class Standing:
         if self._arrangement() != before:
             self.states = self._place([*codes], range(epoch * self.chains, (epoch + 1) * self.chains))
             self.tapes = self._blank()
-        elif isinstance(self.form, PlainForm):
+        elif isinstance(self.form, PlainLayout):
             self.states = [self._refreshed(state) for state in self.states]
         self.prepare()
 
     def _arrangement(self) -> tuple[Any, ...]:
         """Return what decides how states are laid out; orders follow from the structure of the model."""
-        plain = isinstance(self.form, PlainForm)
+        plain = isinstance(self.form, PlainLayout)
         structure = None if plain else id(self.graph.structure)
         return type(self.form), self.form.name, self.form.width, self.graph.kind, structure
 
     def _refreshed(self, state: State) -> State:
         """Drop what the memory of a chain says about weights."""
-        if is_fleeting(state.memory):
+        if is_rebuildable(state.memory):
             return state._replace(memory=self.kernel.memory(self.graph, state.rng))
         self.kernel.forget(state.memory)
         return state

@@ -124,7 +124,7 @@ def probability(odds: float) -> float:
 
 
 @called
-def record(tape: Tape, graph: Any, x: NDArray[Any], cond: NDArray[np.float64], added: bool) -> None:
+def record(tape: Tape, arrays: Any, x: NDArray[Any], cond: NDArray[np.float64], added: bool) -> None:
     """Record one draw: the state ``x`` and, where the kernel gives them, the conditionals ``cond``.
 
     ``added`` says that the sums of the marginals have been taken care of; a walk that could have done so,
@@ -132,7 +132,7 @@ def record(tape: Tape, graph: Any, x: NDArray[Any], cond: NDArray[np.float64], a
     """
     counters, batch = tape.counters, tape.open_batch
     draw = counters[DRAWS]
-    known = cond.size > 0 and not sums_up(graph)
+    known = cond.size > 0 and not sums_up(arrays)
     if tape.n_marginal > 0 and not added:
         if known and tape.offset.size == 0:
             for c in range(np.uintp(tape.n_marginal)):
@@ -159,7 +159,7 @@ def record(tape: Tape, graph: Any, x: NDArray[Any], cond: NDArray[np.float64], a
     for k in range(tape.sites.size):
         tape.values[draw, k] = x[tape.sites[k]]
     if tape.energy.size > 0 or tape.best.size > 0:
-        now = log_potential(graph, x)
+        now = log_potential(arrays, x)
         if tape.energy.size > 0:
             tape.energy[draw] = 0.0 - now  # no negative zeros
         if tape.best.size > 0 and now > tape.best[0]:
@@ -170,7 +170,7 @@ def record(tape: Tape, graph: Any, x: NDArray[Any], cond: NDArray[np.float64], a
     counters[FILL] += 1
     if counters[FILL] == counters[LENGTH]:
         if tape.pulse.size > 0 and counters[BATCHES] % PULSE == 0:
-            tape.pulse[counters[BATCHES] // PULSE] = log_potential(graph, x)
+            tape.pulse[counters[BATCHES] // PULSE] = log_potential(arrays, x)
         close_batch(tape)
     elif counters[FILL] % SPELL == 0:
         move_recent(tape)

@@ -3,6 +3,6 @@
 from gibbsite.scan.base import Scan
 from gibbsite.scan.chromatic import Chromatic
 from gibbsite.scan.drawn import RandomScan, Shuffled
-from gibbsite.scan.systematic import Palindromic, Sequence, Systematic
+from gibbsite.scan.systematic import FixedOrder, Palindromic, Systematic
 
-__all__ = ["Chromatic", "Palindromic", "RandomScan", "Scan", "Sequence", "Shuffled", "Systematic"]
+__all__ = ["Chromatic", "FixedOrder", "Palindromic", "RandomScan", "Scan", "Shuffled", "Systematic"]

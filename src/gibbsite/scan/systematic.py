@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence as Listing
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gibbsite.graph.graph import Graph
     from gibbsite.model import Model
 
-Sites = Listing[Any] | NDArray[np.integer[Any]]
+Sites = Sequence[Any] | NDArray[np.integer[Any]]
 
 
 def _permutation(order: Sites, graph: Graph, model: Model | None) -> Order:
@@ -27,7 +27,7 @@ def _permutation(order: Sites, graph: Graph, model: Model | None) -> Order:
     if wrong.size:
         raise ModelError(
             f"A sweep must visit every site once, but site {wrong[0]} is visited {times[wrong[0]]} "
-            "times; use Sequence for other orders."
+            "times; use FixedOrder for other orders."
         )
     return sites
 
@@ -89,7 +89,7 @@ class Palindromic(Scan):
 
 
 @dataclass(frozen=True)
-class Sequence(Scan):
+class FixedOrder(Scan):
     """Any sequence of sites, repeated for ever.
 
     A sweep is as many steps as there are free sites, wherever in the sequence that ends. Sites that are
@@ -104,7 +104,7 @@ class Sequence(Scan):
     --------
     >>> import gibbsite as gs
     >>> graph = gs.compile_graph(gs.ising_grid((1, 3), coupling=1.0))
-    >>> gs.Sequence([0, 1, 0, 2]).schedule(graph).order.tolist()
+    >>> gs.FixedOrder([0, 1, 0, 2]).schedule(graph).order.tolist()
     [0, 1, 0, 2]
     """
 

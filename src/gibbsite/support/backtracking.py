@@ -18,8 +18,8 @@ from gibbsite._random.generators import Words, below, load, store, uniform
 from gibbsite.support.propagate import (
     TRAIL,
     WORK,
-    Board,
     Constraints,
+    LiveStates,
     Whole,
     give,
     kill,
@@ -50,7 +50,7 @@ class _Tree(NamedTuple):
 
 def search(
     constraints: Constraints,
-    board: Board,
+    board: LiveStates,
     x: NDArray[Any],
     words: NDArray[np.uint64],
     budget: int,
@@ -89,7 +89,7 @@ def search(
 
 
 @called
-def _blame(c: Constraints, b: Board, weight: NDArray[np.float64]) -> None:
+def _blame(c: Constraints, b: LiveStates, weight: NDArray[np.float64]) -> None:
     """Count a failure on the members of the factor that excluded the last state."""
     f = b.killer[b.trail[b.counters[TRAIL] - 1]]
     if f >= 0:
@@ -98,7 +98,7 @@ def _blame(c: Constraints, b: Board, weight: NDArray[np.float64]) -> None:
 
 
 @called
-def _choose_site(b: Board, t: _Tree, size: Whole, rng: Words) -> tuple[Words, Whole, Whole]:
+def _choose_site(b: LiveStates, t: _Tree, size: Whole, rng: Words) -> tuple[Words, Whole, Whole]:
     """Return an undecided site (-1: none), and the length of the list without decided ones at its end."""
     found, best = np.int64(-1), np.inf
     length = b.counters[TRAIL]
@@ -127,7 +127,7 @@ def _choose_site(b: Board, t: _Tree, size: Whole, rng: Words) -> tuple[Words, Wh
 
 @called
 def _choose_state(
-    c: Constraints, b: Board, i: Whole, hint: Whole, wander: bool, rng: Words
+    c: Constraints, b: LiveStates, i: Whole, hint: Whole, wander: bool, rng: Words
 ) -> tuple[Words, Whole]:
     """Return the hinted state if it lives, otherwise a random living one."""
     rng, u = uniform(rng)
@@ -143,7 +143,7 @@ def _choose_state(
 
 @compiled_loop
 def _search(
-    c: Constraints, b: Board, t: _Tree, x: NDArray[Any], words: NDArray[np.uint64], budget: int
+    c: Constraints, b: LiveStates, t: _Tree, x: NDArray[Any], words: NDArray[np.uint64], budget: int
 ) -> int:
     rng = load(words)
     stop = b.counters[WORK] + budget

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from gibbsite.errors import SupportError
 from gibbsite.graph.graph import Graph
-from gibbsite.graph.kinds.distance import KernelGraph
+from gibbsite.graph.kinds.distance import DistanceGraph
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.kinds.pairwise import PairwiseGraph
 from gibbsite.graph.kinds.potts import PottsGraph
 from gibbsite.graph.kinds.table import TableGraph
-from gibbsite.support.propagate import Board, Constraints, Flags, Longs, tighten
+from gibbsite.support.propagate import Constraints, Flags, LiveStates, Longs, tighten
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -77,13 +77,13 @@ def alive_states(graph: Graph, model: FactorGraph | None = None) -> Flags:
     return propagated(graph, model)[1].alive
 
 
-def propagated(graph: Graph, model: FactorGraph | None = None) -> tuple[Constraints, Board]:
+def propagated(graph: Graph, model: FactorGraph | None = None) -> tuple[Constraints, LiveStates]:
     """Return the factors with zeros, and the board on which they have been propagated.
 
     Parameters and errors are those of :func:`alive_states`.
     """
     constraints = find_constraints(graph)
-    board = new_board(constraints, graph)
+    board = new_live(constraints, graph)
     site = int(tighten(constraints, board, -1, -1))
     if site >= 0:
         raise SupportError(_wipe_out_text(constraints, board, site, model))
@@ -108,7 +108,7 @@ def find_constraints(graph: Graph) -> Constraints:
         width = _widths(arrays.member_start)
     else:  # agreements have no zeros, only single sites do
         member = stride = table = width = np.zeros(0, np.int64)
-    logs = np.zeros(0) if isinstance(arrays, PottsGraph | KernelGraph) else arrays.log_value
+    logs = np.zeros(0) if isinstance(arrays, PottsGraph | DistanceGraph) else arrays.log_value
     allowed, card = logs > -np.inf, arrays.card.astype(np.int64)
     kept = _with_zeros(member, table, width, allowed, card)
     of_kept = np.repeat(kept, width)
@@ -152,13 +152,13 @@ def _starts(sizes: NDArray[Any]) -> Longs:
     return start
 
 
-def new_board(constraints: Constraints, graph: Graph) -> Board:
+def new_live(constraints: Constraints, graph: Graph) -> LiveStates:
     """Make a board on which the states with positive weights of their own are alive."""
     arrays: Any = graph.arrays
     alive = arrays.log_unary > -np.inf
     n_factors, n_sites = constraints.table.size, graph.n_sites
     owner = np.repeat(np.arange(n_sites), constraints.card)
-    return Board(
+    return LiveStates(
         alive=alive,
         living=np.bincount(owner[alive], minlength=n_sites),
         residue=np.full(int(constraints.slot[-1]), -1, np.int64),
@@ -172,9 +172,9 @@ def new_board(constraints: Constraints, graph: Graph) -> Board:
     )
 
 
-def copy_board(board: Board) -> Board:
+def copy_live(board: LiveStates) -> LiveStates:
     """Return a board that can be used up."""
-    return Board._make(part.copy() for part in board)
+    return LiveStates._make(part.copy() for part in board)
 
 
 def scope_text(constraints: Constraints, f: int, model: FactorGraph | None) -> str:
@@ -188,7 +188,7 @@ def site_name(i: int, model: FactorGraph | None) -> str:
     return str(i) if model is None else model.sites[i]
 
 
-def _wipe_out_text(c: Constraints, b: Board, site: int, model: FactorGraph | None) -> str:
+def _wipe_out_text(c: Constraints, b: LiveStates, site: int, model: FactorGraph | None) -> str:
     cells = slice(int(c.offset[site]), int(c.offset[site + 1]))
     killers = dict.fromkeys(int(f) for f in b.killer[cells] if f >= 0)
     scopes = ", ".join(scope_text(c, f, model) for f in list(killers)[:3])

@@ -43,7 +43,7 @@ class Constraints(NamedTuple):
     offset: Longs
 
 
-class Board(NamedTuple):
+class LiveStates(NamedTuple):
     """What is still possible, and how it came about: everything propagation writes.
 
     ``alive`` is by cell, ``living`` counts by site. ``trail`` lists the dead cells in the order of their
@@ -67,7 +67,7 @@ TRAIL, HEAD, QUEUED, WORK = range(4)
 
 
 @compiled_loop
-def tighten(c: Constraints, b: Board, i: Whole, a: Whole) -> Whole:
+def tighten(c: Constraints, b: LiveStates, i: Whole, a: Whole) -> Whole:
     """Give site i the state a (a = -1: nothing is given) and propagate.
 
     Return -1, or the first site without a state.
@@ -81,7 +81,7 @@ def tighten(c: Constraints, b: Board, i: Whole, a: Whole) -> Whole:
 
 
 @called
-def _enqueue(b: Board, f: Whole) -> None:
+def _enqueue(b: LiveStates, f: Whole) -> None:
     """Put a factor on the worklist."""
     if not b.queued[f]:
         b.queued[f] = True
@@ -90,7 +90,7 @@ def _enqueue(b: Board, f: Whole) -> None:
 
 
 @called
-def kill(c: Constraints, b: Board, i: Whole, a: Whole, by: Whole) -> None:
+def kill(c: Constraints, b: LiveStates, i: Whole, a: Whole, by: Whole) -> None:
     """Exclude state a of site i on behalf of factor ``by`` (-1: none) and queue the site's factors."""
     cell = c.offset[i] + a
     b.alive[cell] = False
@@ -104,7 +104,7 @@ def kill(c: Constraints, b: Board, i: Whole, a: Whole, by: Whole) -> None:
 
 
 @called
-def give(c: Constraints, b: Board, i: Whole, a: Whole) -> None:
+def give(c: Constraints, b: LiveStates, i: Whole, a: Whole) -> None:
     """Exclude all states of site i except a."""
     for other in range(c.card[i]):
         if other != a and b.alive[c.offset[i] + other]:
@@ -112,7 +112,7 @@ def give(c: Constraints, b: Board, i: Whole, a: Whole) -> None:
 
 
 @called
-def revive(b: Board, length: Whole) -> None:
+def revive(b: LiveStates, length: Whole) -> None:
     """Take back all deaths beyond this length of the trail."""
     for t in range(length, b.counters[TRAIL]):
         cell = b.trail[t]
@@ -122,7 +122,7 @@ def revive(b: Board, length: Whole) -> None:
 
 
 @called
-def propagate(c: Constraints, b: Board) -> Whole:
+def propagate(c: Constraints, b: LiveStates) -> Whole:
     """Work off the list; return -1, or the first site without a state (the list is then empty)."""
     wiped = np.int64(-1)
     while b.counters[QUEUED] > 0:
@@ -156,7 +156,7 @@ def _next_alive(alive: Flags, cell: Whole, last: Whole, first: Whole) -> Whole:
 
 
 @called
-def _supported(c: Constraints, b: Board, f: Whole, own: Whole, state: Whole) -> bool:
+def _supported(c: Constraints, b: LiveStates, f: Whole, own: Whole, state: Whole) -> bool:
     """Whether factor f has a living positive entry in which its member ``own`` has the given state.
 
     The entry that was found last is tried first. From there the living combinations of the other members

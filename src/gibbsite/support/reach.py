@@ -69,7 +69,7 @@ def _search(graph: Graph, start: NDArray[Any], goal: NDArray[Any], work: NDArray
 
 @compiled
 def _moves(
-    graph: Any,
+    arrays: Any,
     x: NDArray[Any],
     work: NDArray[np.float64],
     sites: NDArray[np.int64],
@@ -78,7 +78,7 @@ def _moves(
     """List the possible single-site moves from ``x``; return their number."""
     found = 0
     for i in range(x.size):
-        size, _ = weights(graph, x, np.uintp(i), work)
+        size, _ = weights(arrays, x, np.uintp(i), work)
         for a in range(size):
             if a != x[i] and work[a] > 0.0:
                 sites[found] = i
@@ -89,7 +89,7 @@ def _moves(
 
 @compiled
 def _walk(
-    graph: Any,
+    arrays: Any,
     x: NDArray[Any],
     goal: NDArray[Any],
     order: NDArray[np.int64],
@@ -109,7 +109,7 @@ def _walk(
             for k in range(order.size):
                 i = order[k]
                 if x[i] != goal[i]:
-                    weights(graph, x, np.uintp(i), work)
+                    weights(arrays, x, np.uintp(i), work)
                     if work[goal[i]] > 0.0:
                         x[i] = goal[i]
                         left -= 1
@@ -119,7 +119,7 @@ def _walk(
         for k in range(order.size):
             i = order[k]
             if x[i] != goal[i]:
-                size, _total = weights(graph, x, np.uintp(i), work)
+                size, _total = weights(arrays, x, np.uintp(i), work)
                 rng, code = below(rng, size)
                 if code != goal[i] and work[code] > 0.0:
                     x[i] = code

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import called, compiled_loop
 from gibbsite._random.generators import Words, below, load, store, uniform
-from gibbsite.support.propagate import Board, Constraints, Whole
+from gibbsite.support.propagate import Constraints, LiveStates, Whole
 
 State = NDArray[Any]
 
@@ -37,7 +37,7 @@ class _Walk(NamedTuple):
 
 def repair(
     constraints: Constraints,
-    board: Board,
+    board: LiveStates,
     x: State,
     words: NDArray[np.uint64],
     patience: int,
@@ -105,7 +105,7 @@ def _cost(c: Constraints, w: _Walk, i: Whole, change: Whole, greedy: bool) -> Wh
 
 @called
 def _choose_move(
-    c: Constraints, b: Board, w: _Walk, x: State, f: Whole, greedy: bool, rng: Words
+    c: Constraints, b: LiveStates, w: _Walk, x: State, f: Whole, greedy: bool, rng: Words
 ) -> tuple[Words, Whole, Whole, Whole]:
     """Choose a member of f and a living state for it (-1: there is none); also return the work that took."""
     best: Whole = np.int64(2**62)
@@ -146,7 +146,7 @@ def _choose_move(
 @compiled_loop
 def _repair(
     c: Constraints,
-    b: Board,
+    b: LiveStates,
     w: _Walk,
     x: State,
     words: NDArray[np.uint64],

@@ -18,8 +18,8 @@ from gibbsite.errors import ModelError, SupportError
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.table import TableGraph
 from gibbsite.support.given import check_support, read_start
-from gibbsite.support.possible import copy_board, evidence_text, has_zeros, propagated, scope_text
-from gibbsite.support.propagate import Board, Constraints, tighten
+from gibbsite.support.possible import copy_live, evidence_text, has_zeros, propagated, scope_text
+from gibbsite.support.propagate import Constraints, LiveStates, tighten
 from gibbsite.support.start_values import start_values
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class _Problem:
     """What is known about the zeros of a graph."""
 
     constraints: Constraints
-    board: Board
+    board: LiveStates
     network: tuple[TableGraph, Network] | None
     touched: NDArray[np.bool_]  # sites that have more than one living state and zeros around them
 
@@ -136,7 +136,7 @@ def find_state_with(
         return None, True
     if not problem.board.alive[problem.constraints.offset[site] + code]:
         return None, True
-    board = copy_board(problem.board)
+    board = copy_live(problem.board)
     if tighten(problem.constraints, board, site, code) >= 0:
         return None, True
     found, proved, _ = _solve(problem, board, graph, rng, _TRIES - 1)
@@ -146,7 +146,9 @@ def find_state_with(
 _Answer = tuple[State | None, bool, NDArray[np.int64]]
 
 
-def _solve(problem: _Problem, board: Board, graph: Graph, rng: np.random.Generator, tries: int) -> _Answer:
+def _solve(
+    problem: _Problem, board: LiveStates, graph: Graph, rng: np.random.Generator, tries: int
+) -> _Answer:
     """Return a possible state that lives on the board, or None, whether that is proved, and culprits."""
     from gibbsite.support.backtracking import FOUND, IMPOSSIBLE, search
     from gibbsite.support.repair import repair
@@ -167,7 +169,7 @@ def _solve(problem: _Problem, board: Board, graph: Graph, rng: np.random.Generat
                 fewest, culprits = left, named
         # where the walk ended only few factors are violated: a good hint for the search
         budget = effort * (_SEARCH + _SEARCH_PER_SITE * graph.n_sites)
-        answer = search(c, copy_board(board), x, words, budget)
+        answer = search(c, copy_live(board), x, words, budget)
         if answer == FOUND:
             return x, False, culprits
         if answer == IMPOSSIBLE:
@@ -177,7 +179,7 @@ def _solve(problem: _Problem, board: Board, graph: Graph, rng: np.random.Generat
 
 def _draw(
     problem: _Problem,
-    board: Board,
+    board: LiveStates,
     graph: Graph,
     rng: np.random.Generator,
     words: NDArray[np.uint64],
@@ -290,7 +292,7 @@ def _elsewhere(
         fresh[[other[site] for other in taken]] = False
         if not fresh.any():
             continue
-        board = copy_board(problem.board)
+        board = copy_live(problem.board)
         if tighten(c, board, site, int(rng.choice(np.flatnonzero(fresh)))) < 0:
             found, _, _ = _solve(problem, board, graph, rng, 1)
             if found is not None:

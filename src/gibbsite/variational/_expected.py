@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, generic, implement, inlined
 from gibbsite.graph.graph import Graph
-from gibbsite.graph.kinds.distance import KernelGraph, coupling_at
+from gibbsite.graph.kinds.distance import DistanceGraph, coupling_at
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.kinds.pairwise import PairwiseGraph
@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 _ONE = np.uintp(1)
 
 
-class Desk(NamedTuple):
+class ExpectationWorkspace(NamedTuple):
     """Scratch space.
 
     Attributes
@@ -54,13 +54,13 @@ class Desk(NamedTuple):
     share: Floats
 
 
-def make_desk(graph: Graph) -> Desk:
+def make_desk(graph: Graph) -> ExpectationWorkspace:
     """Allocate the scratch space for a graph."""
     states = int(graph.cards.max(initial=1))
     widest = 0
     if isinstance(graph.arrays, TableGraph):
         widest = int(np.diff(graph.arrays.member_start.astype(np.int64)).max(initial=0))
-    return Desk(
+    return ExpectationWorkspace(
         np.zeros(max(states, 2)),
         np.zeros(max(states, 2)),
         np.zeros(widest, np.int64),
@@ -70,168 +70,176 @@ def make_desk(graph: Graph) -> Desk:
 
 
 @generic
-def row_of(graph: Any, i: Integer) -> tuple[Integer, Integer]:
+def row_of(arrays: Any, i: Integer) -> tuple[Integer, Integer]:
     """Return the first number of a factor of site i, and the one after the last."""
     raise NotImplementedError
 
 
 @generic
-def add_mean_logs(graph: Any, q: Floats, i: Integer, k: Integer, desk: Desk) -> None:
-    """Add the mean of factor k of site i to ``desk``, given each state of the site."""
+def add_mean_logs(arrays: Any, q: Floats, i: Integer, k: Integer, workspace: ExpectationWorkspace) -> None:
+    """Add the mean of factor k of site i to ``workspace``, given each state of the site."""
     raise NotImplementedError
 
 
 @generic
-def owns(graph: Any, i: Integer, k: Integer) -> bool:
+def owns(arrays: Any, i: Integer, k: Integer) -> bool:
     """Whether factor k of site i is counted there; true at one of its sites."""
     raise NotImplementedError
 
 
 @generic
-def mean_log_potential(graph: Any, q: Floats, desk: Desk) -> float:
+def mean_log_potential(arrays: Any, q: Floats, workspace: ExpectationWorkspace) -> float:
     """Mean of the log-potential, without the graph's constant."""
     raise NotImplementedError
 
 
 @generic
-def entropy(graph: Any, q: Floats) -> float:
+def entropy(arrays: Any, q: Floats) -> float:
     """Entropy of the product law."""
     raise NotImplementedError
 
 
 @inlined
-def mean_log_weights(graph: Any, q: Floats, i: Integer, desk: Desk) -> Integer:
-    """Fill ``desk`` with the expected log-weights of the states of site i; return their number."""
-    cell, size = np.uintp(graph.offset[i]), np.uintp(graph.card[i])
+def mean_log_weights(arrays: Any, q: Floats, i: Integer, workspace: ExpectationWorkspace) -> Integer:
+    """Fill ``workspace`` with the expected log-weights of the states of site i; return their number."""
+    cell, size = np.uintp(arrays.offset[i]), np.uintp(arrays.card[i])
     for a in range(size):
-        log = graph.log_unary[cell + a]
-        desk.logs[a] = log if log > -np.inf else 0.0
-        desk.barred[a] = 0.0 if log > -np.inf else np.inf
-    first, last = row_of(graph, i)
+        log = arrays.log_unary[cell + a]
+        workspace.logs[a] = log if log > -np.inf else 0.0
+        workspace.barred[a] = 0.0 if log > -np.inf else np.inf
+    first, last = row_of(arrays, i)
     for k in range(first, last):
-        add_mean_logs(graph, q, i, k, desk)
+        add_mean_logs(arrays, q, i, k, workspace)
     return size
 
 
 @inlined
-def _add(desk: Desk, a: Integer, p: float, log: float) -> None:
+def _add(workspace: ExpectationWorkspace, a: Integer, p: float, log: float) -> None:
     if log > -np.inf:
-        desk.logs[a] += p * log
+        workspace.logs[a] += p * log
     else:
-        desk.barred[a] += p
+        workspace.barred[a] += p
 
 
 @implement(row_of)
-def _stored_row(graph: Any, i: Integer) -> tuple[Integer, Integer]:
-    return np.uintp(graph.start[i]), np.uintp(graph.start[i + _ONE])
+def _stored_row(arrays: Any, i: Integer) -> tuple[Integer, Integer]:
+    return np.uintp(arrays.start[i]), np.uintp(arrays.start[i + _ONE])
 
 
-@implement(row_of, KernelGraph)
-def _all_sites(graph: KernelGraph, i: Integer) -> tuple[Integer, Integer]:
-    return np.uintp(0), np.uintp(graph.card.size)  # a factor goes by the number of the other site
+@implement(row_of, DistanceGraph)
+def _all_sites(arrays: DistanceGraph, i: Integer) -> tuple[Integer, Integer]:
+    return np.uintp(0), np.uintp(arrays.card.size)  # a factor goes by the number of the other site
 
 
-@implement(add_mean_logs, KernelGraph)
-def _add_kernel(graph: KernelGraph, q: Floats, i: Integer, k: Integer, desk: Desk) -> None:
+@implement(add_mean_logs, DistanceGraph)
+def _add_kernel(
+    arrays: DistanceGraph, q: Floats, i: Integer, k: Integer, workspace: ExpectationWorkspace
+) -> None:
     if k != i:
-        cell = np.uintp(graph.offset[k])
-        coupling = graph.beta * coupling_at(graph.positions, graph.decay, i, k)
-        for a in range(np.uintp(graph.card[i])):
-            desk.logs[a] += coupling * q[cell + a]
+        cell = np.uintp(arrays.offset[k])
+        coupling = arrays.beta * coupling_at(arrays.positions, arrays.decay, i, k)
+        for a in range(np.uintp(arrays.card[i])):
+            workspace.logs[a] += coupling * q[cell + a]
 
 
 @implement(add_mean_logs, PottsGraph)
-def _add_potts(graph: PottsGraph, q: Floats, i: Integer, k: Integer, desk: Desk) -> None:
-    cell = np.uintp(graph.offset[np.uintp(graph.neighbour[k])])
-    coupling = graph.coupling[np.uintp(graph.step) * k]
-    for a in range(np.uintp(graph.card[i])):
-        desk.logs[a] += coupling * q[cell + a]
+def _add_potts(
+    arrays: PottsGraph, q: Floats, i: Integer, k: Integer, workspace: ExpectationWorkspace
+) -> None:
+    cell = np.uintp(arrays.offset[np.uintp(arrays.neighbour[k])])
+    coupling = arrays.coupling[np.uintp(arrays.step) * k]
+    for a in range(np.uintp(arrays.card[i])):
+        workspace.logs[a] += coupling * q[cell + a]
 
 
 @implement(add_mean_logs, PairwiseGraph)
-def _add_pairwise(graph: PairwiseGraph, q: Floats, i: Integer, k: Integer, desk: Desk) -> None:
-    j, size = np.uintp(graph.neighbour[k]), np.uintp(graph.card[i])
-    cell, row = np.uintp(graph.offset[j]), np.uintp(graph.table[k])
-    for b in range(np.uintp(graph.card[j])):
+def _add_pairwise(
+    arrays: PairwiseGraph, q: Floats, i: Integer, k: Integer, workspace: ExpectationWorkspace
+) -> None:
+    j, size = np.uintp(arrays.neighbour[k]), np.uintp(arrays.card[i])
+    cell, row = np.uintp(arrays.offset[j]), np.uintp(arrays.table[k])
+    for b in range(np.uintp(arrays.card[j])):
         p = q[cell + b]
         if p > 0.0:
             for a in range(size):
-                _add(desk, a, p, graph.log_value[row + b * size + a])
+                _add(workspace, a, p, arrays.log_value[row + b * size + a])
 
 
 @implement(add_mean_logs, TableGraph)
-def _add_table(graph: TableGraph, q: Floats, i: Integer, k: Integer, desk: Desk) -> None:
+def _add_table(
+    arrays: TableGraph, q: Floats, i: Integer, k: Integer, workspace: ExpectationWorkspace
+) -> None:
     """Go through the configurations of the other members, depth first; improbable branches end at once."""
-    f = np.uintp(graph.factor[k])
-    first = np.int64(graph.member_start[f])
-    last = np.int64(graph.member_start[f + _ONE]) - first - 1
-    own, size = graph.own_stride[k], np.int64(graph.card[i])
-    code, entry, share = desk.code, desk.entry, desk.share
+    f = np.uintp(arrays.factor[k])
+    first = np.int64(arrays.member_start[f])
+    last = np.int64(arrays.member_start[f + _ONE]) - first - 1
+    own, size = arrays.own_stride[k], np.int64(arrays.card[i])
+    code, entry, share = workspace.code, workspace.entry, workspace.share
     depth = 0
-    code[0], entry[0], share[0] = -1, graph.table[f], 1.0
+    code[0], entry[0], share[0] = -1, arrays.table[f], 1.0
     while depth >= 0:
-        member = np.int64(graph.member[first + depth])
+        member = np.int64(arrays.member[first + depth])
         mine = member == np.int64(i)
         code[depth] += 1
-        if code[depth] == (1 if mine else graph.card[member]):
+        if code[depth] == (1 if mine else arrays.card[member]):
             depth -= 1
             continue
         p = share[depth]
         if not mine:
-            p *= q[graph.offset[member] + code[depth]]
+            p *= q[arrays.offset[member] + code[depth]]
         if p > 0.0:
-            at = entry[depth] + graph.stride[first + depth] * code[depth]
+            at = entry[depth] + arrays.stride[first + depth] * code[depth]
             if depth < last:
                 depth += 1
                 code[depth], entry[depth], share[depth] = -1, at, p
             else:
                 for a in range(size):
-                    _add(desk, a, p, graph.log_value[at + own * a])
+                    _add(workspace, a, p, arrays.log_value[at + own * a])
 
 
 @implement(owns, PottsGraph)
 @implement(owns, PairwiseGraph)
-def _owns_pair(graph: Any, i: Integer, k: Integer) -> bool:
-    return bool(graph.neighbour[k] > i)
+def _owns_pair(arrays: Any, i: Integer, k: Integer) -> bool:
+    return bool(arrays.neighbour[k] > i)
 
 
-@implement(owns, KernelGraph)
-def _owns_coupling(graph: KernelGraph, i: Integer, k: Integer) -> bool:
+@implement(owns, DistanceGraph)
+def _owns_coupling(arrays: DistanceGraph, i: Integer, k: Integer) -> bool:
     return bool(k > i)
 
 
 @implement(owns, TableGraph)
-def _owns_table(graph: TableGraph, i: Integer, k: Integer) -> bool:
-    return bool(graph.member[np.uintp(graph.member_start[np.uintp(graph.factor[k])])] == i)
+def _owns_table(arrays: TableGraph, i: Integer, k: Integer) -> bool:
+    return bool(arrays.member[np.uintp(arrays.member_start[np.uintp(arrays.factor[k])])] == i)
 
 
 @implement(mean_log_potential)
-def _mean_of_tables(graph: Any, q: Floats, desk: Desk) -> float:
+def _mean_of_tables(arrays: Any, q: Floats, workspace: ExpectationWorkspace) -> float:
     total = 0.0
-    for site in range(graph.card.size):
+    for site in range(arrays.card.size):
         i = np.uintp(site)
-        cell, size = np.uintp(graph.offset[i]), np.uintp(graph.card[i])
+        cell, size = np.uintp(arrays.offset[i]), np.uintp(arrays.card[i])
         for a in range(size):
-            desk.logs[a] = graph.log_unary[cell + a]
-            desk.barred[a] = 0.0
-        first, last = row_of(graph, i)
+            workspace.logs[a] = arrays.log_unary[cell + a]
+            workspace.barred[a] = 0.0
+        first, last = row_of(arrays, i)
         for k in range(first, last):
-            if owns(graph, i, k):
-                add_mean_logs(graph, q, i, k, desk)
+            if owns(arrays, i, k):
+                add_mean_logs(arrays, q, i, k, workspace)
         for a in range(size):
             if q[cell + a] > 0.0:
-                total += q[cell + a] * desk.logs[a] if desk.barred[a] == 0.0 else -np.inf
+                total += q[cell + a] * workspace.logs[a] if workspace.barred[a] == 0.0 else -np.inf
     return total
 
 
 @implement(mean_log_potential, IsingGraph)
 @implement(mean_log_potential, LatticeGraph)
-def _mean_of_binary(graph: Any, q: NDArray[Any], desk: Desk) -> float:
-    return log_potential(graph, q)
+def _mean_of_binary(arrays: Any, q: NDArray[Any], workspace: ExpectationWorkspace) -> float:
+    return log_potential(arrays, q)
 
 
 @implement(entropy)
-def _entropy_of_tables(graph: Any, q: Floats) -> float:
+def _entropy_of_tables(arrays: Any, q: Floats) -> float:
     total = 0.0
     for c in range(q.size):
         if q[c] > 0.0:
@@ -241,7 +249,7 @@ def _entropy_of_tables(graph: Any, q: Floats) -> float:
 
 @implement(entropy, IsingGraph)
 @implement(entropy, LatticeGraph)
-def _entropy_of_binary(graph: Any, q: Floats) -> float:
+def _entropy_of_binary(arrays: Any, q: Floats) -> float:
     total = 0.0
     for c in range(q.size):
         if 0.0 < q[c] < 1.0:

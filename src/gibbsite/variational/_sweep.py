@@ -18,32 +18,44 @@ from gibbsite._compile.jit import Integer, compiled_loop, generic, implement, in
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.local import from_logs, weights
-from gibbsite.variational._expected import Desk, Floats, entropy, mean_log_potential, mean_log_weights
+from gibbsite.variational._expected import (
+    ExpectationWorkspace,
+    Floats,
+    entropy,
+    mean_log_potential,
+    mean_log_weights,
+)
 
 _TIE = 1.0 + 1e-12  # how far two sums of the same probabilities may be apart
 
 
 @generic
-def renew(graph: Any, q: Floats, fresh: Floats, i: Integer, damping: float, desk: Desk) -> float:
+def renew(
+    arrays: Any, q: Floats, fresh: Floats, i: Integer, damping: float, workspace: ExpectationWorkspace
+) -> float:
     """Write the new law of site i to ``fresh``; return how far the best one is from the old."""
     raise NotImplementedError
 
 
 @implement(renew, IsingGraph)
 @implement(renew, LatticeGraph)
-def _renew_binary(graph: Any, q: Any, fresh: Floats, i: Integer, damping: float, desk: Desk) -> float:
-    weights(graph, q, i, desk.logs)  # their sum is one
-    best: float = desk.logs[1]
+def _renew_binary(
+    arrays: Any, q: Any, fresh: Floats, i: Integer, damping: float, workspace: ExpectationWorkspace
+) -> float:
+    weights(arrays, q, i, workspace.logs)  # their sum is one
+    best: float = workspace.logs[1]
     old: float = q[i]
     fresh[i] = (1.0 - damping) * old + damping * best
     return abs(best - old)
 
 
 @implement(renew)
-def _renew_cells(graph: Any, q: Floats, fresh: Floats, i: Integer, damping: float, desk: Desk) -> float:
-    size = mean_log_weights(graph, q, i, desk)
-    cell = np.uintp(graph.offset[i])
-    best, barred = desk.logs, desk.barred
+def _renew_cells(
+    arrays: Any, q: Floats, fresh: Floats, i: Integer, damping: float, workspace: ExpectationWorkspace
+) -> float:
+    size = mean_log_weights(arrays, q, i, workspace)
+    cell = np.uintp(arrays.offset[i])
+    best, barred = workspace.logs, workspace.barred
     least = _least_barred(barred, size)
     left = 0.0  # what the old law gives to states that stay possible
     for a in range(size):
@@ -72,15 +84,17 @@ def _least_barred(barred: Floats, size: Integer) -> float:
 
 
 @compiled_loop
-def sweep(graph: Any, n: int, q: Floats, fresh: Floats, damping: float, desk: Desk) -> float:
+def sweep(
+    arrays: Any, n: int, q: Floats, fresh: Floats, damping: float, workspace: ExpectationWorkspace
+) -> float:
     """Renew all sites from ``q`` to ``fresh``, in place if both are the same; return the largest change."""
     largest = 0.0
     for site in range(n):
-        largest = max(largest, renew(graph, q, fresh, np.uintp(site), damping, desk))
+        largest = max(largest, renew(arrays, q, fresh, np.uintp(site), damping, workspace))
     return largest
 
 
 @compiled_loop
-def bound(graph: Any, q: Floats, desk: Desk) -> float:
+def bound(arrays: Any, q: Floats, workspace: ExpectationWorkspace) -> float:
     """Return mean log-potential plus entropy: at most the log-partition function, whatever q is."""
-    return mean_log_potential(graph, q, desk) + entropy(graph, q)
+    return mean_log_potential(arrays, q, workspace) + entropy(arrays, q)

@@ -26,7 +26,7 @@ from gibbsite._compile.jit import COMPILING, interpreted, on_compile
 from gibbsite.errors import ConvergenceWarning, ModelError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.graph import Graph
-from gibbsite.run.budget import is_real, whole
+from gibbsite.run.budget import check_integer, is_real
 from gibbsite.run.interrupt import catch_interrupt
 from gibbsite.run.plan import as_data, package_version, read_entropy
 from gibbsite.run.progress import Progress, Status, choose_progress
@@ -161,7 +161,9 @@ def _read_settings(
     if seconds is not None and not (is_real(seconds) and 0.0 < seconds < math.inf):
         raise ModelError(f"seconds must be a positive number, got {seconds!r}.")
     limit = math.inf if seconds is None else float(seconds)
-    return _Settings(bool(parallel), float(damping), whole("sweeps", sweeps, 1), float(tolerance), limit)
+    return _Settings(
+        bool(parallel), float(damping), check_integer("sweeps", sweeps, 1), float(tolerance), limit
+    )
 
 
 def _describe(graph: Graph, how: _Settings) -> dict[str, Any]:
@@ -190,19 +192,19 @@ def _iterate(
     show: Progress,
 ) -> MeanFieldResult:
     """Sweep until nothing changes any more, the sweeps or the time are used up, or Ctrl-C."""
-    desk = make_desk(graph)
+    workspace = make_desk(graph)
     fresh = np.empty_like(law) if how.parallel else law
     bounds: list[float] = []
     changes: list[float] = []
     # compile or load both, so that this does not count as time of the iteration
-    sweep(arrays, 0, law, fresh, how.damping, desk)
-    bound(arrays, law, desk)
+    sweep(arrays, 0, law, fresh, how.damping, workspace)
+    bound(arrays, law, workspace)
     begun = time.monotonic()
     with catch_interrupt(show.say) as interrupt:
         while True:
-            changes.append(sweep(arrays, graph.n_sites, law, fresh, how.damping, desk))
+            changes.append(sweep(arrays, graph.n_sites, law, fresh, how.damping, workspace))
             law, fresh = fresh, law
-            bounds.append(bound(arrays, law, desk) + graph.log_offset)
+            bounds.append(bound(arrays, law, workspace) + graph.log_offset)
             elapsed = time.monotonic() - begun
             show.show(Status("mean field", len(bounds), how.sweeps, elapsed, how.seconds, 1))
             if changes[-1] <= how.tolerance or len(bounds) == how.sweeps:

@@ -13,7 +13,7 @@ from gibbsite.result.compare import same_layout
 from gibbsite.result.table import SiteTable, observed_cells
 from gibbsite.run.climb import climb
 from gibbsite.support.start import find_start
-from gibbsite.variational._expected import Desk, Floats
+from gibbsite.variational._expected import ExpectationWorkspace, Floats
 from gibbsite.variational._sweep import sweep
 
 if TYPE_CHECKING:
@@ -23,7 +23,12 @@ STARTS = ("uniform", "unary", "random", "support")
 
 
 def start_law(
-    model: FactorGraph, graph: Graph, arrays: Any, start: Any, rng: np.random.Generator, desk: Desk
+    model: FactorGraph,
+    graph: Graph,
+    arrays: Any,
+    start: Any,
+    rng: np.random.Generator,
+    workspace: ExpectationWorkspace,
 ) -> Floats:
     """Return the cells of the law that ``start`` asks for.
 
@@ -37,7 +42,7 @@ def start_law(
         See :func:`gibbsite.mean_field`.
     rng : numpy.random.Generator
         For the starts that are drawn.
-    desk : Desk
+    workspace : ExpectationWorkspace
         Scratch space.
     """
     possible = np.ones(int(graph.cards.sum(dtype=np.int64)))
@@ -50,7 +55,7 @@ def start_law(
     if start == "unary":
         uniform = _cells(graph, possible)
         law = np.empty_like(uniform)
-        sweep(arrays, graph.n_sites, uniform, law, 1.0, desk)
+        sweep(arrays, graph.n_sites, uniform, law, 1.0, workspace)
         return law
     if start == "random":
         return _cells(graph, possible * rng.exponential(size=possible.size))

@@ -1,6 +1,7 @@
 """Log-densities in compiled code: the value, the gradient, and what a single coordinate changes.
 
-Gradients are written behind the place they belong to: a *desk* has 2 n numbers, the place and its gradient.
+Gradients are written behind the place they belong to: a *workspace* has 2 n numbers, the place and its
+gradient.
 """
 
 from __future__ import annotations
@@ -24,51 +25,51 @@ _LARGE = 100_000  # bytes of a graph whose density is worth compiling
 
 
 @implement(log_potential, DensityGraph)
-def _log_density(graph: DensityGraph, x: NDArray[Any]) -> float:
-    return call_at(graph.value, x, 0, graph.low.size, x, 0, 0, graph.nothing)
+def _log_density(arrays: DensityGraph, x: NDArray[Any]) -> float:
+    return call_at(arrays.value, x, 0, arrays.low.size, x, 0, 0, arrays.nothing)
 
 
 @implement(log_potential, DataGraph)
-def _log_posterior(graph: DataGraph, x: NDArray[Any]) -> float:
-    n, width = graph.low.size, graph.width
+def _log_posterior(arrays: DataGraph, x: NDArray[Any]) -> float:
+    n, width = arrays.low.size, arrays.width
     total = 0.0
-    if graph.prior != 0:
-        total = call_at(graph.prior, x, 0, n, x, 0, 0, graph.nothing)
+    if arrays.prior != 0:
+        total = call_at(arrays.prior, x, 0, n, x, 0, 0, arrays.nothing)
     if total == -math.inf:
         return total
-    for row in range(graph.rows):
-        total += call_at(graph.value, x, 0, n, graph.data, row * width, width, graph.nothing)
+    for row in range(arrays.rows):
+        total += call_at(arrays.value, x, 0, n, arrays.data, row * width, width, arrays.nothing)
     return total
 
 
 @inlined
-def inside(graph: Any, x: Floats) -> bool:
+def inside(arrays: Any, x: Floats) -> bool:
     """Tell whether a place is in the box; NaN and infinity are not."""
-    for k in range(graph.low.size):
-        if not (graph.low[k] <= x[k] <= graph.high[k]) or abs(x[k]) == math.inf:
+    for k in range(arrays.low.size):
+        if not (arrays.low[k] <= x[k] <= arrays.high[k]) or abs(x[k]) == math.inf:
             return False
     return True
 
 
 @generic
-def period_of(graph: Any, i: Integer) -> float:
+def period_of(arrays: Any, i: Integer) -> float:
     """Return the length of a turn of a site that is an angle, otherwise 0."""
     raise NotImplementedError
 
 
 @implement(period_of)
-def _straight(graph: Any, i: Integer) -> float:
+def _straight(arrays: Any, i: Integer) -> float:
     return 0.0
 
 
 @implement(period_of, ContinuousGraph)
-def _period(graph: ContinuousGraph, i: Integer) -> float:
-    return float(graph.period[i])
+def _period(arrays: ContinuousGraph, i: Integer) -> float:
+    return float(arrays.period[i])
 
 
 @implement(period_of, ConditionalsGraph)
-def _period_of_drawn(graph: ConditionalsGraph, i: Integer) -> float:
-    return float(graph.period[i])
+def _period_of_drawn(arrays: ConditionalsGraph, i: Integer) -> float:
+    return float(arrays.period[i])
 
 
 @inlined
@@ -81,49 +82,49 @@ def wrapped(low: Any, period: Any, v: Any) -> Any:
 
 
 @inlined
-def density_at(graph: Any, x: Floats) -> float:
+def density_at(arrays: Any, x: Floats) -> float:
     """Return the log-density at a place, minus infinity outside the box."""
-    return log_potential(graph, x) if inside(graph, x) else -math.inf
+    return log_potential(arrays, x) if inside(arrays, x) else -math.inf
 
 
 @generic
-def gradient_at(graph: Any, desk: Floats) -> float:
-    """Write the gradient at the place of a desk behind it; return NaN if that fails, otherwise 0."""
+def gradient_at(arrays: Any, workspace: Floats) -> float:
+    """Write the gradient at the place of a workspace behind it; return NaN if that fails, otherwise 0."""
     raise NotImplementedError
 
 
 @implement(gradient_at)
-def _no_gradient(graph: Any, desk: Floats) -> float:
+def _no_gradient(arrays: Any, workspace: Floats) -> float:
     return math.nan
 
 
 @implement(gradient_at, DensityGraph)
-def _gradient(graph: DensityGraph, desk: Floats) -> float:
-    n = graph.low.size
-    return call_at(graph.gradient, desk, 0, n, desk, n, n, graph.nothing)
+def _gradient(arrays: DensityGraph, workspace: Floats) -> float:
+    n = arrays.low.size
+    return call_at(arrays.gradient, workspace, 0, n, workspace, n, n, arrays.nothing)
 
 
 @implement(gradient_at, DataGraph)
-def _gradient_of_data(graph: DataGraph, desk: Floats) -> float:
-    n, width = graph.low.size, graph.width
+def _gradient_of_data(arrays: DataGraph, workspace: Floats) -> float:
+    n, width = arrays.low.size, arrays.width
     failed = 0.0
     for k in range(n):
-        desk[n + k] = 0.0
-    if graph.prior != 0:
-        failed = call_at(graph.prior_gradient, desk, 0, n, desk, n, n, graph.nothing)
-    for row in range(graph.rows):
-        failed += call_at(graph.gradient, desk, 0, n, graph.data, row * width, width, graph.nothing)
+        workspace[n + k] = 0.0
+    if arrays.prior != 0:
+        failed = call_at(arrays.prior_gradient, workspace, 0, n, workspace, n, n, arrays.nothing)
+    for row in range(arrays.rows):
+        failed += call_at(arrays.gradient, workspace, 0, n, arrays.data, row * width, width, arrays.nothing)
     return failed
 
 
 @compiled
-def _value_of_rows(graph: DataGraph, x: Floats) -> float:
-    return log_potential(graph, x)
+def _value_of_rows(arrays: DataGraph, x: Floats) -> float:
+    return log_potential(arrays, x)
 
 
 @compiled
-def _gradient_of_rows(graph: DataGraph, desk: Floats) -> float:
-    return gradient_at(graph, desk)
+def _gradient_of_rows(arrays: DataGraph, workspace: Floats) -> float:
+    return gradient_at(arrays, workspace)
 
 
 def value_once(graph: Any, x: Floats) -> float:
@@ -131,9 +132,9 @@ def value_once(graph: Any, x: Floats) -> float:
     return float(_value_of_rows(graph, x) if _is_large(graph) else log_potential(graph, x))
 
 
-def gradient_once(graph: Any, desk: Floats) -> float:
-    """Write the gradient behind the place of a desk, for callers in Python; return NaN if that fails."""
-    return float(_gradient_of_rows(graph, desk) if _is_large(graph) else gradient_at(graph, desk))
+def gradient_once(graph: Any, workspace: Floats) -> float:
+    """Write the gradient behind the place of a workspace, for callers in Python; return NaN if that fails."""
+    return float(_gradient_of_rows(graph, workspace) if _is_large(graph) else gradient_at(graph, workspace))
 
 
 def _is_large(graph: Any) -> bool:
@@ -141,37 +142,37 @@ def _is_large(graph: Any) -> bool:
 
 
 @generic
-def part_of(graph: Any, x: Floats, i: Integer) -> float:
+def part_of(arrays: Any, x: Floats, i: Integer) -> float:
     """Return a part of the log-density such that the rest does not depend on coordinate i."""
     raise NotImplementedError
 
 
 @implement(part_of)
-def _everything(graph: Any, x: Floats, i: Integer) -> float:
-    return log_potential(graph, x)
+def _everything(arrays: Any, x: Floats, i: Integer) -> float:
+    return log_potential(arrays, x)
 
 
 @implement(part_of, ContinuousGraph)
-def _factors_of(graph: ContinuousGraph, x: Floats, i: Integer) -> float:
+def _factors_of(arrays: ContinuousGraph, x: Floats, i: Integer) -> float:
     work = stack_room()
     total = 0.0
-    row = graph.row[i]
-    for k in range(graph.start[row], graph.start[row + 1]):
-        total += factor_value(graph, graph.factor[k], x, -1, 0.0, work)
+    row = arrays.row[i]
+    for k in range(arrays.start[row], arrays.start[row + 1]):
+        total += factor_value(arrays, arrays.factor[k], x, -1, 0.0, work)
     return total
 
 
 @generic
-def is_whole(graph: Any) -> bool:
+def is_whole(arrays: Any) -> bool:
     """Whether :func:`part_of` is the whole log-density, the same for all coordinates."""
     raise NotImplementedError
 
 
 @implement(is_whole)
-def _whole(graph: Any) -> bool:
+def _whole(arrays: Any) -> bool:
     return True
 
 
 @implement(is_whole, ContinuousGraph)
-def _parts(graph: ContinuousGraph) -> bool:
+def _parts(arrays: ContinuousGraph) -> bool:
     return False

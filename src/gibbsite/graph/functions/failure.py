@@ -73,6 +73,8 @@ def _arguments(graph: Graph, number: int, code: Foreign, x: Floats) -> Iterator[
 
 
 def _fails(code: Foreign, first: Floats, second: Floats) -> bool:
-    desk = np.concatenate([first, np.zeros(first.size)])  # gradients of rows are written behind the place
-    value = call_at(code.address, desk, 0, first.size, second.copy(), 0, second.size, _WORDS)
+    workspace = np.concatenate(
+        [first, np.zeros(first.size)]
+    )  # gradients of rows are written behind the place
+    value = call_at(code.address, workspace, 0, first.size, second.copy(), 0, second.size, _WORDS)
     return math.isnan(value) or value == math.inf

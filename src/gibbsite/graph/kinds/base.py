@@ -125,6 +125,6 @@ MOST_STORED = 2048
 
 def too_many(model: FactorGraph) -> bool:
     """Whether couplings of all pairs are given by a function, and are too many to be stored."""
-    from gibbsite.model import KernelFactors
+    from gibbsite.model import DistanceFactors
 
-    return model.n_sites > MOST_STORED and any(isinstance(g, KernelFactors) for g in model.groups)
+    return model.n_sites > MOST_STORED and any(isinstance(g, DistanceFactors) for g in model.groups)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.foreign import Foreign, adopt
 from gibbsite.errors import ModelError
-from gibbsite.graph.registry import Lowered, lowers
+from gibbsite.graph.registry import CompiledModel, compiles
 from gibbsite.model.conditionals import Conditionals
 
 
@@ -42,8 +42,8 @@ class ConditionalsGraph(NamedTuple):
     nothing: NDArray[np.uint64]
 
 
-@lowers(Conditionals)
-def lower_conditionals(model: Conditionals) -> Lowered:
+@compiles(Conditionals)
+def compile_conditionals(model: Conditionals) -> CompiledModel:
     """Turn conditionals into arrays; compile their functions where Numba can."""
     domains = model.domains
     draws = [None if draw is None else _adopted(model, block) for block, draw in enumerate(model.draws)]
@@ -63,7 +63,7 @@ def lower_conditionals(model: Conditionals) -> Lowered:
         nothing=np.zeros(4, np.uint64),
     )
     functions = [code for code in (*draws, density) if code is not None]
-    return Lowered("conditionals", arrays, functions, units=len(model.blocks))
+    return CompiledModel("conditionals", arrays, functions, units=len(model.blocks))
 
 
 def _adopted(model: Conditionals, block: int) -> Foreign:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gibbsite._compile.foreign import Foreign, adopt, call_at, take_raised
 from gibbsite.errors import ModelError
 from gibbsite.graph.functions.gradient_check import check_gradient, random_places
-from gibbsite.graph.registry import Lowered, lowers
+from gibbsite.graph.registry import CompiledModel, compiles
 from gibbsite.model.density import DataDensity, Density, LogDensity
 
 Floats = NDArray[np.float64]
@@ -79,8 +79,8 @@ def _box(model: Density) -> tuple[NDArray[np.int64], Floats, Floats]:
     return model.domains.offset, low.copy(), high.copy()
 
 
-@lowers(LogDensity)
-def lower_density(model: LogDensity) -> Lowered:
+@compiles(LogDensity)
+def compile_density(model: LogDensity) -> CompiledModel:
     """Compile the functions of a density, try them, and compare the gradient with finite differences."""
     value = adopt(model.function, "value")
     slope = None if model.gradient is None else adopt(model.gradient, "array")
@@ -100,11 +100,11 @@ def lower_density(model: LogDensity) -> Lowered:
             f"the log-density {value.name!r}",
         )
     take_raised(functions)
-    return Lowered("density", arrays, functions)
+    return CompiledModel("density", arrays, functions)
 
 
-@lowers(DataDensity)
-def lower_data(model: DataDensity) -> Lowered:
+@compiles(DataDensity)
+def compile_data(model: DataDensity) -> CompiledModel:
     """Compile prior and likelihood, try them, and compare the gradients with finite differences."""
     prior = None if model.prior is None else adopt(model.prior, "value")
     prior_slope = None if model.prior_gradient is None else adopt(model.prior_gradient, "array")
@@ -144,7 +144,7 @@ def lower_data(model: DataDensity) -> Lowered:
             what = f"the log-likelihood {value.name!r} of row {row}"
             check_gradient(model, at, gradient, places, what)
     take_raised(functions)
-    return Lowered("data", arrays, functions)
+    return CompiledModel("data", arrays, functions)
 
 
 _NONE = np.zeros(0)
@@ -163,12 +163,12 @@ def _sloped(model: Density, code: Foreign, function: Any, row: Floats = _NONE) -
 
     def at(place: Floats) -> Floats:
         n = place.size
-        desk = np.concatenate([place, np.zeros(n)])
+        workspace = np.concatenate([place, np.zeros(n)])
         if row.size:
-            said = call_at(code.address, desk, 0, n, row, 0, row.size, _WORDS)
+            said = call_at(code.address, workspace, 0, n, row, 0, row.size, _WORDS)
         else:
-            said = call_at(code.address, desk, 0, n, desk[n:], 0, n, _WORDS)
-        if not (said == 0.0 and np.isfinite(desk[n:]).all()):
+            said = call_at(code.address, workspace, 0, n, workspace[n:], 0, n, _WORDS)
+        if not (said == 0.0 and np.isfinite(workspace[n:]).all()):
             raised = code.cause_at(place, row if row.size else np.zeros(n))
             where = model.place_text(place)
             if raised is not None and not isinstance(raised, ModelError):
@@ -179,9 +179,9 @@ def _sloped(model: Density, code: Foreign, function: Any, row: Floats = _NONE) -
                     f"the gradient {code.name!r} must have shape ({n},), got {shape} at {where}."
                 )
             raise ModelError(f"the gradient {code.name!r} is not finite at {where}.") from raised
-        if not np.array_equal(desk[:n], place):
+        if not np.array_equal(workspace[:n], place):
             raise ModelError(f"the gradient {code.name!r} changes its argument; let it work on a copy.")
-        return desk[n:]
+        return workspace[n:]
 
     return at
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
 
 
-class KernelGraph(NamedTuple):
+class DistanceGraph(NamedTuple):
     """Sites with equally many states, every pair of which has a coupling that is computed when it is needed.
 
     The coupling of sites i and j is ``beta`` times what ``decay`` says (:mod:`.decay`) of the distance of
@@ -33,13 +33,13 @@ class KernelGraph(NamedTuple):
     log_unary: Floats
 
 
-@builds("kernel", KernelGraph, 3)
-def build_kernel(model: FactorGraph) -> tuple[KernelGraph, float] | None:
+@builds("distance", DistanceGraph, 3)
+def build_distance(model: FactorGraph) -> tuple[DistanceGraph, float] | None:
     """Couplings of all pairs that are a function of positions, any factors of single sites."""
-    from gibbsite.model import KernelFactors
+    from gibbsite.model import DistanceFactors
 
-    kernels = [group for group in model.groups if isinstance(group, KernelFactors)]
-    others = [group for group in groups_of(model) if not isinstance(group, KernelFactors)]
+    kernels = [group for group in model.groups if isinstance(group, DistanceFactors)]
+    others = [group for group in groups_of(model) if not isinstance(group, DistanceFactors)]
     if len(kernels) != 1 or any(group.arity > 1 for group in others):
         return None
     constant = sum(
@@ -48,7 +48,7 @@ def build_kernel(model: FactorGraph) -> tuple[KernelGraph, float] | None:
         if group.arity == 0
     )
     cells, pairs = Cells.collect(model), kernels[0]
-    arrays = KernelGraph(
+    arrays = DistanceGraph(
         positions=pairs.positions,
         decay=make_decay(pairs.gamma, pairs.coupling),
         beta=pairs.beta,
@@ -70,31 +70,31 @@ def coupling_at(positions: Work, decay: Decay, i: Integer, j: Integer) -> float:
     return fall(decay, square)
 
 
-@implement(log_weights, KernelGraph)
-def _log_weights_kernel(graph: KernelGraph, x: State, i: Integer, w: Work) -> Integer:
-    size = np.uintp(graph.card[i])
-    cell = np.uintp(graph.offset[i])
+@implement(log_weights, DistanceGraph)
+def _log_weights_distance(arrays: DistanceGraph, x: State, i: Integer, w: Work) -> Integer:
+    size = np.uintp(arrays.card[i])
+    cell = np.uintp(arrays.offset[i])
     for a in range(size):
-        w[a] = graph.log_unary[cell + a]
+        w[a] = arrays.log_unary[cell + a]
     for j in range(np.uintp(x.size)):
         if j != i:
-            w[np.uintp(x[j])] += graph.beta * coupling_at(graph.positions, graph.decay, i, j)
+            w[np.uintp(x[j])] += arrays.beta * coupling_at(arrays.positions, arrays.decay, i, j)
     return np.int64(size)
 
 
-@implement(weights, KernelGraph)
-def _weights_kernel(graph: KernelGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
-    size = np.int64(log_weights(graph, x, i, w))
+@implement(weights, DistanceGraph)
+def _weights_distance(arrays: DistanceGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+    size = np.int64(log_weights(arrays, x, i, w))
     return size, from_logs(w, size)
 
 
-@implement(log_potential, KernelGraph)
-def _log_potential_kernel(graph: KernelGraph, x: State) -> float:
+@implement(log_potential, DistanceGraph)
+def _log_potential_distance(arrays: DistanceGraph, x: State) -> float:
     total = 0.0
     for site in range(x.size):
         i = np.uintp(site)
-        total += graph.log_unary[np.uintp(graph.offset[i]) + np.uintp(x[i])]
+        total += arrays.log_unary[np.uintp(arrays.offset[i]) + np.uintp(x[i])]
         for j in range(i):
             if x[j] == x[i]:
-                total += graph.beta * coupling_at(graph.positions, graph.decay, i, j)
+                total += arrays.beta * coupling_at(arrays.positions, arrays.decay, i, j)
     return total

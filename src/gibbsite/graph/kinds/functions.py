@@ -17,7 +17,7 @@ from gibbsite._compile.foreign import ROOM, Foreign, adopt, call_at
 from gibbsite._compile.jit import Integer, compiled, inlined
 from gibbsite.errors import ModelError
 from gibbsite.graph.functions.bounds import given_bounds
-from gibbsite.graph.registry import Lowered, lowers
+from gibbsite.graph.registry import CompiledModel, compiles
 from gibbsite.model.continuous import ContinuousModel
 from gibbsite.model.functions import FunctionFactors
 
@@ -115,7 +115,7 @@ class ContinuousGraph(NamedTuple):
 
 @inlined
 def factor_value(
-    graph: ContinuousGraph,
+    arrays: ContinuousGraph,
     f: Integer,
     x: Floats,
     i: Integer,
@@ -123,29 +123,29 @@ def factor_value(
     work: Floats,
 ) -> float:
     """Return the value of factor f with x[i] replaced by v; ``work`` has room for the values of its sites."""
-    groups = graph.groups
-    g = graph.group[f]
+    groups = arrays.groups
+    g = arrays.group[f]
     rank = f - groups.first[g]
     arity, width = groups.arity[g], groups.width[g]
     at = groups.member_at[g] + groups.member_step[g] * rank
     for k in range(arity):
-        j = graph.member[at + k]
-        work[k] = graph.known[-1 - j] if j < 0 else v if j == i else x[j]
+        j = arrays.member[at + k]
+        work[k] = arrays.known[-1 - j] if j < 0 else v if j == i else x[j]
     spot = groups.parameter_at[g] + width * rank
-    value = call_at(groups.address[g], work, 0, arity, graph.parameter, spot, width, groups.nothing)
+    value = call_at(groups.address[g], work, 0, arity, arrays.parameter, spot, width, groups.nothing)
     return float(groups.weight[g] * value)
 
 
 @compiled
-def evaluate_factors(graph: ContinuousGraph, x: Floats, out: Floats) -> None:
+def evaluate_factors(arrays: ContinuousGraph, x: Floats, out: Floats) -> None:
     """Write the values of all factors to ``out``."""
     work = np.zeros(ROOM)
-    for f in range(graph.group.size):
-        out[f] = factor_value(graph, f, x, -1, 0.0, work)
+    for f in range(arrays.group.size):
+        out[f] = factor_value(arrays, f, x, -1, 0.0, work)
 
 
-@lowers(ContinuousModel)
-def lower_continuous(model: ContinuousModel) -> Lowered:
+@compiles(ContinuousModel)
+def compile_functions(model: ContinuousModel) -> CompiledModel:
     """Turn a model of functions into arrays, and compile its functions."""
     groups = model.groups
     for group in groups:
@@ -196,7 +196,7 @@ def lower_continuous(model: ContinuousModel) -> Lowered:
     # of all sites, observed ones too, as factors name them
     model.structure.update(domains=model.whole, groups=groups, box=model.box, free=np.flatnonzero(place >= 0))
     model.structure["given bounds"] = given_bounds(groups, *model.box)
-    return Lowered("functions", arrays, codes)
+    return CompiledModel("functions", arrays, codes)
 
 
 def _adopted(model: ContinuousModel, group: FunctionFactors) -> Foreign:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.graph.registry import Lowered, lowers
+from gibbsite.graph.registry import CompiledModel, compiles
 from gibbsite.model.gaussian import Gaussian
 
 
@@ -27,8 +27,8 @@ class GaussianGraph(NamedTuple):
     mean: NDArray[np.float64]
 
 
-@lowers(Gaussian)
-def lower_gaussian(model: Gaussian) -> Lowered:
+@compiles(Gaussian)
+def compile_gaussian(model: Gaussian) -> CompiledModel:
     """Turn a normal distribution into arrays."""
     precision, n = model.precision, model.n_sites
     if model.sparse:
@@ -52,4 +52,4 @@ def lower_gaussian(model: Gaussian) -> Lowered:
         sd=1.0 / np.sqrt(diagonal),
         mean=np.array(model.mean),
     )
-    return Lowered("gaussian", arrays)
+    return CompiledModel("gaussian", arrays)

@@ -85,10 +85,10 @@ def build_ising(model: FactorGraph) -> tuple[IsingGraph, float] | None:
 
 
 @implement(log_odds, IsingGraph)
-def _log_odds_ising(graph: IsingGraph, x: State, i: Integer) -> float:
-    total: Any = graph.field[i]
-    for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
-        total += graph.coupling[k] * x[np.uintp(graph.neighbour[k])]
+def _log_odds_ising(arrays: IsingGraph, x: State, i: Integer) -> float:
+    total: Any = arrays.field[i]
+    for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
+        total += arrays.coupling[k] * x[np.uintp(arrays.neighbour[k])]
     return total  # type: ignore[no-any-return]
 
 
@@ -97,14 +97,14 @@ implement(log_weights, IsingGraph)(log_weights_binary)
 
 
 @implement(log_potential, IsingGraph)
-def _log_potential_ising(graph: IsingGraph, x: State) -> float:
+def _log_potential_ising(arrays: IsingGraph, x: State) -> float:
     total = 0.0
     for site in range(x.size):
         i = np.uintp(site)
         if x[i]:
-            total += graph.field[i] * x[i]
-            for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
-                j = np.uintp(graph.neighbour[k])
+            total += arrays.field[i] * x[i]
+            for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
+                j = np.uintp(arrays.neighbour[k])
                 if j > i:
-                    total += graph.coupling[k] * x[i] * x[j]
+                    total += arrays.coupling[k] * x[i] * x[j]
     return total

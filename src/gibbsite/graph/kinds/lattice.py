@@ -108,8 +108,8 @@ def _axis_field(
 
 
 @implement(log_odds, LatticeGraph)
-def _log_odds_lattice(graph: LatticeGraph, x: State, i: Integer) -> float:
-    g = graph
+def _log_odds_lattice(arrays: LatticeGraph, x: State, i: Integer) -> float:
+    g = arrays
     total: float = g.field[np.uintp(g.step_field) * i]
     row = np.uint32(i) // np.uint32(g.size_2)
     at_2 = np.int64(np.uint32(i) - row * np.uint32(g.size_2))
@@ -129,12 +129,12 @@ implement(log_weights, LatticeGraph)(log_weights_binary)
 
 
 @implement(log_potential, LatticeGraph)
-def _log_potential_lattice(graph: LatticeGraph, x: State) -> float:
+def _log_potential_lattice(arrays: LatticeGraph, x: State) -> float:
     # every pair is seen from both ends, every field once: half the sum of s (field + h) is the total
     total = 0.0
     for site in range(x.size):
         i = np.uintp(site)
         spin = 2 * x[i] - 1
-        field = graph.field[np.uintp(graph.step_field) * i]
-        total += 0.5 * spin * (0.5 * log_odds(graph, x, i) + field)
+        field = arrays.field[np.uintp(arrays.step_field) * i]
+        total += 0.5 * spin * (0.5 * log_odds(arrays, x, i) + field)
     return total

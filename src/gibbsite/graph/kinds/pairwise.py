@@ -69,47 +69,47 @@ def build_pairwise(model: FactorGraph) -> tuple[PairwiseGraph, float] | None:
 
 
 @implement(log_weights, PairwiseGraph)
-def _log_weights_pairwise(graph: PairwiseGraph, x: State, i: Integer, w: Work) -> Integer:
-    size = np.uintp(graph.card[i])
-    cell = np.uintp(graph.offset[i])
+def _log_weights_pairwise(arrays: PairwiseGraph, x: State, i: Integer, w: Work) -> Integer:
+    size = np.uintp(arrays.card[i])
+    cell = np.uintp(arrays.offset[i])
     for a in range(size):
-        w[a] = graph.log_unary[cell + a]
-    for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
-        row = np.uintp(graph.table[k]) + np.uintp(x[np.uintp(graph.neighbour[k])]) * size
+        w[a] = arrays.log_unary[cell + a]
+    for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
+        row = np.uintp(arrays.table[k]) + np.uintp(x[np.uintp(arrays.neighbour[k])]) * size
         for a in range(size):
-            w[a] += graph.log_value[row + a]
+            w[a] += arrays.log_value[row + a]
     return np.int64(size)
 
 
 @implement(weights, PairwiseGraph)
-def _weights_pairwise(graph: PairwiseGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
-    size = np.uintp(graph.card[i])
-    cell = np.uintp(graph.offset[i])
-    first, last = np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])
+def _weights_pairwise(arrays: PairwiseGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+    size = np.uintp(arrays.card[i])
+    cell = np.uintp(arrays.offset[i])
+    first, last = np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])
     for a in range(size):
-        w[a] = graph.unary[cell + a]
+        w[a] = arrays.unary[cell + a]
     for k in range(first, last):
-        row = np.uintp(graph.table[k]) + np.uintp(x[np.uintp(graph.neighbour[k])]) * size
+        row = np.uintp(arrays.table[k]) + np.uintp(x[np.uintp(arrays.neighbour[k])]) * size
         for a in range(size):
-            w[a] *= graph.value[row + a]
+            w[a] *= arrays.value[row + a]
     total = 0.0
     for a in range(size):
         total += w[a]
     if total < TINY:
-        log_weights(graph, x, i, w)
+        log_weights(arrays, x, i, w)
         total = from_logs(w, size)
     return np.int64(size), total
 
 
 @implement(log_potential, PairwiseGraph)
-def _log_potential_pairwise(graph: PairwiseGraph, x: State) -> float:
+def _log_potential_pairwise(arrays: PairwiseGraph, x: State) -> float:
     total = 0.0
     for site in range(x.size):
         i = np.uintp(site)
-        total += graph.log_unary[np.uintp(graph.offset[i]) + np.uintp(x[i])]
-        for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
-            j = np.uintp(graph.neighbour[k])
+        total += arrays.log_unary[np.uintp(arrays.offset[i]) + np.uintp(x[i])]
+        for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
+            j = np.uintp(arrays.neighbour[k])
             if j > i:
-                row = np.uintp(graph.table[k]) + np.uintp(x[j]) * np.uintp(graph.card[i])
-                total += graph.log_value[row + np.uintp(x[i])]
+                row = np.uintp(arrays.table[k]) + np.uintp(x[j]) * np.uintp(arrays.card[i])
+                total += arrays.log_value[row + np.uintp(x[i])]
     return total

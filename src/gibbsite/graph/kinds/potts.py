@@ -47,7 +47,7 @@ _DENSE = 0.25  # share of coupled pairs from which on the couplings are kept as 
 @builds("potts", PottsGraph, 2)
 def build_potts(model: FactorGraph) -> tuple[PottsGraph, float] | None:
     """Equal cardinalities, pairs that reward or punish agreement, any factors of single sites."""
-    from gibbsite.model import AgreementFactors, KernelFactors, LatticeFactors
+    from gibbsite.model import AgreementFactors, DistanceFactors, LatticeFactors
 
     if too_many(model) or (model.n_sites and (model.cards != model.cards[0]).any()):
         return None
@@ -58,7 +58,7 @@ def build_potts(model: FactorGraph) -> tuple[PottsGraph, float] | None:
             constant += float(np.broadcast_to(group.log_tables(model.cards), group.size).sum())
         elif isinstance(group, AgreementFactors):
             weights.append(group.weights)
-        elif isinstance(group, KernelFactors) or (isinstance(group, LatticeFactors) and not group.spin):
+        elif isinstance(group, DistanceFactors) or (isinstance(group, LatticeFactors) and not group.spin):
             weights.append(group.edge_weights())
         elif group.arity != 1:
             return None
@@ -89,44 +89,44 @@ def build_potts(model: FactorGraph) -> tuple[PottsGraph, float] | None:
 
 
 @implement(log_weights, PottsGraph)
-def _log_weights_potts(graph: PottsGraph, x: State, i: Integer, w: Work) -> Integer:
-    size = np.uintp(graph.card[i])
-    cell, step = np.uintp(graph.offset[i]), np.uintp(graph.step)
+def _log_weights_potts(arrays: PottsGraph, x: State, i: Integer, w: Work) -> Integer:
+    size = np.uintp(arrays.card[i])
+    cell, step = np.uintp(arrays.offset[i]), np.uintp(arrays.step)
     for a in range(size):
-        w[a] = graph.log_unary[cell + a]
-    for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
-        w[np.uintp(x[np.uintp(graph.neighbour[k])])] += graph.coupling[step * k]
+        w[a] = arrays.log_unary[cell + a]
+    for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
+        w[np.uintp(x[np.uintp(arrays.neighbour[k])])] += arrays.coupling[step * k]
     return np.int64(size)
 
 
 @implement(weights, PottsGraph)
-def _weights_potts(graph: PottsGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
-    size = np.uintp(graph.card[i])
-    cell, step = np.uintp(graph.offset[i]), np.uintp(graph.step)
-    first, last = np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])
+def _weights_potts(arrays: PottsGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+    size = np.uintp(arrays.card[i])
+    cell, step = np.uintp(arrays.offset[i]), np.uintp(arrays.step)
+    first, last = np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])
     total = 0.0
-    if graph.steep[i]:
-        log_weights(graph, x, i, w)
+    if arrays.steep[i]:
+        log_weights(arrays, x, i, w)
         total = from_logs(w, size)
     else:
         for a in range(size):
-            w[a] = graph.unary[cell + a]
+            w[a] = arrays.unary[cell + a]
         for k in range(first, last):
-            w[np.uintp(x[np.uintp(graph.neighbour[k])])] *= graph.factor[step * k]
+            w[np.uintp(x[np.uintp(arrays.neighbour[k])])] *= arrays.factor[step * k]
         for a in range(size):
             total += w[a]
     return np.int64(size), total
 
 
 @implement(log_potential, PottsGraph)
-def _log_potential_potts(graph: PottsGraph, x: State) -> float:
+def _log_potential_potts(arrays: PottsGraph, x: State) -> float:
     total = 0.0
-    step = np.uintp(graph.step)
+    step = np.uintp(arrays.step)
     for site in range(x.size):
         i = np.uintp(site)
-        total += graph.log_unary[np.uintp(graph.offset[i]) + np.uintp(x[i])]
-        for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
-            j = np.uintp(graph.neighbour[k])
+        total += arrays.log_unary[np.uintp(arrays.offset[i]) + np.uintp(x[i])]
+        for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
+            j = np.uintp(arrays.neighbour[k])
             if j > i and x[j] == x[i]:
-                total += graph.coupling[step * k]
+                total += arrays.coupling[step * k]
     return total

@@ -87,57 +87,57 @@ def build_table(model: FactorGraph) -> tuple[TableGraph, float]:
 
 
 @inlined
-def entry_of(graph: TableGraph, x: State, f: Integer) -> Integer:
+def entry_of(arrays: TableGraph, x: State, f: Integer) -> Integer:
     """Position in the value array of the entry of factor f at state x."""
-    entry = graph.table[f]
-    for m in range(np.uintp(graph.member_start[f]), np.uintp(graph.member_start[f + ONE])):
-        entry += graph.stride[m] * x[np.uintp(graph.member[m])]
+    entry = arrays.table[f]
+    for m in range(np.uintp(arrays.member_start[f]), np.uintp(arrays.member_start[f + ONE])):
+        entry += arrays.stride[m] * x[np.uintp(arrays.member[m])]
     return np.uintp(entry)
 
 
 @implement(log_weights, TableGraph)
-def _log_weights_table(graph: TableGraph, x: State, i: Integer, w: Work) -> Integer:
-    size = np.uintp(graph.card[i])
-    cell = np.uintp(graph.offset[i])
+def _log_weights_table(arrays: TableGraph, x: State, i: Integer, w: Work) -> Integer:
+    size = np.uintp(arrays.card[i])
+    cell = np.uintp(arrays.offset[i])
     now = np.uintp(x[i])
     for a in range(size):
-        w[a] = graph.log_unary[cell + a]
-    for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
-        own = np.uintp(graph.own_stride[k])
-        entry = entry_of(graph, x, np.uintp(graph.factor[k])) - own * now
+        w[a] = arrays.log_unary[cell + a]
+    for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
+        own = np.uintp(arrays.own_stride[k])
+        entry = entry_of(arrays, x, np.uintp(arrays.factor[k])) - own * now
         for a in range(size):
-            w[a] += graph.log_value[entry + own * a]
+            w[a] += arrays.log_value[entry + own * a]
     return np.int64(size)
 
 
 @implement(weights, TableGraph)
-def _weights_table(graph: TableGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
-    size = np.uintp(graph.card[i])
-    cell = np.uintp(graph.offset[i])
-    first, last = np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])
+def _weights_table(arrays: TableGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+    size = np.uintp(arrays.card[i])
+    cell = np.uintp(arrays.offset[i])
+    first, last = np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])
     now = np.uintp(x[i])
     for a in range(size):
-        w[a] = graph.unary[cell + a]
+        w[a] = arrays.unary[cell + a]
     for k in range(first, last):
-        own = np.uintp(graph.own_stride[k])
-        entry = entry_of(graph, x, np.uintp(graph.factor[k])) - own * now
+        own = np.uintp(arrays.own_stride[k])
+        entry = entry_of(arrays, x, np.uintp(arrays.factor[k])) - own * now
         for a in range(size):
-            w[a] *= graph.value[entry + own * a]
+            w[a] *= arrays.value[entry + own * a]
     total = 0.0
     for a in range(size):
         total += w[a]
     if total < TINY:
-        log_weights(graph, x, i, w)
+        log_weights(arrays, x, i, w)
         total = from_logs(w, size)
     return np.int64(size), total
 
 
 @implement(log_potential, TableGraph)
-def _log_potential_table(graph: TableGraph, x: State) -> float:
+def _log_potential_table(arrays: TableGraph, x: State) -> float:
     total = 0.0
     for site in range(x.size):
         i = np.uintp(site)
-        total += graph.log_unary[np.uintp(graph.offset[i]) + np.uintp(x[i])]
-    for f in range(graph.table.size):
-        total += graph.log_value[entry_of(graph, x, np.uintp(f))]
+        total += arrays.log_unary[np.uintp(arrays.offset[i]) + np.uintp(x[i])]
+    for f in range(arrays.table.size):
+        total += arrays.log_value[entry_of(arrays, x, np.uintp(f))]
     return total

@@ -11,13 +11,13 @@ from gibbsite.graph.graph import Graph
 from gibbsite.graph.layouts.checkered import checker_graph
 from gibbsite.graph.layouts.checkered_potts import checker_potts
 from gibbsite.graph.layouts.colored import MOST_TABLED, ColoredGraph, color_graph
-from gibbsite.graph.layouts.site_order import Arranged, Permutation
+from gibbsite.graph.layouts.site_order import PackedModel, Permutation
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
 
 
-def arrange_by_color(model: FactorGraph, graph: Graph) -> Arranged | None:
+def arrange_by_color(model: FactorGraph, graph: Graph) -> PackedModel | None:
     """Lay a model out color by color, if it is a lattice or binary, and its couplings allow it.
 
     Examples
@@ -30,17 +30,17 @@ def arrange_by_color(model: FactorGraph, graph: Graph) -> Arranged | None:
     board = checker_graph(graph) or checker_potts(model, graph)
     if board is not None:
         arrays, there = board
-        return Arranged(graph, arrays, there, graph.n_sites // 2, "checkered")
+        return PackedModel(graph, arrays, there, graph.n_sites // 2, "checkered")
     return arrange_columns(model, graph)
 
 
-def arrange_columns(model: FactorGraph, graph: Graph, most_tabled: int = MOST_TABLED) -> Arranged | None:
+def arrange_columns(model: FactorGraph, graph: Graph, most_tabled: int = MOST_TABLED) -> PackedModel | None:
     """Lay a binary model out in compressed columns, color by color; see :func:`color_graph`."""
     found = color_binary(model, graph, most_tabled)
     if found is None:
         return None
     graph, colored, there = found
-    return Arranged(graph, colored, there, int(np.diff(colored.color_start).max(initial=0)), "arranged")
+    return PackedModel(graph, colored, there, int(np.diff(colored.color_start).max(initial=0)), "arranged")
 
 
 def color_binary(

@@ -21,7 +21,7 @@ from gibbsite.graph.layouts.site_order import Parity
 Floats = NDArray[np.float32]
 
 
-class Board(NamedTuple):
+class Checkerboard(NamedTuple):
     """The geometry: sizes, periodic or not, and where the rows of both colors begin (2, rows + 1)."""
 
     size_0: int
@@ -36,7 +36,7 @@ class Board(NamedTuple):
 class UniformBoard(NamedTuple):
     """One coupling per axis and one field for all sites; log-odds ``field + sum coupling (x - 1/2)``."""
 
-    board: Board
+    board: Checkerboard
     coupling_0: float
     coupling_1: float
     coupling_2: float
@@ -50,7 +50,7 @@ class PlaneBoard(NamedTuple):
     the first axis; zero where there is no neighbour. Sites are in this order, not the model's.
     """
 
-    board: Board
+    board: Checkerboard
     coupling: Floats
     field: Floats
 
@@ -78,7 +78,7 @@ def checker_graph(graph: Graph) -> tuple[UniformBoard | PlaneBoard, Parity] | No
     if not reach <= MOST_ODDS:
         return None
     there = Parity(shape)
-    board = Board(*shape, *wraps, there.starts())
+    board = Checkerboard(*shape, *wraps, there.starts())
     if not any(steps) and not g.step_field:
         w0, w1, w2 = (4.0 * float(w[0]) for w in couplings)
         return UniformBoard(board, w0, w1, w2, 2.0 * float(g.field[0])), there

@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.lattice import three_axes
 from gibbsite.graph.kinds.potts import PottsGraph
-from gibbsite.graph.layouts.checkered import Board, Floats, n_directions, takes_two_colors, toward_neighbours
+from gibbsite.graph.layouts.checkered import (
+    Checkerboard,
+    Floats,
+    n_directions,
+    takes_two_colors,
+    toward_neighbours,
+)
 from gibbsite.graph.layouts.colored import MOST_ODDS
 from gibbsite.graph.layouts.site_order import Parity
 
@@ -32,7 +38,7 @@ class PottsWeights(NamedTuple):
 class UniformPotts(NamedTuple):
     """One factor per axis for neighbours in the same state."""
 
-    board: Board
+    board: Checkerboard
     factor_0: float
     factor_1: float
     factor_2: float
@@ -42,7 +48,7 @@ class UniformPotts(NamedTuple):
 class PlanePotts(NamedTuple):
     """Factors of its own for each site, by direction as in ``PlaneBoard``; 1 where there is no neighbour."""
 
-    board: Board
+    board: Checkerboard
     factor: Floats
     weight: PottsWeights
 
@@ -71,7 +77,7 @@ def checker_potts(model: FactorGraph, graph: Graph) -> tuple[UniformPotts | Plan
     if not takes_two_colors(shape, wraps) or not reach <= MOST_ODDS:
         return None
     there = Parity(shape)
-    board = Board(*shape, *wraps, there.starts())
+    board = Checkerboard(*shape, *wraps, there.starts())
     weight = _weights(logs, there)
     if all(w.size == 1 for w in couplings):
         f0, f1, f2 = (float(np.exp(w[0])) for w in couplings)

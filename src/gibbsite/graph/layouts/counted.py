@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from gibbsite._compile.jit import compiled
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.lattice import LatticeGraph, Triple
-from gibbsite.graph.layouts.checkered import Board, n_directions, takes_two_colors
-from gibbsite.graph.layouts.site_order import Arranged, Parity
+from gibbsite.graph.layouts.checkered import Checkerboard, n_directions, takes_two_colors
+from gibbsite.graph.layouts.site_order import PackedModel, Parity
 
 Shares = NDArray[np.uint32]
 
@@ -30,7 +30,7 @@ _MOST = 300.0
 class CountedUniform(NamedTuple):
     """One field for all sites; ``share[d, c]`` belongs to sites with d neighbours."""
 
-    board: Board
+    board: Checkerboard
     coupling: float
     field: float
     share: Shares
@@ -39,7 +39,7 @@ class CountedUniform(NamedTuple):
 class CountedPlanes(NamedTuple):
     """A field of its own for each site: ``base`` in checkerboard order, ``share[c]`` in the same."""
 
-    board: Board
+    board: Checkerboard
     coupling: float
     base: NDArray[np.float64]
     share: Shares
@@ -56,7 +56,7 @@ def counts_suffice(g: LatticeGraph) -> bool:
     return len(used) <= 1 and not (g.step_0 or g.step_1 or g.step_2) and not doubled
 
 
-def arrange_counted(graph: Graph) -> Arranged | None:
+def arrange_counted(graph: Graph) -> PackedModel | None:
     """Lay a lattice of one coupling out by color; None for any other graph.
 
     Examples
@@ -73,7 +73,7 @@ def arrange_counted(graph: Graph) -> Arranged | None:
     if not takes_two_colors(shape, wraps):
         return None
     there = Parity(shape)
-    board = Board(*shape, *wraps, there.starts())
+    board = Checkerboard(*shape, *wraps, there.starts())
     coupling = next((4.0 * float(w[0]) for w, size in zip(g[10:13], shape, strict=True) if size > 1), 0.0)
     most = n_directions(shape)
     arrays: CountedUniform | CountedPlanes
@@ -87,7 +87,7 @@ def arrange_counted(graph: Graph) -> Arranged | None:
         share = np.empty((most + 1, most + 1), np.uint32)
         _fill_shares(share.T, field - 0.5 * coupling * np.arange(most + 1.0), coupling)
         arrays = CountedUniform(board, coupling, field, share)
-    return Arranged(graph, arrays, there, graph.n_sites // 2, "counted")
+    return PackedModel(graph, arrays, there, graph.n_sites // 2, "counted")
 
 
 def _degrees(shape: Triple, wraps: Triple) -> NDArray[np.float64]:

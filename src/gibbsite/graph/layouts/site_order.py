@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gibbsite.graph.graph import Graph
 
 
-class Arrangement(ABC):
+class SiteOrder(ABC):
     """An order of the sites."""
 
     @abstractmethod
@@ -35,7 +35,7 @@ class Arrangement(ABC):
         """Return the positions of some sites."""
 
 
-class Arranged(NamedTuple):
+class PackedModel(NamedTuple):
     """A model laid out for a walk that moves many sites at once.
 
     Attributes
@@ -44,7 +44,7 @@ class Arranged(NamedTuple):
         The model in its own order, of the kind that was laid out.
     arrays : NamedTuple
         What compiled code sees.
-    there : Arrangement
+    there : SiteOrder
         The order of the sites.
     longest : int
         Most sites that move at once.
@@ -54,13 +54,13 @@ class Arranged(NamedTuple):
 
     graph: Graph
     arrays: Any
-    there: Arrangement
+    there: SiteOrder
     longest: int
     name: str
 
 
 @dataclass(frozen=True, eq=False)
-class Permutation(Arrangement):
+class Permutation(SiteOrder):
     """Any order: ``order[p]`` is the site at position p.
 
     Examples
@@ -93,7 +93,7 @@ class Permutation(Arrangement):
 
 
 @dataclass(frozen=True, eq=False)
-class Parity(Arrangement):
+class Parity(SiteOrder):
     """A lattice's sites of even coordinate sum, then the odd ones, both row by row; nothing is stored.
 
     Examples

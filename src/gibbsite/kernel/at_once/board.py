@@ -5,7 +5,7 @@ other color's part of the same row, the rest at the same place of the neighbouri
 of a row depends on are stretches, and loops over it compile to vector instructions.
 
 What differs between boards is what is made of the neighbours: :func:`look_inside` and :func:`look_single`
-write it to a room for BLOCK sites, :func:`settle_block` draws the sites from there. The memory of a chain
+write it to a room for BLOCK sites, :func:`draw_block` draws the sites from there. The memory of a chain
 has, for each member of a team, such a room and as many random words. Where there is no chance, looking is
 moving (:mod:`gibbsite.kernel.at_once.herded_board`).
 """
@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from gibbsite._compile.intrinsic import wait_for_all
 from gibbsite._compile.jit import Integer, called, generic, implement, inlined
 from gibbsite._random.generators import BLOCK, WORDS, Words, fill_keyed
-from gibbsite.graph.layouts.checkered import Board, PlaneBoard, UniformBoard
+from gibbsite.graph.layouts.checkered import Checkerboard, PlaneBoard, UniformBoard
 from gibbsite.graph.layouts.checkered_potts import PlanePotts, UniformPotts
 from gibbsite.kernel.at_once.colored import counters, share
-from gibbsite.kernel.base import Team, sums_up, walk
+from gibbsite.kernel.base import Team, sums_up, visit
 from gibbsite.kernel.gibbs.gibbs import GibbsParameters
 
 _U = np.uintp
@@ -53,7 +53,7 @@ NOWHERE = np.uintp(2**64 - 1)
 
 
 @inlined
-def find_row(board: Board, color: Integer, row: Integer) -> Row:
+def find_row(board: Checkerboard, color: Integer, row: Integer) -> Row:
     """Return where a row of a color and its neighbours are."""
     other = 1 - color
     here, there = board.start[color], board.start[other]
@@ -124,20 +124,20 @@ def or_own(place: Integer, row: Row) -> Integer:
 
 
 @generic
-def look_inside(graph: Any, row: Row, j: Integer, count: Integer, x: State, room: Any, at: Integer) -> None:
+def look_inside(arrays: Any, row: Row, j: Integer, count: Integer, x: State, room: Any, at: Integer) -> None:
     """Look at the neighbours of ``count`` sites of a row from j on, none at an end; write from ``at`` on."""
     raise NotImplementedError
 
 
 @generic
-def look_single(graph: Any, row: Row, j: Integer, x: State, room: Any, at: Integer) -> None:
+def look_single(arrays: Any, row: Row, j: Integer, x: State, room: Any, at: Integer) -> None:
     """Look at the neighbours of site j of a row, wherever it stands, for entry ``at`` of the room."""
     raise NotImplementedError
 
 
 @generic
-def settle_block(
-    graph: Any,
+def draw_block(
+    arrays: Any,
     memory: Any,
     member: Integer,
     at: Integer,
@@ -158,7 +158,7 @@ def settle_block(
 @implement(sums_up, PlaneBoard)
 @implement(sums_up, UniformPotts)
 @implement(sums_up, PlanePotts)
-def _adds(graph: Any) -> bool:
+def _adds(arrays: Any) -> bool:
     return True
 
 
@@ -177,7 +177,7 @@ def first_row(start: NDArray[np.int64], position: Integer) -> Integer:
 
 @inlined
 def look_along(
-    graph: Any, color: Integer, row: Integer, begin: Integer, end: Integer, x: State, room: Any
+    arrays: Any, color: Integer, row: Integer, begin: Integer, end: Integer, x: State, room: Any
 ) -> Integer:
     """Look at the neighbours of the sites begin to end, the first of them in ``row``; return where that ends.
 
@@ -185,29 +185,29 @@ def look_along(
     """
     at = begin
     while at < end:
-        place = find_row(graph.board, color, row)
+        place = find_row(arrays.board, color, row)
         until = min(end, place.own + place.size)
         low, high = at - place.own, until - place.own
         inner, outer = inner_part(place, low, high)
         if inner < outer:
-            look_inside(graph, place, inner, outer - inner, x, room, place.own + inner - begin)
+            look_inside(arrays, place, inner, outer - inner, x, room, place.own + inner - begin)
         for j in range(low, min(inner, high)):
-            look_single(graph, place, j, x, room, place.own + j - begin)
+            look_single(arrays, place, j, x, room, place.own + j - begin)
         for j in range(max(inner, outer), high):
-            look_single(graph, place, j, x, room, place.own + j - begin)
+            look_single(arrays, place, j, x, room, place.own + j - begin)
         at = until
         if at == place.own + place.size:
             row += 1
     return row
 
 
-@implement(walk, GibbsParameters, UniformBoard)
-@implement(walk, GibbsParameters, PlaneBoard)
-@implement(walk, GibbsParameters, UniformPotts)
-@implement(walk, GibbsParameters, PlanePotts)
+@implement(visit, GibbsParameters, UniformBoard)
+@implement(visit, GibbsParameters, PlaneBoard)
+@implement(visit, GibbsParameters, UniformPotts)
+@implement(visit, GibbsParameters, PlanePotts)
 def _walk_board(
-    kernel: GibbsParameters,
-    graph: Any,
+    parameters: GibbsParameters,
+    arrays: Any,
     schedule: Any,
     memory: Any,
     x: State,
@@ -221,7 +221,7 @@ def _walk_board(
     team: Team,
 ) -> Words:
     words, room = memory.words[team.member], memory.room[team.member]
-    board = graph.board
+    board = arrays.board
     rows = board.start.shape[1] - 1
     even = _U(board.start[0, rows])
     for color in range(2):
@@ -233,10 +233,10 @@ def _walk_board(
             for block in range(begin, end):
                 base = off + block * _U(BLOCK)
                 a, b = max(low, base), min(high, base + _U(BLOCK))
-                row = look_along(graph, color, row, a, b, x, room)
+                row = look_along(arrays, color, row, a, b, x, room)
                 lanes = counters(base, off + _U(board.start[color, rows]), BLOCK, 4)
                 fill_keyed(words, memory.key[0], memory.key[1], turn, base, lanes, WORDS)
-                settle_block(graph, memory, team.member, a - base, x, a, b - a, cond, keep)
+                draw_block(arrays, memory, team.member, a - base, x, a, b - a, cond, keep)
             if team.size > 1:
                 wait_for_all(team.gate, team.size)
     return rng

@@ -13,15 +13,15 @@ from gibbsite.graph.local import log_potential
 from gibbsite.kernel.at_once.board import (
     NOWHERE,
     Row,
+    draw_block,
     find_row,
     left_of,
     look_inside,
     look_single,
     or_own,
     right_of,
-    settle_block,
 )
-from gibbsite.kernel.at_once.heatbath import settle
+from gibbsite.kernel.at_once.heatbath import draw_at_once
 from gibbsite.kernel.at_once.keyed import KeyedMemory
 
 _ONE = np.uintp(1)
@@ -32,21 +32,21 @@ State = NDArray[np.int8]
 
 
 @generic
-def odds_at(graph: Any, row: Row, j: Integer, x: State) -> Any:
+def odds_at(arrays: Any, row: Row, j: Integer, x: State) -> Any:
     """Return the log-odds of site j of a row, wherever it stands."""
     raise NotImplementedError
 
 
 @implement(look_single, UniformBoard)
 @implement(look_single, PlaneBoard)
-def _odds_single(graph: Any, row: Row, j: Integer, x: State, odds: Odds, at: Integer) -> None:
-    odds[at] = odds_at(graph, row, j, x)
+def _odds_single(arrays: Any, row: Row, j: Integer, x: State, odds: Odds, at: Integer) -> None:
+    odds[at] = odds_at(arrays, row, j, x)
 
 
-@implement(settle_block, UniformBoard)
-@implement(settle_block, PlaneBoard)
+@implement(draw_block, UniformBoard)
+@implement(draw_block, PlaneBoard)
 def _settle_block(
-    graph: Any,
+    arrays: Any,
     memory: KeyedMemory,
     member: Integer,
     at: Integer,
@@ -56,14 +56,14 @@ def _settle_block(
     sums: NDArray[np.float32],
     keep: bool,
 ) -> None:
-    settle(memory.room[member], memory.words[member], at, x, first, count, sums, keep)
+    draw_at_once(memory.room[member], memory.words[member], at, x, first, count, sums, keep)
 
 
 @implement(odds_at, PlaneBoard)
-def _odds_plane(graph: PlaneBoard, row: Row, j: Integer, x: State) -> Any:
+def _odds_plane(arrays: PlaneBoard, row: Row, j: Integer, x: State) -> Any:
     p = row.own + j
-    coupling, board = graph.coupling, graph.board
-    total = graph.field[p]
+    coupling, board = arrays.coupling, arrays.board
+    total = arrays.field[p]
     side = left_of(row, board.wrap_2, j)
     if side != NOWHERE:
         total += coupling[0, p] * F(x[side])
@@ -81,14 +81,14 @@ def _odds_plane(graph: PlaneBoard, row: Row, j: Integer, x: State) -> Any:
 
 @implement(look_inside, PlaneBoard)
 def _sum_planes(
-    graph: PlaneBoard, row: Row, j: Integer, count: Integer, x: State, odds: Odds, at: Integer
+    arrays: PlaneBoard, row: Row, j: Integer, count: Integer, x: State, odds: Odds, at: Integer
 ) -> None:
     p = row.own + j
-    coupling = graph.coupling
+    coupling = arrays.coupling
     side = row.beside + j + row.shift - _ONE
     above, below = or_own(row.above, row) + j, or_own(row.below, row) + j
-    _add_planes(odds, at, count, graph.field, coupling, p, x, side, above, below)
-    if graph.board.size_0 > 1:
+    _add_planes(odds, at, count, arrays.field, coupling, p, x, side, above, below)
+    if arrays.board.size_0 > 1:
         front, back = or_own(row.front, row) + j, or_own(row.back, row) + j
         for i in range(count):
             odds[at + i] += coupling[4, p + i] * F(x[front + i]) + coupling[5, p + i] * F(x[back + i])
@@ -126,30 +126,30 @@ def _weight(place: Integer, coupling: float) -> Any:
 
 
 @implement(odds_at, UniformBoard)
-def _odds_uniform(graph: UniformBoard, row: Row, j: Integer, x: State) -> Any:
-    total = F(graph.field)
-    side = left_of(row, graph.board.wrap_2, j)
+def _odds_uniform(arrays: UniformBoard, row: Row, j: Integer, x: State) -> Any:
+    total = F(arrays.field)
+    side = left_of(row, arrays.board.wrap_2, j)
     if side != NOWHERE:
-        total += F(graph.coupling_2) * (F(x[side]) - _HALF)
-    side = right_of(row, graph.board.wrap_2, j)
+        total += F(arrays.coupling_2) * (F(x[side]) - _HALF)
+    side = right_of(row, arrays.board.wrap_2, j)
     if side != NOWHERE:
-        total += F(graph.coupling_2) * (F(x[side]) - _HALF)
-    total += _weight(row.above, graph.coupling_1) * (F(x[or_own(row.above, row) + j]) - _HALF)
-    total += _weight(row.below, graph.coupling_1) * (F(x[or_own(row.below, row) + j]) - _HALF)
-    total += _weight(row.front, graph.coupling_0) * (F(x[or_own(row.front, row) + j]) - _HALF)
-    total += _weight(row.back, graph.coupling_0) * (F(x[or_own(row.back, row) + j]) - _HALF)
+        total += F(arrays.coupling_2) * (F(x[side]) - _HALF)
+    total += _weight(row.above, arrays.coupling_1) * (F(x[or_own(row.above, row) + j]) - _HALF)
+    total += _weight(row.below, arrays.coupling_1) * (F(x[or_own(row.below, row) + j]) - _HALF)
+    total += _weight(row.front, arrays.coupling_0) * (F(x[or_own(row.front, row) + j]) - _HALF)
+    total += _weight(row.back, arrays.coupling_0) * (F(x[or_own(row.back, row) + j]) - _HALF)
     return total
 
 
 @implement(look_inside, UniformBoard)
 def _sum_uniform(
-    graph: UniformBoard, row: Row, j: Integer, count: Integer, x: State, odds: Odds, at: Integer
+    arrays: UniformBoard, row: Row, j: Integer, count: Integer, x: State, odds: Odds, at: Integer
 ) -> None:
-    along = F(graph.coupling_2)
-    up, down = _weight(row.above, graph.coupling_1), _weight(row.below, graph.coupling_1)
+    along = F(arrays.coupling_2)
+    up, down = _weight(row.above, arrays.coupling_1), _weight(row.below, arrays.coupling_1)
     above, below = or_own(row.above, row) + j, or_own(row.below, row) + j
     side = row.beside + j + row.shift - _ONE
-    base = F(graph.field) - along - _HALF * (up + down)
+    base = F(arrays.field) - along - _HALF * (up + down)
     if up == along and down == along:
         _count_four(odds, at, count, base, along, x, side, above, below)
     else:
@@ -160,8 +160,8 @@ def _sum_uniform(
                 + up * F(x[above + i])
                 + down * F(x[below + i])
             )
-    if graph.board.size_0 > 1:
-        ahead, behind = _weight(row.front, graph.coupling_0), _weight(row.back, graph.coupling_0)
+    if arrays.board.size_0 > 1:
+        ahead, behind = _weight(row.front, arrays.coupling_0), _weight(row.back, arrays.coupling_0)
         front, back = or_own(row.front, row) + j, or_own(row.back, row) + j
         rest = _HALF * (ahead + behind)
         for i in range(count):
@@ -187,34 +187,34 @@ def _count_four(
 
 
 @generic
-def field_at(graph: Any, p: Integer) -> float:
+def field_at(arrays: Any, p: Integer) -> float:
     """Return the log-odds of a site without neighbours."""
     raise NotImplementedError
 
 
 @implement(field_at, UniformBoard)
-def _field_uniform(graph: UniformBoard, p: Integer) -> float:
-    return graph.field
+def _field_uniform(arrays: UniformBoard, p: Integer) -> float:
+    return arrays.field
 
 
 @implement(field_at, PlaneBoard)
-def _field_plane(graph: PlaneBoard, p: Integer) -> float:
-    total = np.float64(graph.field[p])
-    for d in range(graph.coupling.shape[0]):
-        total += 0.5 * graph.coupling[d, p]
+def _field_plane(arrays: PlaneBoard, p: Integer) -> float:
+    total = np.float64(arrays.field[p])
+    for d in range(arrays.coupling.shape[0]):
+        total += 0.5 * arrays.coupling[d, p]
     return total
 
 
 @implement(log_potential, UniformBoard)
 @implement(log_potential, PlaneBoard)
-def _log_potential(graph: Any, x: State) -> float:
+def _log_potential(arrays: Any, x: State) -> float:
     # in spins: every pair has one even site, the fields of odd ones are left
-    board = graph.board
+    board = arrays.board
     total = 0.0
     for row in range(board.start.shape[1] - 1):
         even, odd = find_row(board, 0, row), find_row(board, 1, row)
         for j in range(even.size):
-            total += (x[even.own + j] - 0.5) * odds_at(graph, even, j, x)
+            total += (x[even.own + j] - 0.5) * odds_at(arrays, even, j, x)
         for j in range(odd.size):
-            total += (x[odd.own + j] - 0.5) * field_at(graph, odd.own + j)
+            total += (x[odd.own + j] - 0.5) * field_at(arrays, odd.own + j)
     return total

@@ -20,14 +20,14 @@ from gibbsite.graph.local import log_potential
 from gibbsite.kernel.at_once.board import (
     NOWHERE,
     Row,
+    draw_block,
     find_row,
     left_of,
     look_inside,
     look_single,
     right_of,
-    settle_block,
 )
-from gibbsite.kernel.at_once.heatbath import settle_states
+from gibbsite.kernel.at_once.heatbath import draw_states_at_once
 from gibbsite.kernel.at_once.keyed import ROOM, keyed_memory
 
 _ONE = np.uintp(1)
@@ -44,7 +44,7 @@ class PottsMemory(NamedTuple):
     """The key of a chain; for each member of a team random words, and room for a block of sites.
 
     ``room`` has the states of their neighbours by direction, ``weight`` their weights by state; ``total`` and
-    ``left`` are the sums of :func:`gibbsite.kernel.at_once.heatbath.settle_states`.
+    ``left`` are the sums of :func:`gibbsite.kernel.at_once.heatbath.draw_states_at_once`.
     """
 
     key: NDArray[np.uint32]
@@ -57,12 +57,12 @@ class PottsMemory(NamedTuple):
 
 @implement(keyed_memory, UniformPotts)
 @implement(keyed_memory, PlanePotts)
-def _potts_memory(graph: Any, stream: NDArray[np.uint64], team: int) -> PottsMemory:
+def _potts_memory(arrays: Any, stream: NDArray[np.uint64], team: int) -> PottsMemory:
     return PottsMemory(
         key=chain_key(stream),
         words=np.zeros((team, ROOM), np.uint32),
         room=np.zeros((team, 6, ROOM), np.int16),
-        weight=np.zeros((team, graph.weight.all.size, ROOM), np.float32),
+        weight=np.zeros((team, arrays.weight.all.size, ROOM), np.float32),
         total=np.zeros((team, ROOM)),
         left=np.zeros((team, ROOM)),
     )
@@ -71,7 +71,7 @@ def _potts_memory(graph: Any, stream: NDArray[np.uint64], team: int) -> PottsMem
 @implement(look_inside, UniformPotts)
 @implement(look_inside, PlanePotts)
 def _look_inside(
-    graph: Any, row: Row, j: Integer, count: Integer, x: State, near: State, at: Integer
+    arrays: Any, row: Row, j: Integer, count: Integer, x: State, near: State, at: Integer
 ) -> None:
     left, right = near[_LEFT], near[_RIGHT]
     side = row.beside + j + row.shift - _ONE
@@ -80,7 +80,7 @@ def _look_inside(
         right[at + i] = x[side + _ONE + i]
     _look_along(row.above, j, count, x, near[_ABOVE], at)
     _look_along(row.below, j, count, x, near[_BELOW], at)
-    if graph.board.size_0 > 1:
+    if arrays.board.size_0 > 1:
         _look_along(row.front, j, count, x, near[_FRONT], at)
         _look_along(row.back, j, count, x, near[_BACK], at)
 
@@ -98,19 +98,19 @@ def _look_along(place: Integer, j: Integer, count: Integer, x: State, states: St
 
 @implement(look_single, UniformPotts)
 @implement(look_single, PlanePotts)
-def _look_single(graph: Any, row: Row, j: Integer, x: State, near: State, at: Integer) -> None:
+def _look_single(arrays: Any, row: Row, j: Integer, x: State, near: State, at: Integer) -> None:
     for direction in range(6):
-        place = _neighbour(graph, row, direction, j)
+        place = _neighbour(arrays, row, direction, j)
         near[direction, at] = NOBODY if place == NOWHERE else x[place]
 
 
 @inlined
-def _neighbour(graph: Any, row: Row, direction: int, j: Integer) -> Integer:
+def _neighbour(arrays: Any, row: Row, direction: int, j: Integer) -> Integer:
     """Return where the neighbour of site j of a row in a direction is, or NOWHERE."""
     if direction == _LEFT:
-        return left_of(row, graph.board.wrap_2, j)
+        return left_of(row, arrays.board.wrap_2, j)
     if direction == _RIGHT:
-        return right_of(row, graph.board.wrap_2, j)
+        return right_of(row, arrays.board.wrap_2, j)
     place = row.above
     if direction == _BELOW:
         place = row.below
@@ -122,33 +122,33 @@ def _neighbour(graph: Any, row: Row, direction: int, j: Integer) -> Integer:
 
 
 @generic
-def factor_of(graph: Any, direction: int, p: Integer) -> Any:
+def factor_of(arrays: Any, direction: int, p: Integer) -> Any:
     """Return what counts if the neighbour of position p in a direction is in the same state."""
     raise NotImplementedError
 
 
 @implement(factor_of, PlanePotts)
-def _factor_plane(graph: PlanePotts, direction: int, p: Integer) -> Any:
-    return graph.factor[direction, p]
+def _factor_plane(arrays: PlanePotts, direction: int, p: Integer) -> Any:
+    return arrays.factor[direction, p]
 
 
 @implement(factor_of, UniformPotts)
-def _factor_uniform(graph: UniformPotts, direction: int, p: Integer) -> float:
+def _factor_uniform(arrays: UniformPotts, direction: int, p: Integer) -> float:
     if direction < _ABOVE:
-        return graph.factor_2
-    return graph.factor_1 if direction < _FRONT else graph.factor_0
+        return arrays.factor_2
+    return arrays.factor_1 if direction < _FRONT else arrays.factor_0
 
 
 @inlined
-def _times(graph: Any, direction: int, p: Integer, agree: bool) -> Any:
+def _times(arrays: Any, direction: int, p: Integer, agree: bool) -> Any:
     """Return what a neighbour contributes to the weight of a state."""
-    return F(factor_of(graph, direction, p)) if agree else F(1.0)
+    return F(factor_of(arrays, direction, p)) if agree else F(1.0)
 
 
-@implement(settle_block, UniformPotts)
-@implement(settle_block, PlanePotts)
+@implement(draw_block, UniformPotts)
+@implement(draw_block, PlanePotts)
 def _settle_block(
-    graph: Any,
+    arrays: Any,
     memory: PottsMemory,
     member: Integer,
     at: Integer,
@@ -159,69 +159,71 @@ def _settle_block(
     keep: bool,
 ) -> None:
     weight, words = memory.weight[member], memory.words[member]
-    _weigh(graph, memory.room[member], first, count, weight)
-    settle_states(weight, memory.total[member], memory.left[member], words, at, x, first, count, sums, keep)
+    _weigh(arrays, memory.room[member], first, count, weight)
+    draw_states_at_once(
+        weight, memory.total[member], memory.left[member], words, at, x, first, count, sums, keep
+    )
 
 
 @inlined
-def _weigh(graph: Any, near: State, p: Integer, count: Integer, weight: NDArray[np.float32]) -> None:
+def _weigh(arrays: Any, near: State, p: Integer, count: Integer, weight: NDArray[np.float32]) -> None:
     """Write the weights of the sites from position p on, given the states of their neighbours."""
     left, right, above, below = near[_LEFT], near[_RIGHT], near[_ABOVE], near[_BELOW]
     front, back = near[_FRONT], near[_BACK]
-    for q in range(np.uintp(graph.weight.all.size)):
-        own, state, every = weight[q], np.int16(q), F(graph.weight.all[q])
+    for q in range(np.uintp(arrays.weight.all.size)):
+        own, state, every = weight[q], np.int16(q), F(arrays.weight.all[q])
         for k in range(count):
-            sides = _times(graph, _LEFT, p + k, left[k] == state) * _times(
-                graph, _RIGHT, p + k, right[k] == state
+            sides = _times(arrays, _LEFT, p + k, left[k] == state) * _times(
+                arrays, _RIGHT, p + k, right[k] == state
             )
-            lines = _times(graph, _ABOVE, p + k, above[k] == state) * _times(
-                graph, _BELOW, p + k, below[k] == state
+            lines = _times(arrays, _ABOVE, p + k, above[k] == state) * _times(
+                arrays, _BELOW, p + k, below[k] == state
             )
             own[k] = every * sides * lines
-        if graph.board.size_0 > 1:
+        if arrays.board.size_0 > 1:
             for k in range(count):
-                own[k] *= _times(graph, _FRONT, p + k, front[k] == state) * _times(
-                    graph, _BACK, p + k, back[k] == state
+                own[k] *= _times(arrays, _FRONT, p + k, front[k] == state) * _times(
+                    arrays, _BACK, p + k, back[k] == state
                 )
-        if graph.weight.own.shape[1] > 0:
-            single = graph.weight.own[q]
+        if arrays.weight.own.shape[1] > 0:
+            single = arrays.weight.own[q]
             for k in range(count):
                 own[k] *= single[p + k]
 
 
 @inlined
-def single_weight(graph: Any, p: Integer, q: Integer) -> float:
+def single_weight(arrays: Any, p: Integer, q: Integer) -> float:
     """Return the weight of state q at position p without neighbours."""
-    weight = graph.weight.all[q]
-    if graph.weight.own.shape[1] > 0:
-        weight *= graph.weight.own[q, p]
+    weight = arrays.weight.all[q]
+    if arrays.weight.own.shape[1] > 0:
+        weight *= arrays.weight.own[q, p]
     return weight  # type: ignore[no-any-return]
 
 
 @implement(log_potential, UniformPotts)
 @implement(log_potential, PlanePotts)
-def _log_potential(graph: Any, x: State) -> float:
+def _log_potential(arrays: Any, x: State) -> float:
     # every pair has one even site; odd ones are left with their own weights
-    board = graph.board
+    board = arrays.board
     total = 0.0
     for row in range(board.start.shape[1] - 1):
         for color in range(2):
             here = find_row(board, color, row)
             for j in range(here.size):
                 p = here.own + j
-                weight = single_weight(graph, p, np.uintp(x[p]))
+                weight = single_weight(arrays, p, np.uintp(x[p]))
                 if color == 0:
-                    weight *= _pairs_at(graph, here, j, x)
+                    weight *= _pairs_at(arrays, here, j, x)
                 total += math.log(weight)
     return total
 
 
 @called
-def _pairs_at(graph: Any, row: Row, j: Integer, x: State) -> float:
+def _pairs_at(arrays: Any, row: Row, j: Integer, x: State) -> float:
     """Return the product of the factors of site j of a row with its neighbours."""
     product = 1.0
     for direction in range(6):
-        place = _neighbour(graph, row, direction, j)
+        place = _neighbour(arrays, row, direction, j)
         if place != NOWHERE and x[place] == x[row.own + j]:
-            product *= factor_of(graph, direction, row.own + j)
+            product *= factor_of(arrays, direction, row.own + j)
     return product

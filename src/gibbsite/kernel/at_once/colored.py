@@ -16,9 +16,9 @@ from gibbsite._compile.jit import Integer, called, implement, inlined
 from gibbsite._random.generators import BLOCK, BYTES, WORDS, Words, fill_keyed, single_word
 from gibbsite.graph.layouts.colored import SCALE, ColoredGraph
 from gibbsite.graph.local import log_potential
-from gibbsite.kernel.at_once.heatbath import settle
+from gibbsite.kernel.at_once.heatbath import draw_at_once
 from gibbsite.kernel.at_once.keyed import UNIT, KeyedMemory
-from gibbsite.kernel.base import Team, sums_up, walk
+from gibbsite.kernel.base import Team, sums_up, visit
 from gibbsite.kernel.gibbs.gibbs import GibbsParameters
 
 _U = np.uintp
@@ -28,7 +28,7 @@ _TO_UNIT = F(1.0 / SCALE)
 
 
 @implement(sums_up, ColoredGraph)
-def _adds(graph: ColoredGraph) -> bool:
+def _adds(arrays: ColoredGraph) -> bool:
     return True
 
 
@@ -50,18 +50,18 @@ def counters(base: Integer, end: Integer, most: int, each: int) -> Integer:
 
 
 @called
-def first_without_table(graph: ColoredGraph, c: Integer) -> Integer:
+def first_without_table(arrays: ColoredGraph, c: Integer) -> Integer:
     """Return the first position of a color that has no thresholds: small degrees come first."""
-    k = graph.color_class[c]
-    while k < graph.color_class[c + 1] and graph.table[k] >= 0:
+    k = arrays.color_class[c]
+    while k < arrays.color_class[c + 1] and arrays.table[k] >= 0:
         k += 1
-    return _U(graph.first[k])
+    return _U(arrays.first[k])
 
 
-@implement(walk, GibbsParameters, ColoredGraph)
+@implement(visit, GibbsParameters, ColoredGraph)
 def _walk_colors(
-    kernel: GibbsParameters,
-    graph: ColoredGraph,
+    parameters: GibbsParameters,
+    arrays: ColoredGraph,
     schedule: Any,
     memory: KeyedMemory,
     x: NDArray[np.int8],
@@ -75,10 +75,10 @@ def _walk_colors(
     team: Team,
 ) -> Words:
     words, odds, key = memory.words[team.member], memory.room[team.member], memory.key
-    for c in range(graph.color_start.size - 1):
-        start, end = _U(graph.color_start[c]), _U(graph.color_start[c + 1])
+    for c in range(arrays.color_start.size - 1):
+        start, end = _U(arrays.color_start[c]), _U(arrays.color_start[c + 1])
         if max(where, start) < min(stop, end):
-            split = first_without_table(graph, c)
+            split = first_without_table(arrays, c)
             low, high = max(where, start), min(stop, split)
             if low < high:
                 begin, done = share(low - start, high - start, UNIT, team)
@@ -86,10 +86,10 @@ def _walk_colors(
                     base = start + unit * _U(UNIT)
                     a, b = max(low, base), min(high, base + _U(UNIT))
                     fill_keyed(words, key[0], key[1], turn, base, counters(base, split, UNIT, 16), BYTES)
-                    for k in range(graph.color_class[c], graph.color_class[c + 1]):
-                        u, v = max(a, _U(graph.first[k])), min(b, _U(graph.first[k + 1]))
+                    for k in range(arrays.color_class[c], arrays.color_class[c + 1]):
+                        u, v = max(a, _U(arrays.first[k])), min(b, _U(arrays.first[k + 1]))
                         if u < v:
-                            _look_up(graph, k, x, u, v, base, memory, team, turn, cond, keep)
+                            _look_up(arrays, k, x, u, v, base, memory, team, turn, cond, keep)
             low, high = max(where, split), min(stop, end)
             if low < high:
                 begin, done = share(low - split, high - split, BLOCK, team)
@@ -97,11 +97,11 @@ def _walk_colors(
                     base = split + block * _U(BLOCK)
                     a, b = max(low, base), min(high, base + _U(BLOCK))
                     fill_keyed(words, key[0], key[1], turn, base, counters(base, end, BLOCK, 4), WORDS)
-                    for k in range(graph.color_class[c], graph.color_class[c + 1]):
-                        u, v = max(a, _U(graph.first[k])), min(b, _U(graph.first[k + 1]))
+                    for k in range(arrays.color_class[c], arrays.color_class[c + 1]):
+                        u, v = max(a, _U(arrays.first[k])), min(b, _U(arrays.first[k + 1]))
                         if u < v:
-                            _add_up(graph, k, x, u, v, odds)
-                            settle(odds, words, u - base, x, u, v - u, cond, keep)
+                            _add_up(arrays, k, x, u, v, odds)
+                            draw_at_once(odds, words, u - base, x, u, v - u, cond, keep)
             if team.size > 1:
                 wait_for_all(team.gate, team.size)
     return rng
@@ -109,7 +109,7 @@ def _walk_colors(
 
 @inlined
 def passes(
-    graph: ColoredGraph,
+    arrays: ColoredGraph,
     quarter: np.uint8,
     place: Integer,
     key_0: np.uint32,
@@ -118,22 +118,22 @@ def passes(
     p: Integer,
 ) -> bool:
     """Return whether a random number, of which one byte is there already, is below a threshold."""
-    if quarter != graph.upper[place]:
-        return bool(quarter < graph.upper[place])
-    return rest_passes(graph, place, key_0, key_1, turn, p)
+    if quarter != arrays.upper[place]:
+        return bool(quarter < arrays.upper[place])
+    return rest_passes(arrays, place, key_0, key_1, turn, p)
 
 
 @inlined
 def rest_passes(
-    graph: ColoredGraph, place: Integer, key_0: np.uint32, key_1: np.uint32, turn: Integer, p: Integer
+    arrays: ColoredGraph, place: Integer, key_0: np.uint32, key_1: np.uint32, turn: Integer, p: Integer
 ) -> bool:
     """Return whether a random number whose first byte equals that of a threshold is below it."""
-    return bool((single_word(key_0, key_1, turn, p) >> _U32(8)) < (graph.threshold[place] & _U32(0xFFFFFF)))
+    return bool((single_word(key_0, key_1, turn, p) >> _U32(8)) < (arrays.threshold[place] & _U32(0xFFFFFF)))
 
 
 @called
 def _look_up(
-    graph: ColoredGraph,
+    arrays: ColoredGraph,
     k: Integer,
     x: NDArray[np.int8],
     u: Integer,
@@ -146,10 +146,10 @@ def _look_up(
     keep: bool,
 ) -> None:
     """Update positions u to v of a class with thresholds, which the neighbours' states select."""
-    size, inside = _U(graph.first[k + 1] - graph.first[k]), u - _U(graph.first[k])
-    degree, edge = _U(graph.degree[k]), _U(graph.edge[k]) + inside
-    table = _U(graph.table[k]) + (inside << degree)
-    neighbour, quarters = graph.neighbour, memory.quarters[team.member]
+    size, inside = _U(arrays.first[k + 1] - arrays.first[k]), u - _U(arrays.first[k])
+    degree, edge = _U(arrays.degree[k]), _U(arrays.edge[k]) + inside
+    table = _U(arrays.table[k]) + (inside << degree)
+    neighbour, quarters = arrays.neighbour, memory.quarters[team.member]
     key_0, key_1 = memory.key[0], memory.key[1]
     at = u - base
     # written out for the common degrees: a fifth faster than what the compiler makes of the last loop
@@ -159,38 +159,38 @@ def _look_up(
             place = table + (i << _U(4)) + _U(x[neighbour[e]]) + (_U(x[neighbour[e + size]]) << _U(1))
             place += _U(x[neighbour[e + _U(2) * size]]) << _U(2)
             place += _U(x[neighbour[e + _U(3) * size]]) << _U(3)
-            x[u + i] = passes(graph, quarters[at + i], place, key_0, key_1, turn, u + i)
+            x[u + i] = passes(arrays, quarters[at + i], place, key_0, key_1, turn, u + i)
             if keep:
-                sums[u + i] += F(graph.threshold[place]) * _TO_UNIT
+                sums[u + i] += F(arrays.threshold[place]) * _TO_UNIT
     elif degree == _U(3):
         for i in range(v - u):
             e = edge + i
             place = table + (i << _U(3)) + _U(x[neighbour[e]]) + (_U(x[neighbour[e + size]]) << _U(1))
             place += _U(x[neighbour[e + _U(2) * size]]) << _U(2)
-            x[u + i] = passes(graph, quarters[at + i], place, key_0, key_1, turn, u + i)
+            x[u + i] = passes(arrays, quarters[at + i], place, key_0, key_1, turn, u + i)
             if keep:
-                sums[u + i] += F(graph.threshold[place]) * _TO_UNIT
+                sums[u + i] += F(arrays.threshold[place]) * _TO_UNIT
     else:
         for i in range(v - u):
             place = table + (i << degree)
             for q in range(degree):
                 place += _U(x[neighbour[edge + i + q * size]]) << q
-            x[u + i] = passes(graph, quarters[at + i], place, key_0, key_1, turn, u + i)
+            x[u + i] = passes(arrays, quarters[at + i], place, key_0, key_1, turn, u + i)
             if keep:
-                sums[u + i] += F(graph.threshold[place]) * _TO_UNIT
+                sums[u + i] += F(arrays.threshold[place]) * _TO_UNIT
 
 
 @called
 def _add_up(
-    graph: ColoredGraph, k: Integer, x: NDArray[np.int8], u: Integer, v: Integer, odds: NDArray[np.float32]
+    arrays: ColoredGraph, k: Integer, x: NDArray[np.int8], u: Integer, v: Integer, odds: NDArray[np.float32]
 ) -> None:
     """Write the log-odds of positions u to v of a class: four neighbours at a time, then one by one."""
-    size, inside = _U(graph.first[k + 1] - graph.first[k]), u - _U(graph.first[k])
-    degree, edge = _U(graph.degree[k]), _U(graph.edge[k]) + inside
-    neighbour, coupling = graph.neighbour, graph.coupling
+    size, inside = _U(arrays.first[k + 1] - arrays.first[k]), u - _U(arrays.first[k])
+    degree, edge = _U(arrays.degree[k]), _U(arrays.edge[k]) + inside
+    neighbour, coupling = arrays.neighbour, arrays.coupling
     count = v - u
     for i in range(count):
-        odds[i] = graph.field[u + i]
+        odds[i] = arrays.field[u + i]
     four = degree - degree % _U(4)
     for q in range(_U(0), four, _U(4)):
         e0 = edge + q * size
@@ -210,14 +210,14 @@ def _add_up(
 
 
 @implement(log_potential, ColoredGraph)
-def _log_potential(graph: ColoredGraph, x: NDArray[np.int8]) -> float:
+def _log_potential(arrays: ColoredGraph, x: NDArray[np.int8]) -> float:
     total, pairs = 0.0, 0.0
-    for k in range(graph.degree.size):
-        first, size = _U(graph.first[k]), _U(graph.first[k + 1] - graph.first[k])
+    for k in range(arrays.degree.size):
+        first, size = _U(arrays.first[k]), _U(arrays.first[k + 1] - arrays.first[k])
         for i in range(size):
             if x[first + i]:
-                total += graph.field[first + i]
-                for q in range(_U(graph.degree[k])):
-                    e = _U(graph.edge[k]) + q * size + i
-                    pairs += graph.coupling[e] * x[graph.neighbour[e]]
+                total += arrays.field[first + i]
+                for q in range(_U(arrays.degree[k])):
+                    e = _U(arrays.edge[k]) + q * size + i
+                    pairs += arrays.coupling[e] * x[arrays.neighbour[e]]
     return total + 0.5 * pairs  # every pair was met from both ends

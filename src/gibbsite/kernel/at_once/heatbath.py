@@ -62,7 +62,7 @@ def unit(word: np.uint32) -> Any:
 
 
 @called
-def settle(
+def draw_at_once(
     odds: NDArray[np.float32],
     words: NDArray[np.uint32],
     at: Integer,
@@ -89,7 +89,7 @@ def settle(
 
 
 @called
-def settle_states(
+def draw_states_at_once(
     weight: NDArray[np.float32],
     total: NDArray[np.float64],
     left: NDArray[np.float64],

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gibbsite._compile.intrinsic import wait_for_all
 from gibbsite._compile.jit import Integer, called, generic, implement, inlined
 from gibbsite._random.generators import BLOCK, Words
-from gibbsite.graph.layouts.checkered import Board
+from gibbsite.graph.layouts.checkered import Checkerboard
 from gibbsite.graph.layouts.counted import APART, CountedPlanes, CountedUniform
 from gibbsite.graph.local import log_potential
 from gibbsite.kernel.at_once.board import (
@@ -33,7 +33,7 @@ from gibbsite.kernel.at_once.board import (
     right_of,
 )
 from gibbsite.kernel.at_once.colored import share
-from gibbsite.kernel.base import Team, sums_up, walk
+from gibbsite.kernel.base import Team, sums_up, visit
 from gibbsite.kernel.herded.herded import arranged_weights
 from gibbsite.kernel.herded.step import HerdedParameters
 
@@ -65,7 +65,7 @@ class CountedMemory(NamedTuple):
     room: Room
 
 
-class Desk(NamedTuple):
+class HerdedWorkspace(NamedTuple):
     """All that a stretch of sites is moved with: weights, room, and sums of the probabilities it moved by."""
 
     phase: NDArray[np.uint32]
@@ -76,16 +76,16 @@ class Desk(NamedTuple):
 
 @implement(arranged_weights, CountedUniform)
 @implement(arranged_weights, CountedPlanes)
-def _counted_memory(graph: Any, first: Callable[..., NDArray[np.uint32]], team: int) -> CountedMemory:
-    sites = int(graph.board.start[:, -1].sum())
-    phase = first(graph.share.shape[0], sites + APART)
+def _counted_memory(arrays: Any, first: Callable[..., NDArray[np.uint32]], team: int) -> CountedMemory:
+    sites = int(arrays.board.start[:, -1].sum())
+    phase = first(arrays.share.shape[0], sites + APART)
     seen, part = np.zeros((team, _STRETCH + 64), np.uint8), np.zeros((team, _STRETCH + 64), np.uint32)
     return CountedMemory(phase, Room(seen, seen.copy(), part))
 
 
 @implement(sums_up, CountedUniform)
 @implement(sums_up, CountedPlanes)
-def _adds(graph: Any) -> bool:
+def _adds(arrays: Any) -> bool:
     return True
 
 
@@ -101,7 +101,7 @@ def _missing(row: Row) -> Integer:
 
 
 @inlined
-def _look_around(board: Board, row: Row, j: Integer, x: State) -> tuple[Integer, Integer]:
+def _look_around(board: Checkerboard, row: Row, j: Integer, x: State) -> tuple[Integer, Integer]:
     """Return how many neighbours of site j of a row are in state 1, and how many there are."""
     count, degree = _ZERO, _U(4) - _missing(row)
     for place in (row.above, row.below, row.front, row.back):
@@ -116,7 +116,7 @@ def _look_around(board: Board, row: Row, j: Integer, x: State) -> tuple[Integer,
 
 @generic
 def herd_plane(
-    graph: Any, degree: Integer, c: Integer, p: Integer, count: Integer, phase: Any, room: Room
+    arrays: Any, degree: Integer, c: Integer, p: Integer, count: Integer, phase: Any, room: Room
 ) -> None:
     """Let the weights for c neighbours choose, for those of the sites p, ... that have so many."""
     raise NotImplementedError
@@ -124,16 +124,16 @@ def herd_plane(
 
 @implement(herd_plane, CountedUniform)
 def _herd_uniform(
-    graph: CountedUniform, degree: Integer, c: Integer, p: Integer, count: Integer, phase: Any, room: Room
+    arrays: CountedUniform, degree: Integer, c: Integer, p: Integer, count: Integer, phase: Any, room: Room
 ) -> None:
-    _herd_alike(phase[c], p, count, _U8(c), graph.share[degree, c], room.seen, room.up, room.part)
+    _herd_alike(phase[c], p, count, _U8(c), arrays.share[degree, c], room.seen, room.up, room.part)
 
 
 @implement(herd_plane, CountedPlanes)
 def _herd_planes(
-    graph: CountedPlanes, degree: Integer, c: Integer, p: Integer, count: Integer, phase: Any, room: Room
+    arrays: CountedPlanes, degree: Integer, c: Integer, p: Integer, count: Integer, phase: Any, room: Room
 ) -> None:
-    _herd_each(phase[c], p, count, _U8(c), graph.share[c], room.seen, room.up, room.part)
+    _herd_each(phase[c], p, count, _U8(c), arrays.share[c], room.seen, room.up, room.part)
 
 
 # Two loops that differ in whether sites have a probability each: what is known beforehand is not asked in a
@@ -166,7 +166,9 @@ def _herd_each(
 
 
 @called
-def _count_neighbours(board: Board, row: Row, j: Integer, count: Integer, x: State, room: Any) -> Integer:
+def _count_neighbours(
+    board: Checkerboard, row: Row, j: Integer, count: Integer, x: State, room: Any
+) -> Integer:
     """Write how many neighbours of sites of a row are in state 1; return which numbers occur, as bits."""
     side = row.beside + j + row.shift - _ONE
     above, below = or_own(row.above, row) + j, or_own(row.below, row) + j
@@ -186,17 +188,19 @@ def _count_neighbours(board: Board, row: Row, j: Integer, count: Integer, x: Sta
 
 @implement(look_inside, CountedUniform)
 @implement(look_inside, CountedPlanes)
-def _herd_inside(graph: Any, row: Row, j: Integer, count: Integer, x: State, desk: Desk, at: Integer) -> None:
-    degree, phase, room = _U(6) - _missing(row), desk.phase, desk.room
+def _herd_inside(
+    arrays: Any, row: Row, j: Integer, count: Integer, x: State, workspace: HerdedWorkspace, at: Integer
+) -> None:
+    degree, phase, room = _U(6) - _missing(row), workspace.phase, workspace.room
     for done in range(_ZERO, count, _U(_STRETCH)):
         many, p = min(_U(_STRETCH), count - done), row.own + j + done
-        found = _count_neighbours(graph.board, row, j + done, many, x, room.seen)
+        found = _count_neighbours(arrays.board, row, j + done, many, x, room.seen)
         for i in range(many):
             room.up[i], room.part[i] = _U8(0), _U32(0)
         for c in range(_U(phase.shape[0])):
             if (found >> _U8(c)) & _U8(1):
-                herd_plane(graph, degree, c, p, many, phase, room)
-        _settle(x, p, many, room.up, room.part, desk.sums, desk.keep)
+                herd_plane(arrays, degree, c, p, many, phase, room)
+        _settle(x, p, many, room.up, room.part, workspace.sums, workspace.keep)
 
 
 @called
@@ -214,19 +218,21 @@ def _settle(
 
 @implement(look_single, CountedUniform)
 @implement(look_single, CountedPlanes)
-def _herd_single(graph: Any, row: Row, j: Integer, x: State, desk: Desk, at: Integer) -> None:
-    room = desk.room
-    count, degree = _look_around(graph.board, row, j, x)
+def _herd_single(
+    arrays: Any, row: Row, j: Integer, x: State, workspace: HerdedWorkspace, at: Integer
+) -> None:
+    room = workspace.room
+    count, degree = _look_around(arrays.board, row, j, x)
     room.seen[0], room.up[0], room.part[0] = _U8(count), _U8(0), _U32(0)
-    herd_plane(graph, degree, count, row.own + j, _ONE, desk.phase, room)
-    _settle(x, row.own + j, _ONE, room.up, room.part, desk.sums, desk.keep)
+    herd_plane(arrays, degree, count, row.own + j, _ONE, workspace.phase, room)
+    _settle(x, row.own + j, _ONE, room.up, room.part, workspace.sums, workspace.keep)
 
 
-@implement(walk, HerdedParameters, CountedUniform)
-@implement(walk, HerdedParameters, CountedPlanes)
+@implement(visit, HerdedParameters, CountedUniform)
+@implement(visit, HerdedParameters, CountedPlanes)
 def _walk_counted(
-    kernel: HerdedParameters,
-    graph: Any,
+    parameters: HerdedParameters,
+    arrays: Any,
     schedule: Any,
     memory: CountedMemory,
     x: State,
@@ -239,9 +245,9 @@ def _walk_counted(
     keep: bool,
     team: Team,
 ) -> Words:
-    board, member = graph.board, team.member
+    board, member = arrays.board, team.member
     room = Room(memory.room.seen[member], memory.room.up[member], memory.room.part[member])
-    desk = Desk(memory.phase, room, cond, keep)
+    workspace = HerdedWorkspace(memory.phase, room, cond, keep)
     rows = board.start.shape[1] - 1
     even = _U(board.start[0, rows])
     for color in range(2):
@@ -251,41 +257,41 @@ def _walk_counted(
             begin, end = share(low - off, high - off, BLOCK, team)
             at, last = max(low, off + begin * _U(BLOCK)), min(high, off + end * _U(BLOCK))
             if at < last:
-                look_along(graph, color, first_row(board.start[color], at - off), at, last, x, desk)
+                look_along(arrays, color, first_row(board.start[color], at - off), at, last, x, workspace)
             if team.size > 1:
                 wait_for_all(team.gate, team.size)
     return rng
 
 
 @generic
-def base_at(graph: Any, degree: Integer, p: Integer) -> float:
+def base_at(arrays: Any, degree: Integer, p: Integer) -> float:
     """Return the log-odds of a site none of whose neighbours is in state 1."""
     raise NotImplementedError
 
 
 @implement(base_at, CountedUniform)
-def _base_uniform(graph: CountedUniform, degree: Integer, p: Integer) -> float:
-    base: Any = graph.field - 0.5 * graph.coupling * degree
+def _base_uniform(arrays: CountedUniform, degree: Integer, p: Integer) -> float:
+    base: Any = arrays.field - 0.5 * arrays.coupling * degree
     return base  # type: ignore[no-any-return]
 
 
 @implement(base_at, CountedPlanes)
-def _base_plane(graph: CountedPlanes, degree: Integer, p: Integer) -> float:
-    base: Any = graph.base[p]
+def _base_plane(arrays: CountedPlanes, degree: Integer, p: Integer) -> float:
+    base: Any = arrays.base[p]
     return base  # type: ignore[no-any-return]
 
 
 @implement(log_potential, CountedUniform)
 @implement(log_potential, CountedPlanes)
-def _log_potential(graph: Any, x: State) -> float:
+def _log_potential(arrays: Any, x: State) -> float:
     # in spins: every pair has one even site, the fields of odd ones are left
-    board, total = graph.board, 0.0
+    board, total = arrays.board, 0.0
     for row in range(board.start.shape[1] - 1):
         for color in range(2):
             place = find_row(board, color, row)
             for j in range(place.size):
                 count, degree = _look_around(board, place, j, x)
                 met = 1.0 * count if color == 0 else 0.5 * degree
-                odds = base_at(graph, degree, place.own + j) + graph.coupling * met
+                odds = base_at(arrays, degree, place.own + j) + arrays.coupling * met
                 total += (x[place.own + j] - 0.5) * odds
     return total

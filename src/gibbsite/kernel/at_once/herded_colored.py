@@ -17,7 +17,7 @@ from gibbsite._compile.jit import Integer, called, implement, inlined
 from gibbsite._random.generators import BLOCK, Words
 from gibbsite.graph.layouts.colored import ColoredGraph
 from gibbsite.kernel.at_once.colored import share
-from gibbsite.kernel.base import Team, walk
+from gibbsite.kernel.base import Team, visit
 from gibbsite.kernel.herded.herded import arranged_weights
 from gibbsite.kernel.herded.herding import herd_entry
 from gibbsite.kernel.herded.step import HerdedParameters
@@ -35,18 +35,18 @@ class SelectedMemory(NamedTuple):
 
 @implement(arranged_weights, ColoredGraph)
 def _selected_memory(
-    graph: ColoredGraph, first: Callable[..., NDArray[np.uint32]], team: int
+    arrays: ColoredGraph, first: Callable[..., NDArray[np.uint32]], team: int
 ) -> SelectedMemory:
-    entry = first(graph.threshold.size).astype(np.uint64)
+    entry = first(arrays.threshold.size).astype(np.uint64)
     entry <<= _U64(32)
-    entry |= np.maximum(graph.threshold, 1)
+    entry |= np.maximum(arrays.threshold, 1)
     return SelectedMemory(entry)
 
 
-@implement(walk, HerdedParameters, ColoredGraph)
+@implement(visit, HerdedParameters, ColoredGraph)
 def _walk_selected(
-    kernel: HerdedParameters,
-    graph: ColoredGraph,
+    parameters: HerdedParameters,
+    arrays: ColoredGraph,
     schedule: Any,
     memory: SelectedMemory,
     x: NDArray[np.int8],
@@ -59,16 +59,16 @@ def _walk_selected(
     keep: bool,
     team: Team,
 ) -> Words:
-    for c in range(graph.color_start.size - 1):
-        start, end = _U(graph.color_start[c]), _U(graph.color_start[c + 1])
+    for c in range(arrays.color_start.size - 1):
+        start, end = _U(arrays.color_start[c]), _U(arrays.color_start[c + 1])
         low, high = max(where, start), min(stop, end)
         if low < high:
             begin, done = share(low - start, high - start, BLOCK, team)
             a, b = max(low, start + begin * _U(BLOCK)), min(high, start + done * _U(BLOCK))
-            for k in range(graph.color_class[c], graph.color_class[c + 1]):
-                u, v = max(a, _U(graph.first[k])), min(b, _U(graph.first[k + 1]))
+            for k in range(arrays.color_class[c], arrays.color_class[c + 1]):
+                u, v = max(a, _U(arrays.first[k])), min(b, _U(arrays.first[k + 1]))
                 if u < v:
-                    _herd_class(graph, k, x, u, v, memory.entry, cond, keep)
+                    _herd_class(arrays, k, x, u, v, memory.entry, cond, keep)
             if team.size > 1:
                 wait_for_all(team.gate, team.size)
     return rng
@@ -76,7 +76,7 @@ def _walk_selected(
 
 @called
 def _herd_class(
-    graph: ColoredGraph,
+    arrays: ColoredGraph,
     k: Integer,
     x: NDArray[np.int8],
     u: Integer,
@@ -86,10 +86,10 @@ def _herd_class(
     keep: bool,
 ) -> None:
     """Update positions u to v of a class."""
-    size, inside = _U(graph.first[k + 1] - graph.first[k]), u - _U(graph.first[k])
-    degree, edge = _U(graph.degree[k]), _U(graph.edge[k]) + inside
-    table = _U(graph.table[k]) + (inside << degree)
-    neighbour = graph.neighbour
+    size, inside = _U(arrays.first[k + 1] - arrays.first[k]), u - _U(arrays.first[k])
+    degree, edge = _U(arrays.degree[k]), _U(arrays.edge[k]) + inside
+    table = _U(arrays.table[k]) + (inside << degree)
+    neighbour = arrays.neighbour
     if degree == _U(4):  # the usual case, written out for speed
         for i in range(v - u):
             e = edge + i

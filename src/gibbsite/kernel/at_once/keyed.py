@@ -30,12 +30,12 @@ class KeyedMemory(NamedTuple):
 
 
 @generic
-def keyed_memory(graph: Any, stream: NDArray[np.uint64], team: int) -> Any:
+def keyed_memory(arrays: Any, stream: NDArray[np.uint64], team: int) -> Any:
     """Allocate the memory of a chain with keyed numbers that is shared by a team."""
     raise NotImplementedError
 
 
 @implement(keyed_memory)
-def _binary_memory(graph: Any, stream: NDArray[np.uint64], team: int) -> KeyedMemory:
+def _binary_memory(arrays: Any, stream: NDArray[np.uint64], team: int) -> KeyedMemory:
     words = np.zeros((team, ROOM), np.uint32)
     return KeyedMemory(chain_key(stream), words, words.view(np.uint8), np.zeros((team, ROOM), np.float32))

@@ -29,7 +29,7 @@ class Near(NamedTuple):
     mask: Integer
 
 
-def settle_lanes(
+def draw_lanes(
     x: NDArray[np.int8],
     here: Any,
     near: Any,
@@ -73,14 +73,14 @@ def add_lanes(
 
 
 if not DISABLED:
-    from gibbsite._compile.vector import add_vector, has_shuffles, settle_vector
+    from gibbsite._compile.vector import add_vector, draw_vector, has_shuffles
 
-    _settle_one_by_one, _add_one_by_one = inlined(settle_lanes), inlined(add_lanes)
+    _settle_one_by_one, _add_one_by_one = inlined(draw_lanes), inlined(add_lanes)
 
-    @intrinsic_for(settle_lanes)
+    @intrinsic_for(draw_lanes)
     def _choose_settle(x, here, near, upper, table, words, at, shift, place, k):  # type: ignore[no-untyped-def]
         if has_shuffles():
-            return lambda x, here, near, upper, table, words, at, shift, place, k: settle_vector(
+            return lambda x, here, near, upper, table, words, at, shift, place, k: draw_vector(
                 x, _U(here), near, upper, _U(table), words, _U(at), _U32(shift), place, _U(k)
             )
         return lambda x, here, near, upper, table, words, at, shift, place, k: _settle_one_by_one(

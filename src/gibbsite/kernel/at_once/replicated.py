@@ -17,10 +17,10 @@ from gibbsite._random.generators import BLOCK, BYTES, WORDS, Words, chain_key, p
 from gibbsite.graph.layouts.colored import ColoredGraph
 from gibbsite.graph.local import log_potential
 from gibbsite.kernel.at_once.colored import counters, first_without_table, rest_passes
-from gibbsite.kernel.at_once.heatbath import settle
+from gibbsite.kernel.at_once.heatbath import draw_at_once
 from gibbsite.kernel.at_once.keyed import UNIT
-from gibbsite.kernel.at_once.lanes import WIDTH, Near, add_lanes, settle_lanes
-from gibbsite.kernel.base import Team, sums_up, walk
+from gibbsite.kernel.at_once.lanes import WIDTH, Near, add_lanes, draw_lanes
+from gibbsite.kernel.base import Team, sums_up, visit
 from gibbsite.kernel.gibbs.gibbs import GibbsParameters
 
 _U = np.uintp
@@ -61,19 +61,19 @@ def replica_memory(streams: list[NDArray[np.uint64]]) -> ReplicaMemory:
 
 
 @implement(log_potential, ReplicatedGraph)
-def _unknown(graph: ReplicatedGraph, x: NDArray[np.int8]) -> float:
+def _unknown(arrays: ReplicatedGraph, x: NDArray[np.int8]) -> float:
     return np.nan  # there is not one state but many; runs that record energies take another form
 
 
 @implement(sums_up, ReplicatedGraph)
-def _adds(graph: ReplicatedGraph) -> bool:
+def _adds(arrays: ReplicatedGraph) -> bool:
     return True
 
 
-@implement(walk, GibbsParameters, ReplicatedGraph)
+@implement(visit, GibbsParameters, ReplicatedGraph)
 def _walk_replicas(
-    kernel: GibbsParameters,
-    graph: ReplicatedGraph,
+    parameters: GibbsParameters,
+    arrays: ReplicatedGraph,
     schedule: Any,
     memory: ReplicaMemory,
     x: NDArray[np.int8],
@@ -86,7 +86,7 @@ def _walk_replicas(
     keep: bool,
     team: Team,
 ) -> Words:
-    colored, chains = graph.colored, _U(graph.chains)
+    colored, chains = arrays.colored, _U(arrays.chains)
     for c in range(colored.color_start.size - 1):
         start, end = _U(colored.color_start[c]), _U(colored.color_start[c + 1])
         split = first_without_table(colored, c)
@@ -109,7 +109,7 @@ def _walk_replicas(
                     p = base + w * lanes + lane
                     if low <= p < high:
                         _add_up(colored, chains, _class_of(colored, c, p), p, x, memory)
-                        settle(memory.odds, memory.words, w * chains, x, p * chains, chains, cond, keep)
+                        draw_at_once(memory.odds, memory.words, w * chains, x, p * chains, chains, cond, keep)
     return rng
 
 
@@ -138,7 +138,7 @@ def _class_of(colored: ColoredGraph, c: Integer, p: Integer) -> Integer:
 
 @inlined
 def _look_up(
-    graph: ColoredGraph,
+    arrays: ColoredGraph,
     chains: Integer,
     k: Integer,
     p: Integer,
@@ -150,36 +150,36 @@ def _look_up(
     keep: bool,
 ) -> None:
     """Update one position with thresholds in all chains, with one byte of their words."""
-    size, inside = _U(graph.first[k + 1] - graph.first[k]), p - _U(graph.first[k])
-    degree, edge = _U(graph.degree[k]), _U(graph.edge[k]) + inside
-    table = _U(graph.table[k]) + (inside << degree)
+    size, inside = _U(arrays.first[k + 1] - arrays.first[k]), p - _U(arrays.first[k])
+    degree, edge = _U(arrays.degree[k]), _U(arrays.edge[k]) + inside
+    table = _U(arrays.table[k]) + (inside << degree)
     here = p * chains
     word, shift = (quarter >> _U(2)) * chains, _U32(8) * _U32(quarter & _U(3))
     # a missing neighbour is read from anywhere and masked out
     n0 = n1 = n2 = n3 = here
     if degree > _U(0):
-        n0 = _U(graph.neighbour[edge]) * chains
+        n0 = _U(arrays.neighbour[edge]) * chains
     if degree > _U(1):
-        n1 = _U(graph.neighbour[edge + size]) * chains
+        n1 = _U(arrays.neighbour[edge + size]) * chains
     if degree > _U(2):
-        n2 = _U(graph.neighbour[edge + _U(2) * size]) * chains
+        n2 = _U(arrays.neighbour[edge + _U(2) * size]) * chains
     if degree > _U(3):
-        n3 = _U(graph.neighbour[edge + _U(3) * size]) * chains
+        n3 = _U(arrays.neighbour[edge + _U(3) * size]) * chains
     mask = (_U(1) << degree) - _U(1)
     for r in range(_U(0), chains, _U(WIDTH)):
         near = Near(n0 + r, n1 + r, n2 + r, n3 + r, mask)
-        ties = settle_lanes(
-            x, here + r, near, graph.upper, table, memory.words, word + r, shift, memory.place, r
+        ties = draw_lanes(
+            x, here + r, near, arrays.upper, table, memory.words, word + r, shift, memory.place, r
         )
         if ties:
-            _break_ties(graph, table, ties, r, chains, p, x, memory, turn)
+            _break_ties(arrays, table, ties, r, chains, p, x, memory, turn)
         if keep:
-            add_lanes(sums, here + r, graph.threshold, table, memory.place, r)
+            add_lanes(sums, here + r, arrays.threshold, table, memory.place, r)
 
 
 @called
 def _break_ties(
-    graph: ColoredGraph,
+    arrays: ColoredGraph,
     table: Integer,
     ties: np.uint32,
     r: Integer,
@@ -194,22 +194,22 @@ def _break_ties(
         if ties & _U32(1):
             place = table + _U(memory.place[lane])
             key_0, key_1 = memory.key[lane], memory.key[chains + lane]
-            x[p * chains + lane] = rest_passes(graph, place, key_0, key_1, turn, p)
+            x[p * chains + lane] = rest_passes(arrays, place, key_0, key_1, turn, p)
         ties >>= _U32(1)
 
 
 @called
 def _add_up(
-    graph: ColoredGraph, chains: Integer, k: Integer, p: Integer, x: NDArray[np.int8], memory: ReplicaMemory
+    arrays: ColoredGraph, chains: Integer, k: Integer, p: Integer, x: NDArray[np.int8], memory: ReplicaMemory
 ) -> None:
     """Write the log-odds of one position in all chains."""
-    size, inside = _U(graph.first[k + 1] - graph.first[k]), p - _U(graph.first[k])
-    degree, edge = _U(graph.degree[k]), _U(graph.edge[k]) + inside
+    size, inside = _U(arrays.first[k + 1] - arrays.first[k]), p - _U(arrays.first[k])
+    degree, edge = _U(arrays.degree[k]), _U(arrays.edge[k]) + inside
     odds = memory.odds
     for r in range(chains):
-        odds[r] = graph.field[p]
+        odds[r] = arrays.field[p]
     for q in range(degree):
         e = edge + q * size
-        there, weight = _U(graph.neighbour[e]) * chains, graph.coupling[e]
+        there, weight = _U(arrays.neighbour[e]) * chains, arrays.coupling[e]
         for r in range(chains):
             odds[r] += weight * F(x[there + r])

@@ -23,7 +23,7 @@ from gibbsite.kernel.continuous.energy import (
     KEPT,
     STAGES,
     ContinuousMemory,
-    Desk,
+    EnergyWorkspace,
     Floats,
     heights,
 )
@@ -48,10 +48,10 @@ class Batch(NamedTuple):
         return int(most[~self.plain].max(initial=0.0))
 
 
-def make_desk(room: int, points: int, arity: int) -> Desk:
+def make_desk(room: int, points: int, arity: int) -> EnergyWorkspace:
     """Allocate scratch arrays for minibatches of so many factors, candidates, and sites of a factor."""
     slots = 1 << max(2 * room - 1, 1).bit_length()
-    return Desk(
+    return EnergyWorkspace(
         work=np.zeros(max(arity, 1)),
         points=np.zeros(points),
         energy=np.zeros(points),
@@ -70,56 +70,56 @@ def make_desk(room: int, points: int, arity: int) -> Desk:
 @inlined
 def _put(bounds: Bounds, memory: ContinuousMemory, f: Integer, tau: float) -> None:
     """Add a factor to the minibatch, or count it once more."""
-    desk = memory.desk
-    mask = np.int64(desk.table.size - 1)
+    workspace = memory.workspace
+    mask = np.int64(workspace.table.size - 1)
     at = np.int64((np.uint64(f) * _HASH) >> np.uint64(33)) & mask
-    while desk.table[at] != 0 and desk.factor[desk.table[at] - 1] != f:
+    while workspace.table[at] != 0 and workspace.factor[workspace.table[at] - 1] != f:
         at = (at + 1) & mask
-    size = desk.reach[1]
-    if desk.table[at] != 0:
-        desk.times[desk.table[at] - 1] += 1
-    elif size == desk.factor.size:
+    size = workspace.reach[1]
+    if workspace.table[at] != 0:
+        workspace.times[workspace.table[at] - 1] += 1
+    elif size == workspace.factor.size:
         memory.fault[0] = FULL
     else:
-        desk.factor[size] = f
-        desk.times[size] = 1
-        desk.scale[size] = 1.0 / (tau * bounds.bound[f])
-        desk.place[size] = at
-        desk.reach[1] = size + 1
-        desk.table[at] = size + 1
+        workspace.factor[size] = f
+        workspace.times[size] = 1
+        workspace.scale[size] = 1.0 / (tau * bounds.bound[f])
+        workspace.place[size] = at
+        workspace.reach[1] = size + 1
+        workspace.table[at] = size + 1
 
 
 @inlined
 def gather(
-    batch: Batch, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
+    batch: Batch, arrays: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
 ) -> Words:
     """Choose the factors that the update of site i is about."""
-    desk, rows, counts, bounds = memory.desk, batch.rows, memory.counts, batch.bounds
-    row = np.int64(graph.row[i])
-    begin = graph.start[row]
+    workspace, rows, counts, bounds = memory.workspace, batch.rows, memory.counts, batch.bounds
+    row = np.int64(arrays.row[i])
+    begin = arrays.start[row]
     plain = batch.plain[i]
-    desk.reach[0] = (graph.start[row + 1] if plain else graph.sure[row]) - begin
-    desk.reach[1] = 0
+    workspace.reach[0] = (arrays.start[row + 1] if plain else arrays.sure[row]) - begin
+    workspace.reach[1] = 0
     always, more = 0, 0
     if not plain:
         energy = rows.local[i]
         rng, always = poisson(rng, batch.tau * energy)  # means tau M
         rng, more = poisson(rng, energy)  # means phi(x), thinned from M
     kept = always
-    desk.points[0] = x[i]
+    workspace.points[0] = x[i]
     for n in range(always + more):
         rng, k = draw_function(rows, row, rng)
-        f = graph.factor[k]
+        f = arrays.factor[k]
         stays = True
         if n >= always:
-            heights(graph, bounds, memory, f, x, i, 1)
-            rng, stays = stays_in(rng, desk.height[0] / bounds.bound[f])
+            heights(arrays, bounds, memory, f, x, i, 1)
+            rng, stays = stays_in(rng, workspace.height[0] / bounds.bound[f])
             kept += stays
         if stays:
             _put(bounds, memory, f, batch.tau)
-    for n in range(desk.reach[1]):
-        desk.table[desk.place[n]] = 0
+    for n in range(workspace.reach[1]):
+        workspace.table[workspace.place[n]] = 0
     counts[KEPT] += kept
     counts[CALLS] += more
-    counts[FACTORS] += desk.reach[0] + desk.reach[1]
+    counts[FACTORS] += workspace.reach[0] + workspace.reach[1]
     return rng

@@ -88,7 +88,7 @@ class Series(NamedTuple):
     Attributes
     ----------
     value : float
-        Energies at the points of the last degree.
+        LocalEnergies at the points of the last degree.
     density_value : float
         Values at the points of one degree.
     energy, density, integral : float
@@ -109,7 +109,7 @@ class Series(NamedTuple):
     shape: Floats
 
     @property
-    def fleeting(self) -> bool:
+    def rebuildable(self) -> bool:
         """Every update begins anew."""
         return True
 

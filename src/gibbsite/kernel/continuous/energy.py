@@ -34,11 +34,12 @@ FACTOR, VALUE, VALUES = 1, 2, 3
 # Products of terms 1 + phi / (tau M) have their logarithm taken when they exceed _LARGE; a single one is
 # at most _MOST_TERM to the power of _MOST_POWER.
 _LARGE, _MOST_TERM, _MOST_POWER = 1e100, 1e20, 4
-#: What a method may remember during an update, as entries of ``Desk.stage``; the first is the new value.
+#: What a method may remember during an update, as entries of ``EnergyWorkspace.stage``; the first is the new
+#: value.
 STAGES, CHOSEN = 8, 0
 
 
-class Desk(NamedTuple):
+class EnergyWorkspace(NamedTuple):
     """Scratch arrays: values of the sites of a factor, candidates and their energies, the minibatch.
 
     Factor ``factor[k]`` is in the minibatch ``times[k]`` times, and ``scale[k]`` is 1 / (tau M); ``table`` is
@@ -60,7 +61,7 @@ class Desk(NamedTuple):
     reach: NDArray[np.int64]
 
     @property
-    def fleeting(self) -> bool:
+    def rebuildable(self) -> bool:
         """Every update begins anew."""
         return True
 
@@ -68,7 +69,7 @@ class Desk(NamedTuple):
 class ContinuousMemory(NamedTuple):
     """Memory of a chain: scratch arrays, room for polynomials, counts, and the record of a fault."""
 
-    desk: Desk
+    workspace: EnergyWorkspace
     poly: Any
     counts: NDArray[np.int64]
     fault: Floats
@@ -76,7 +77,7 @@ class ContinuousMemory(NamedTuple):
 
 @inlined
 def heights(
-    graph: ContinuousGraph,
+    arrays: ContinuousGraph,
     bounds: Bounds,
     memory: ContinuousMemory,
     f: Integer,
@@ -85,15 +86,20 @@ def heights(
     many: Integer,
 ) -> None:
     """Write the heights of factor f above its floor, with x[i] replaced by each of the points."""
-    groups, work, points, height = graph.groups, memory.desk.work, memory.desk.points, memory.desk.height
-    g = graph.group[f]
+    groups, work, points, height = (
+        arrays.groups,
+        memory.workspace.work,
+        memory.workspace.points,
+        memory.workspace.height,
+    )
+    g = arrays.group[f]
     rank = f - groups.first[g]
     arity, width, weight, address = groups.arity[g], groups.width[g], groups.weight[g], groups.address[g]
     first = groups.member_at[g] + groups.member_step[g] * rank
     own = 0
     for k in range(arity):
-        j = graph.member[first + k]
-        work[k] = x[j] if j >= 0 else graph.known[-1 - j]
+        j = arrays.member[first + k]
+        work[k] = x[j] if j >= 0 else arrays.known[-1 - j]
         if j == i:
             own = k
     spot = groups.parameter_at[g] + width * rank
@@ -101,7 +107,7 @@ def heights(
     free = bound == math.inf
     for a in range(many):
         work[own] = points[a]
-        value = weight * call_at(address, work, 0, arity, graph.parameter, spot, width, groups.nothing)
+        value = weight * call_at(address, work, 0, arity, arrays.parameter, spot, width, groups.nothing)
         height[a] = value - floor
         fine = value < math.inf if free else value >= floor and value - floor <= bound
         if not fine and memory.fault[0] == FINE:
@@ -112,24 +118,24 @@ def heights(
 
 @inlined
 def energies(
-    graph: ContinuousGraph, bounds: Bounds, memory: ContinuousMemory, x: Floats, i: Integer, many: Integer
+    arrays: ContinuousGraph, bounds: Bounds, memory: ContinuousMemory, x: Floats, i: Integer, many: Integer
 ) -> bool:
     """Write the energies of site i at the first ``many`` points; tell whether all went well."""
-    desk = memory.desk
-    height, energy, product = desk.height, desk.energy, desk.product
+    workspace = memory.workspace
+    height, energy, product = workspace.height, workspace.energy, workspace.product
     for a in range(many):
         energy[a] = 0.0
         product[a] = 1.0
-    begin, whole = graph.start[graph.row[i]], desk.reach[0]
-    for n in range(whole + desk.reach[1]):
+    begin, whole = arrays.start[arrays.row[i]], workspace.reach[0]
+    for n in range(whole + workspace.reach[1]):
         k = n - whole
-        f = graph.factor[begin + n] if k < 0 else desk.factor[k]
-        heights(graph, bounds, memory, f, x, i, many)
+        f = arrays.factor[begin + n] if k < 0 else workspace.factor[k]
+        heights(arrays, bounds, memory, f, x, i, many)
         if k < 0:
             for a in range(many):
                 energy[a] += height[a]
             continue
-        scale, times = desk.scale[k], desk.times[k]
+        scale, times = workspace.scale[k], workspace.times[k]
         if times > _MOST_POWER or scale * bounds.bound[f] > _MOST_TERM:
             for a in range(many):
                 energy[a] += times * math.log1p(scale * height[a])
@@ -143,8 +149,8 @@ def energies(
             if product[a] > _LARGE:
                 energy[a] += math.log(product[a])
                 product[a] = 1.0
-    if desk.reach[1] > 0:
+    if workspace.reach[1] > 0:
         for a in range(many):
             energy[a] += math.log(product[a])
-    memory.counts[CALLS] += many * (whole + desk.reach[1])
+    memory.counts[CALLS] += many * (whole + workspace.reach[1])
     return memory.fault[0] == FINE  # type: ignore[no-any-return]

@@ -295,8 +295,8 @@ def _read_degree(name: str, given: Any) -> list[int]:
 
 @implement(step, ContinuousParameters)
 def _step(
-    kernel: ContinuousParameters,
-    graph: ContinuousGraph,
+    parameters: ContinuousParameters,
+    arrays: ContinuousGraph,
     memory: ContinuousMemory,
     x: Floats,
     i: Integer,
@@ -308,12 +308,12 @@ def _step(
         return rng
     site = np.int64(i)
     memory.counts[UPDATES] += 1
-    rng = gather(kernel.batch, graph, memory, x, site, rng)
-    rng, many = ask(kernel.method, graph, memory, x, site, rng)
+    rng = gather(parameters.batch, arrays, memory, x, site, rng)
+    rng, many = ask(parameters.method, arrays, memory, x, site, rng)
     while many > 0:
-        if not energies(graph, kernel.batch.bounds, memory, x, site, many):
+        if not energies(arrays, parameters.batch.bounds, memory, x, site, many):
             return rng
-        rng, many = answer(kernel.method, graph, memory, x, site, rng)
+        rng, many = answer(parameters.method, arrays, memory, x, site, rng)
     if memory.fault[0] == FINE:
-        x[site] = memory.desk.stage[CHOSEN]
+        x[site] = memory.workspace.stage[CHOSEN]
     return rng

@@ -72,47 +72,47 @@ _PROPOSES = -1.0  # in place of a level
 
 @inlined
 def _ask_level(
-    ladder: Ladder, level: Integer, graph: ContinuousGraph, memory: ContinuousMemory, i: Integer
+    ladder: Ladder, level: Integer, arrays: ContinuousGraph, memory: ContinuousMemory, i: Integer
 ) -> Integer:
     """Ask for the energies at those points of a level that are no points of a level before."""
-    points = memory.desk.points
-    middle, half = 0.5 * (graph.low[i] + graph.high[i]), 0.5 * (graph.high[i] - graph.low[i])
+    points = memory.workspace.points
+    middle, half = 0.5 * (arrays.low[i] + arrays.high[i]), 0.5 * (arrays.high[i] - arrays.low[i])
     first, skip, many = new_points(ladder, level)
     for k in range(many):
         points[k] = middle + half * ladder.node[first + k * skip]
-    memory.desk.stage[_LEVEL] = level
+    memory.workspace.stage[_LEVEL] = level
     return many
 
 
 @inlined
 def ask_nodes(
-    method: Interpolation, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer
+    method: Interpolation, arrays: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer
 ) -> Integer:
     """Ask for the energies at the points of the lowest degree, and at the present value."""
-    many = _ask_level(method.nodes, 0, graph, memory, i)
-    memory.desk.points[many] = x[i]
+    many = _ask_level(method.nodes, 0, arrays, memory, i)
+    memory.workspace.points[many] = x[i]
     return many + 1
 
 
 @inlined
 def answer_nodes(
     method: Interpolation,
-    graph: ContinuousGraph,
+    arrays: ContinuousGraph,
     memory: ContinuousMemory,
     x: Floats,
     i: Integer,
     rng: Words,
 ) -> tuple[Words, Integer]:
     """Raise the degree, propose a value, or accept it or not."""
-    desk, poly, counts = memory.desk, memory.poly, memory.counts
-    stage, energy = desk.stage, desk.energy
-    low, high = graph.low[i], graph.high[i]
+    workspace, poly, counts = memory.workspace, memory.poly, memory.counts
+    stage, energy = workspace.stage, workspace.energy
+    low, high = arrays.low[i], arrays.high[i]
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     if stage[_LEVEL] == _PROPOSES:
         present = density_at(poly, min(max((x[i] - middle) / half, -1.0), 1.0))
         proposed = density_at(poly, stage[_PROPOSAL])
         accepts = stage[_DRAW] * proposed < math.exp(energy[0] - stage[_NOW]) * present
-        stage[CHOSEN] = desk.points[0] if accepts else x[i]
+        stage[CHOSEN] = workspace.points[0] if accepts else x[i]
         counts[PROPOSED] += 1
         counts[ACCEPTED] += accepts
         return rng, 0
@@ -127,12 +127,12 @@ def answer_nodes(
         stage[_NOW] = energy[many]
     good = _fit_energy(method, level, poly) if method.double else _fit_density(method, level, poly)
     if not good and level + 1 < method.nodes.degree.size:
-        return rng, _ask_level(method.nodes, level + 1, graph, memory, i)
+        return rng, _ask_level(method.nodes, level + 1, arrays, memory, i)
     prepare_draws(method.density, poly)
     rng, stage[_PROPOSAL] = draw_from_series(poly, rng)
     rng, stage[_DRAW] = uniform(rng)
     stage[_LEVEL] = _PROPOSES
-    desk.points[0] = min(max(middle + half * stage[_PROPOSAL], low), high)
+    workspace.points[0] = min(max(middle + half * stage[_PROPOSAL], low), high)
     return rng, 1
 
 

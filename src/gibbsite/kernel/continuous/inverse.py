@@ -98,20 +98,20 @@ def draw_quadratic(b: float, c: float, rng: Words) -> tuple[Words, Any]:
 
 
 @inlined
-def ask_ends(graph: ContinuousGraph, memory: ContinuousMemory, i: Integer) -> Integer:
+def ask_ends(arrays: ContinuousGraph, memory: ContinuousMemory, i: Integer) -> Integer:
     """Ask for the energies that a polynomial of degree 1 or 2 follows from; return how many."""
-    points = memory.desk.points
-    points[0], points[1] = graph.low[i], graph.high[i]
-    points[2] = 0.5 * (graph.low[i] + graph.high[i])
-    return 1 + np.int64(graph.degree[i])
+    points = memory.workspace.points
+    points[0], points[1] = arrays.low[i], arrays.high[i]
+    points[2] = 0.5 * (arrays.low[i] + arrays.high[i])
+    return 1 + np.int64(arrays.degree[i])
 
 
 @inlined
-def answer_ends(graph: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words) -> Words:
+def answer_ends(arrays: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words) -> Words:
     """Draw a new value of a site whose energy is a polynomial of degree 1 or 2."""
-    low, high, energy = graph.low[i], graph.high[i], memory.desk.energy
+    low, high, energy = arrays.low[i], arrays.high[i], memory.workspace.energy
     rise = energy[1] - energy[0]
-    c = 2.0 * (rise - 2.0 * (energy[2] - energy[0])) if graph.degree[i] == 2 else 0.0
+    c = 2.0 * (rise - 2.0 * (energy[2] - energy[0])) if arrays.degree[i] == 2 else 0.0
     rng, t = draw_quadratic(rise - c, c, rng)
-    memory.desk.stage[CHOSEN] = min(max(low + t * (high - low), low), high)
+    memory.workspace.stage[CHOSEN] = min(max(low + t * (high - low), low), high)
     return rng

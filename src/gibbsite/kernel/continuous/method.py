@@ -38,38 +38,38 @@ class Method(NamedTuple):
 
 @inlined
 def ask(
-    method: Method, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
+    method: Method, arrays: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
 ) -> tuple[Words, Integer]:
-    """Write the points where the energy of site i is needed first to ``desk.points``; return how many."""
+    """Write the points where the energy of site i is needed first to the workspace; return how many."""
     kind = method.kind[i]
     if kind == STATES:
-        for a in range(graph.card[i]):
-            memory.desk.points[a] = a
-        return rng, np.int64(graph.card[i])
+        for a in range(arrays.card[i]):
+            memory.workspace.points[a] = a
+        return rng, np.int64(arrays.card[i])
     if kind == INVERSE:
-        return rng, ask_ends(graph, memory, i)
+        return rng, ask_ends(arrays, memory, i)
     if kind == INTERPOLATED:
-        return rng, ask_nodes(method.interpolation, graph, memory, x, i)
+        return rng, ask_nodes(method.interpolation, arrays, memory, x, i)
     if kind == REJECTED:
-        return ask_trials(method.bounds, method.gain, graph, memory, i, rng)
-    return rng, ask_slice(graph, memory, x, i)
+        return ask_trials(method.bounds, method.gain, arrays, memory, i, rng)
+    return rng, ask_slice(arrays, memory, x, i)
 
 
 @inlined
 def answer(
-    method: Method, graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
+    method: Method, arrays: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
 ) -> tuple[Words, Integer]:
-    """Look at ``desk.energy``; return the number of further points, or 0 and a value in ``desk.stage``."""
+    """Look at the energies; return the number of further points, or 0 and a value in ``workspace.stage``."""
     kind = method.kind[i]
     if kind == STATES:
-        size, w = np.int64(graph.card[i]), memory.desk.energy
+        size, w = np.int64(arrays.card[i]), memory.workspace.energy
         rng, u = uniform(rng)
-        memory.desk.stage[CHOSEN] = pick(w, size, u * from_logs(w, size))
+        memory.workspace.stage[CHOSEN] = pick(w, size, u * from_logs(w, size))
         return rng, 0
     if kind == INVERSE:
-        return answer_ends(graph, memory, i, rng), 0
+        return answer_ends(arrays, memory, i, rng), 0
     if kind == INTERPOLATED:
-        return answer_nodes(method.interpolation, graph, memory, x, i, rng)
+        return answer_nodes(method.interpolation, arrays, memory, x, i, rng)
     if kind == REJECTED:
-        return answer_trials(graph, memory, i, rng)
-    return answer_slice(graph, memory, x, i, rng)
+        return answer_trials(arrays, memory, i, rng)
+    return answer_slice(arrays, memory, x, i, rng)

@@ -21,42 +21,42 @@ _BOUND, _TRIES = 1, 2
 
 
 @inlined
-def _try(graph: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words) -> tuple[Words, Integer]:
+def _try(arrays: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words) -> tuple[Words, Integer]:
     for k in range(TOGETHER):
         rng, u = uniform(rng)
-        memory.desk.points[k] = graph.low[i] + u * (graph.high[i] - graph.low[i])
+        memory.workspace.points[k] = arrays.low[i] + u * (arrays.high[i] - arrays.low[i])
     return rng, TOGETHER
 
 
 @inlined
 def ask_trials(
-    bounds: Bounds, gain: float, graph: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words
+    bounds: Bounds, gain: float, arrays: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words
 ) -> tuple[Words, Integer]:
     """Ask for the energies of some proposals; ``gain`` is log(1 + 1 / tau), the most of a factor drawn."""
-    desk = memory.desk
+    workspace = memory.workspace
     bound = 0.0
-    begin = graph.start[graph.row[i]]
-    for k in range(begin, begin + desk.reach[0]):
-        bound += bounds.bound[graph.factor[k]]
-    for k in range(desk.reach[1]):
-        bound += desk.times[k] * gain
-    desk.stage[_BOUND], desk.stage[_TRIES] = bound, 0.0
-    return _try(graph, memory, i, rng)
+    begin = arrays.start[arrays.row[i]]
+    for k in range(begin, begin + workspace.reach[0]):
+        bound += bounds.bound[arrays.factor[k]]
+    for k in range(workspace.reach[1]):
+        bound += workspace.times[k] * gain
+    workspace.stage[_BOUND], workspace.stage[_TRIES] = bound, 0.0
+    return _try(arrays, memory, i, rng)
 
 
 @inlined
 def answer_trials(
-    graph: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words
+    arrays: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words
 ) -> tuple[Words, Integer]:
     """Take the first proposal that is accepted, or make further ones."""
-    desk = memory.desk
+    workspace = memory.workspace
     for k in range(TOGETHER):
         rng, u = uniform(rng)
-        if math.log(1.0 - u) <= desk.energy[k] - desk.stage[_BOUND]:
-            desk.stage[CHOSEN] = desk.points[k]
+        if math.log(1.0 - u) <= workspace.energy[k] - workspace.stage[_BOUND]:
+            workspace.stage[CHOSEN] = workspace.points[k]
             return rng, 0
-    desk.stage[_TRIES] += TOGETHER
-    if desk.stage[_TRIES] >= MOST_TRIES:
+    workspace.stage[_TRIES] += TOGETHER
+    if workspace.stage[_TRIES] >= MOST_TRIES:
         memory.fault[0], memory.fault[FACTOR] = HOPELESS, i
         return rng, 0
-    return _try(graph, memory, i, rng)
+    return _try(arrays, memory, i, rng)

@@ -24,31 +24,31 @@ _LEVEL, _LOW, _HIGH, _AT = 1, 2, 3, 4
 
 
 @inlined
-def ask_slice(graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer) -> Integer:
+def ask_slice(arrays: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer) -> Integer:
     """Ask for the present energy."""
-    stage = memory.desk.stage
-    stage[_LEVEL], stage[_LOW], stage[_HIGH] = math.inf, graph.low[i], graph.high[i]
+    stage = memory.workspace.stage
+    stage[_LEVEL], stage[_LOW], stage[_HIGH] = math.inf, arrays.low[i], arrays.high[i]
     stage[_AT] = x[i]
-    memory.desk.points[0] = x[i]
+    memory.workspace.points[0] = x[i]
     return 1
 
 
 @inlined
 def answer_slice(
-    graph: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
+    arrays: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
 ) -> tuple[Words, Integer]:
     """Choose the level; then take a value above it, or shrink the interval."""
-    stage, v, energy = memory.desk.stage, memory.desk.stage[_AT], memory.desk.energy[0]
+    stage, v, energy = memory.workspace.stage, memory.workspace.stage[_AT], memory.workspace.energy[0]
     rng, u = uniform(rng)
     if stage[_LEVEL] == math.inf:  # this was the present value
         stage[_LEVEL] = energy + math.log(1.0 - u)
         rng, u = uniform(rng)
-        if graph.period[i] > 0.0:  # a whole turn, cut anywhere
-            stage[_LOW] = x[i] - u * graph.period[i]
-            stage[_HIGH] = stage[_LOW] + graph.period[i]
+        if arrays.period[i] > 0.0:  # a whole turn, cut anywhere
+            stage[_LOW] = x[i] - u * arrays.period[i]
+            stage[_HIGH] = stage[_LOW] + arrays.period[i]
             rng, u = uniform(rng)
     elif energy >= stage[_LEVEL] or v == x[i]:
-        stage[CHOSEN] = memory.desk.points[0]
+        stage[CHOSEN] = memory.workspace.points[0]
         return rng, 0
     elif v < x[i]:
         stage[_LOW] = v
@@ -56,5 +56,5 @@ def answer_slice(
         stage[_HIGH] = v
     v = stage[_LOW] + u * (stage[_HIGH] - stage[_LOW])
     stage[_AT] = min(max(v, stage[_LOW]), stage[_HIGH])
-    memory.desk.points[0] = wrapped(graph.low[i], graph.period[i], stage[_AT])
+    memory.workspace.points[0] = wrapped(arrays.low[i], arrays.period[i], stage[_AT])
     return rng, 1

@@ -41,7 +41,7 @@ from gibbsite.kernel.base import Remark, step
 from gibbsite.kernel.density.moves import (
     ACCEPTED,
     MOVES,
-    Walk,
+    MoveMemory,
     WalkingKernel,
     arrive_sloped,
     checked,
@@ -188,16 +188,16 @@ def _share(g: float, times: float) -> str:
 
 @implement(step, MalaParameters)
 def _move_mala(
-    kernel: MalaParameters,
-    graph: Any,
-    memory: Walk,
+    parameters: MalaParameters,
+    arrays: Any,
+    memory: MoveMemory,
     x: Floats,
     i: Integer,
     rng: Words,
     cond: Floats,
     keep: bool,
 ) -> Words:
-    if is_stuck(memory) or not arrive_sloped(graph, memory, x):
+    if is_stuck(memory) or not arrive_sloped(arrays, memory, x):
         return rng
     n = x.size
     here, there, noise, factor = memory.here, memory.there, memory.noise, memory.factor
@@ -219,8 +219,8 @@ def _move_mala(
     value = -math.inf
     gain = -math.inf
     if not ran_away(memory, there):
-        value = checked(memory, density_at(graph, there), there)
-    if value > -math.inf and slope_at(graph, memory, there):
+        value = checked(memory, density_at(arrays, there), there)
+    if value > -math.inf and slope_at(arrays, memory, there):
         back = 0.0
         # noise becomes v + g L^T grad(y), entry by entry
         if factor.size == n:
@@ -234,21 +234,21 @@ def _move_mala(
                     total += g * factor[m * n + k] * there[n + m]
                 back += total * total
         gain = value - memory.now[0] + 0.5 * forth - back / (4.0 * g)
-    return decide(memory, x, value, gain, kernel.wanted, rng)
+    return decide(memory, x, value, gain, parameters.wanted, rng)
 
 
 @implement(step, UlaParameters)
 def _move_ula(
-    kernel: UlaParameters,
-    graph: Any,
-    memory: Walk,
+    parameters: UlaParameters,
+    arrays: Any,
+    memory: MoveMemory,
     x: Floats,
     i: Integer,
     rng: Words,
     cond: Floats,
     keep: bool,
 ) -> Words:
-    if is_stuck(memory) or not arrive_sloped(graph, memory, x):
+    if is_stuck(memory) or not arrive_sloped(arrays, memory, x):
         return rng
     there, noise = memory.there, memory.noise
     g = memory.size[0]
@@ -258,7 +258,7 @@ def _move_ula(
         rng, z = normal(rng)
         noise[k] = g * noise[k] + root * z
     stretch(memory.factor, noise, 1.0, x, there)
-    if not ran_away(memory, there) and inside(graph, there) and slope_at(graph, memory, there):
+    if not ran_away(memory, there) and inside(arrays, there) and slope_at(arrays, memory, there):
         memory.counts[ACCEPTED] += 1
         move_there(memory, x, 0.0)
     memory.counts[MOVES] += 1

@@ -36,7 +36,7 @@ from gibbsite.kernel.density.moves import (
     MOVES,
     RATIO,
     TUNING,
-    Walk,
+    MoveMemory,
     WalkingKernel,
     accepts,
     arrive,
@@ -220,84 +220,86 @@ def draw_unit(even: bool, rng: Words) -> tuple[Words, float]:
 
 
 @generic
-def begin(judge: Any, graph: Any, memory: Walk, x: Floats) -> bool:
+def begin(judge: Any, arrays: Any, memory: MoveMemory, x: Floats) -> bool:
     """Learn what a judge must know of the present place; tell whether all is well."""
     raise NotImplementedError
 
 
 @generic
-def weigh(judge: Any, graph: Any, memory: Walk, x: Floats, rng: Words) -> tuple[Words, Any, Any]:
+def weigh(judge: Any, arrays: Any, memory: MoveMemory, x: Floats, rng: Words) -> tuple[Words, Any, Any]:
     """Return the log-density of the proposed place, if it is known, and the gain that decides about it."""
     raise NotImplementedError
 
 
 @implement(begin)
-def _know_place(judge: Any, graph: Any, memory: Walk, x: Floats) -> bool:
+def _know_place(judge: Any, arrays: Any, memory: MoveMemory, x: Floats) -> bool:
     stand(memory, x)
     return True
 
 
 @implement(begin, Exactly)
-def _know_density(judge: Exactly, graph: Any, memory: Walk, x: Floats) -> bool:
-    return arrive(graph, memory, x)
+def _know_density(judge: Exactly, arrays: Any, memory: MoveMemory, x: Floats) -> bool:
+    return arrive(arrays, memory, x)
 
 
 @implement(weigh, Exactly)
-def _weigh_exactly(judge: Exactly, graph: Any, memory: Walk, x: Floats, rng: Words) -> tuple[Words, Any, Any]:
-    value = checked(memory, density_at(graph, memory.there), memory.there)
+def _weigh_exactly(
+    judge: Exactly, arrays: Any, memory: MoveMemory, x: Floats, rng: Words
+) -> tuple[Words, Any, Any]:
+    value = checked(memory, density_at(arrays, memory.there), memory.there)
     return rng, value, value - memory.now[0]
 
 
 @inlined
-def _go_round(graph: Any, place: Floats, n: Integer) -> None:
+def _go_round(arrays: Any, place: Floats, n: Integer) -> None:
     """Bring the angles of a proposed place back into their turn."""
     for k in range(n):
-        place[k] = wrapped(graph.low[k], period_of(graph, k), place[k])
+        place[k] = wrapped(arrays.low[k], period_of(arrays, k), place[k])
 
 
 @implement(step, TogetherParameters)
 def _move_together(
-    kernel: TogetherParameters,
-    graph: Any,
-    memory: Walk,
+    parameters: TogetherParameters,
+    arrays: Any,
+    memory: MoveMemory,
     x: Floats,
     i: Integer,
     rng: Words,
     cond: Floats,
     keep: bool,
 ) -> Words:
-    if is_stuck(memory) or not begin(kernel.judge, graph, memory, x):
+    if is_stuck(memory) or not begin(parameters.judge, arrays, memory, x):
         return rng
     for k in range(x.size):
-        rng, memory.noise[k] = draw_unit(kernel.even, rng)
+        rng, memory.noise[k] = draw_unit(parameters.even, rng)
     stretch(memory.factor, memory.noise, memory.size[0], x, memory.there)
-    _go_round(graph, memory.there, x.size)
-    rng, value, gain = weigh(kernel.judge, graph, memory, x, rng)
-    return decide(memory, x, value, gain, kernel.wanted, rng)
+    _go_round(arrays, memory.there, x.size)
+    rng, value, gain = weigh(parameters.judge, arrays, memory, x, rng)
+    return decide(memory, x, value, gain, parameters.wanted, rng)
 
 
 @implement(step, AloneParameters)
 def _move_alone(
-    kernel: AloneParameters,
-    graph: Any,
-    memory: Walk,
+    parameters: AloneParameters,
+    arrays: Any,
+    memory: MoveMemory,
     x: Floats,
     i: Integer,
     rng: Words,
     cond: Floats,
     keep: bool,
 ) -> Words:
-    whole = is_whole(graph)
-    if is_stuck(memory) or (whole and not arrive(graph, memory, x)):
+    whole = is_whole(arrays)
+    if is_stuck(memory) or (whole and not arrive(arrays, memory, x)):
         return rng
-    now = memory.now[0] if whole else checked(memory, part_of(graph, x, i), x)
+    now = memory.now[0] if whole else checked(memory, part_of(arrays, x, i), x)
     before = x[i]
-    rng, z = draw_unit(kernel.even, rng)
-    after = wrapped(graph.low[i], period_of(graph, i), before + memory.size[i] * z)
+    rng, z = draw_unit(parameters.even, rng)
+    after = wrapped(arrays.low[i], period_of(arrays, i), before + memory.size[i] * z)
     value = -math.inf
-    if graph.low[i] <= after <= graph.high[i]:
+    if arrays.low[i] <= after <= arrays.high[i]:
         x[i] = after
-        value = checked(memory, part_of(graph, x, i), x)
+        value = checked(memory, part_of(arrays, x, i), x)
         x[i] = before
     gain = value - now
     rng, accepted = accepts(rng, gain)
@@ -307,15 +309,15 @@ def _move_alone(
         x[i] = after
         memory.now[0] = value
     if memory.counts[TUNING] != 0:
-        tune_size(memory.size, memory.visits, i, math.exp(min(gain, 0.0)), kernel.wanted)
+        tune_size(memory.size, memory.visits, i, math.exp(min(gain, 0.0)), parameters.wanted)
     return rng
 
 
 @implement(step, ProposedParameters)
 def _move_as_proposed(
-    kernel: ProposedParameters,
-    graph: Any,
-    memory: Walk,
+    parameters: ProposedParameters,
+    arrays: Any,
+    memory: MoveMemory,
     x: Floats,
     i: Integer,
     rng: Words,
@@ -324,10 +326,10 @@ def _move_as_proposed(
 ) -> Words:
     n = x.size
     here, there, words = memory.here, memory.there, memory.words
-    if is_stuck(memory) or not begin(kernel.judge, graph, memory, x):
+    if is_stuck(memory) or not begin(parameters.judge, arrays, memory, x):
         return rng
     store(words, rng)
-    total = call_at(kernel.draw, here, 0, n, there, 0, n, words)
+    total = call_at(parameters.draw, here, 0, n, there, 0, n, words)
     if math.isnan(total):
         store(words, rng)  # as they were, to see why
     rng = load(words)
@@ -336,12 +338,12 @@ def _move_as_proposed(
     if total != 0.0:  # or NaN
         complain(memory, DRAWN, total, x)
         return rng
-    _go_round(graph, there, n)
-    rng, value, gain = weigh(kernel.judge, graph, memory, x, rng)
-    if kernel.density != 0 and gain > -math.inf:
-        ratio = call_at(kernel.density, there, 0, n, here, 0, n, words)
-        if not kernel.is_ratio:  # both ways
-            ratio = call_at(kernel.density, here, 0, n, there, 0, n, words) - ratio
+    _go_round(arrays, there, n)
+    rng, value, gain = weigh(parameters.judge, arrays, memory, x, rng)
+    if parameters.density != 0 and gain > -math.inf:
+        ratio = call_at(parameters.density, there, 0, n, here, 0, n, words)
+        if not parameters.is_ratio:  # both ways
+            ratio = call_at(parameters.density, here, 0, n, there, 0, n, words) - ratio
         if math.isnan(ratio):
             complain(memory, RATIO, ratio, x)
             return rng

@@ -1,4 +1,4 @@
-"""What kernels that walk in a density have in common: their memory, what they learn, and what can go wrong.
+"""What kernels that move in a density have in common: their memory, what they learn, and what can go wrong.
 
 A step that meets something wrong (a density of NaN, a gradient that is not finite, a place that ran away)
 writes down where, and steps after it do nothing. The engine asks after every block, puts the chains back to
@@ -40,7 +40,7 @@ _FAR = 1e100  # nobody's place
 _MANY = 10**6  # rows that are too many to look for a better step
 
 
-class Walk(NamedTuple):
+class MoveMemory(NamedTuple):
     """Memory of a chain that walks in a density.
 
     Attributes
@@ -84,7 +84,7 @@ class Walk(NamedTuple):
 
 
 @inlined
-def complain(memory: Walk, what: Integer, value: float, place: Floats) -> None:
+def complain(memory: MoveMemory, what: Integer, value: float, place: Floats) -> None:
     """Write down what went wrong, and where."""
     memory.trouble[0] = what
     memory.trouble[1] = value
@@ -93,13 +93,13 @@ def complain(memory: Walk, what: Integer, value: float, place: Floats) -> None:
 
 
 @inlined
-def is_stuck(memory: Walk) -> bool:
+def is_stuck(memory: MoveMemory) -> bool:
     """Whether something went wrong before."""
     return bool(memory.trouble[0] != 0.0)
 
 
 @inlined
-def checked(memory: Walk, value: float, place: Floats) -> float:
+def checked(memory: MoveMemory, value: float, place: Floats) -> float:
     """Return a log-density; complain about NaN and plus infinity, which become minus infinity."""
     if value < math.inf:
         return value
@@ -108,30 +108,30 @@ def checked(memory: Walk, value: float, place: Floats) -> float:
 
 
 @inlined
-def slope_at(graph: Any, memory: Walk, desk: Floats) -> bool:
-    """Write the gradient of a desk behind its place; complain if it is none."""
+def slope_at(arrays: Any, memory: MoveMemory, workspace: Floats) -> bool:
+    """Write the gradient of a workspace behind its place; complain if it is none."""
     n = memory.noise.size
-    total = gradient_at(graph, desk)
+    total = gradient_at(arrays, workspace)
     for k in range(n):
-        total += desk[n + k] - desk[n + k]  # NaN unless all are finite
+        total += workspace[n + k] - workspace[n + k]  # NaN unless all are finite
     if total == 0.0:
         return True
-    complain(memory, SLOPE, total, desk)
+    complain(memory, SLOPE, total, workspace)
     return False
 
 
 @inlined
-def ran_away(memory: Walk, desk: Floats) -> bool:
+def ran_away(memory: MoveMemory, workspace: Floats) -> bool:
     """Complain about a place that is far beyond everything."""
     for k in range(memory.noise.size):
-        if not abs(desk[k]) < _FAR:
-            complain(memory, RAN_AWAY, desk[k], desk)
+        if not abs(workspace[k]) < _FAR:
+            complain(memory, RAN_AWAY, workspace[k], workspace)
             return True
     return False
 
 
 @inlined
-def stand(memory: Walk, x: Floats) -> bool:
+def stand(memory: MoveMemory, x: Floats) -> bool:
     """Take down the present place unless it is known; tell whether it was new."""
     if memory.now[1] != 0.0:
         return False
@@ -143,22 +143,22 @@ def stand(memory: Walk, x: Floats) -> bool:
 
 
 @inlined
-def arrive(graph: Any, memory: Walk, x: Floats) -> bool:
+def arrive(arrays: Any, memory: MoveMemory, x: Floats) -> bool:
     """Learn the log-density of the present place unless it is known; tell whether all is well."""
     if stand(memory, x):
-        memory.now[0] = checked(memory, density_at(graph, x), x)
+        memory.now[0] = checked(memory, density_at(arrays, x), x)
     return not is_stuck(memory)
 
 
 @inlined
-def arrive_sloped(graph: Any, memory: Walk, x: Floats) -> bool:
+def arrive_sloped(arrays: Any, memory: MoveMemory, x: Floats) -> bool:
     """Learn log-density and gradient of the present place unless they are known; tell whether all is well."""
     known = memory.now[1] != 0.0
-    return arrive(graph, memory, x) and (known or slope_at(graph, memory, memory.here))
+    return arrive(arrays, memory, x) and (known or slope_at(arrays, memory, memory.here))
 
 
 @inlined
-def move_there(memory: Walk, x: Floats, value: float) -> None:
+def move_there(memory: MoveMemory, x: Floats, value: float) -> None:
     """Make the proposed place the present one."""
     n = x.size
     for k in range(n):
@@ -169,7 +169,7 @@ def move_there(memory: Walk, x: Floats, value: float) -> None:
 
 
 @inlined
-def learn(memory: Walk, x: Floats, chance: float, wanted: float) -> None:
+def learn(memory: MoveMemory, x: Floats, chance: float, wanted: float) -> None:
     """Learn size and shape of moves from one that was accepted with this probability."""
     if memory.counts[TUNING] != 0:
         tune_size(memory.size, memory.visits, 0, chance, wanted)
@@ -187,7 +187,7 @@ def accepts(rng: Words, gain: float) -> tuple[Words, bool]:
 
 
 @inlined
-def decide(memory: Walk, x: Floats, value: Any, gain: Any, wanted: float, rng: Words) -> Words:
+def decide(memory: MoveMemory, x: Floats, value: Any, gain: Any, wanted: float, rng: Words) -> Words:
     """Accept or reject the proposed place, whose log-density is ``value``; count, and learn from it."""
     rng, accepted = accepts(rng, gain)
     memory.counts[MOVES] += 1
@@ -245,16 +245,16 @@ class WalkingKernel(Kernel):
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
         """Allocate places and what is learned."""
-        return self.walk(graph)
+        return self.move_memory(graph)
 
-    def walk(self, graph: Graph) -> Walk:
+    def move_memory(self, graph: Graph) -> MoveMemory:
         """Allocate places and what is learned."""
         n = graph.n_sites
         size, factor = self.first_size(graph), self.first_factor(graph)
         by_size, by_shape = self.learns()
         if by_shape and n <= MOST_DENSE and factor.size == n:
             factor = np.diag(factor).ravel().copy()
-        return Walk(
+        return MoveMemory(
             here=np.zeros(2 * n),
             there=np.zeros(2 * n),
             noise=np.zeros(n),
@@ -341,10 +341,10 @@ def largest_curvature(graph: Graph, place: Floats, factor: Floats) -> float:
         v /= np.linalg.norm(v)
         ends = []
         for side in (-1.0, 1.0):
-            desk = np.concatenate([place + side * width * (matrix @ v), np.zeros(n)])
-            if gradient_once(graph.arrays, desk) != 0.0 or not np.isfinite(desk).all():
+            workspace = np.concatenate([place + side * width * (matrix @ v), np.zeros(n)])
+            if gradient_once(graph.arrays, workspace) != 0.0 or not np.isfinite(workspace).all():
                 return math.nan
-            ends.append(desk[n:])
+            ends.append(workspace[n:])
         v = matrix.T @ (ends[1] - ends[0]) / (2.0 * width)
         size = float(np.linalg.norm(v))
         if not 0.0 < size < math.inf:

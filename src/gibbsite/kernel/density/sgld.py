@@ -40,7 +40,7 @@ from gibbsite.kernel.density.moves import (
     ACCEPTED,
     MOVES,
     SLOPE,
-    Walk,
+    MoveMemory,
     WalkingKernel,
     complain,
     is_stuck,
@@ -67,9 +67,9 @@ class SgldParameters(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Memory of a chain: its walk, the rows of a minibatch, and those that have been drawn (key, stamp)."""
+    """Memory of a chain: its moves, the rows of a minibatch, and those that have been drawn (key, stamp)."""
 
-    walk: Walk
+    moves: MoveMemory
     rows: Longs
     key: Longs
     stamp: Longs
@@ -155,9 +155,9 @@ class SGLD(WalkingKernel):
             fixed = np.ascontiguousarray(self.control_variates, float)
             if fixed.shape != (graph.n_sites,) or not np.isfinite(fixed).all():
                 raise ModelError(f"control_variates must be a place of {graph.n_sites} numbers.")
-            desk = np.concatenate([fixed, np.zeros(fixed.size)])
-            add_all_rows(graph.arrays, desk)
-            slope = desk[fixed.size :].copy()
+            workspace = np.concatenate([fixed, np.zeros(fixed.size)])
+            add_all_rows(graph.arrays, workspace)
+            slope = workspace[fixed.size :].copy()
             if not np.isfinite(slope).all():
                 raise ModelError("the gradient is not finite at the place of the control variates.")
         return SgldParameters(self.size(graph), bool(self.replace), delay, power, fixed, slope)
@@ -167,7 +167,9 @@ class SGLD(WalkingKernel):
         size = self.size(graph)
         slots = 0 if self.replace else 1 << (2 * size).bit_length()
         none = np.zeros(slots, np.int64)
-        return Batch(self.walk(graph), np.zeros(size, np.int64), none, none.copy(), np.zeros(1, np.int64))
+        return Batch(
+            self.move_memory(graph), np.zeros(size, np.int64), none, none.copy(), np.zeros(1, np.int64)
+        )
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""
@@ -193,15 +195,15 @@ class SGLD(WalkingKernel):
 
     def freeze(self, memory: Any) -> None:
         """Begin to count anew."""
-        super().freeze(memory.walk)
+        super().freeze(memory.moves)
 
     def forget(self, memory: Any) -> None:
         """Drop what is known of the present place."""
-        super().forget(memory.walk)
+        super().forget(memory.moves)
 
     def report(self, memories: Any) -> dict[str, float]:
         """Return the last step."""
-        steps = [m.walk.size[0] * self._fall(int(m.steps[0])) for m in memories]
+        steps = [m.moves.size[0] * self._fall(int(m.steps[0])) for m in memories]
         return {"step": float(np.mean(steps))}
 
     def _fall(self, steps: int) -> float:
@@ -209,28 +211,30 @@ class SGLD(WalkingKernel):
 
     def inspect(self, model: Any, graph: Graph, memory: Any) -> None:
         """Raise what went wrong."""
-        super().inspect(model, graph, memory.walk)
+        super().inspect(model, graph, memory.moves)
 
 
 @inlined
-def add_row(graph: DataGraph, desk: Floats, row: Integer) -> float:
+def add_row(arrays: DataGraph, workspace: Floats, row: Integer) -> float:
     """Add the gradient of a row's log-likelihood to the sum behind a place; return NaN if that fails."""
-    at = row * graph.width
-    return call_at(graph.gradient, desk, 0, graph.low.size, graph.data, at, graph.width, graph.nothing)
+    at = row * arrays.width
+    return call_at(
+        arrays.gradient, workspace, 0, arrays.low.size, arrays.data, at, arrays.width, arrays.nothing
+    )
 
 
 @compiled
-def add_all_rows(graph: DataGraph, desk: Floats) -> None:
+def add_all_rows(arrays: DataGraph, workspace: Floats) -> None:
     """Add the gradients of all rows, without the prior."""
-    for row in range(graph.rows):
-        add_row(graph, desk, row)
+    for row in range(arrays.rows):
+        add_row(arrays, workspace, row)
 
 
 @inlined
-def draw_rows(kernel: SgldParameters, graph: DataGraph, memory: Batch, rng: Words) -> Words:
+def draw_rows(parameters: SgldParameters, arrays: DataGraph, memory: Batch, rng: Words) -> Words:
     """Draw the rows of a minibatch: independent ones, or a random subset (Floyd's way, with a hash table)."""
-    many, size = graph.rows, kernel.batch
-    if kernel.replace:
+    many, size = arrays.rows, parameters.batch
+    if parameters.replace:
         for k in range(size):
             rng, memory.rows[k] = below(rng, many)
         return rng
@@ -252,33 +256,33 @@ def draw_rows(kernel: SgldParameters, graph: DataGraph, memory: Batch, rng: Word
 
 
 @inlined
-def batch_gradient(kernel: SgldParameters, graph: DataGraph, memory: Batch) -> float:
+def batch_gradient(parameters: SgldParameters, arrays: DataGraph, memory: Batch) -> float:
     """Write the estimate of the gradient behind the present place; return NaN if a function failed."""
-    n, size, width = graph.low.size, kernel.batch, graph.width
-    here, there = memory.walk.here, memory.walk.there
-    controlled = kernel.fixed.size > 0
+    n, size, width = arrays.low.size, parameters.batch, arrays.width
+    here, there = memory.moves.here, memory.moves.there
+    controlled = parameters.fixed.size > 0
     failed = 0.0
     for k in range(n):
         here[n + k] = 0.0
         there[n + k] = 0.0
         if controlled:
-            there[k] = kernel.fixed[k]
+            there[k] = parameters.fixed[k]
     for k in range(size):
         if k + _AHEAD < size:
             first = memory.rows[k + _AHEAD] * width
             for line in range(first, first + width, _LINE):
-                fetch(graph.data, line)
-            fetch(graph.data, first + width - 1)
-        failed += add_row(graph, here, memory.rows[k])
+                fetch(arrays.data, line)
+            fetch(arrays.data, first + width - 1)
+        failed += add_row(arrays, here, memory.rows[k])
         if controlled:
-            failed += add_row(graph, there, memory.rows[k])
-    ratio = float(graph.rows) / size
+            failed += add_row(arrays, there, memory.rows[k])
+    ratio = float(arrays.rows) / size
     for k in range(n):
         here[n + k] = ratio * (here[n + k] - there[n + k])
         if controlled:
-            here[n + k] += kernel.slope[k]
-    if graph.prior != 0:
-        failed += call_at(graph.prior_gradient, here, 0, n, there, n, n, graph.nothing)
+            here[n + k] += parameters.slope[k]
+    if arrays.prior != 0:
+        failed += call_at(arrays.prior_gradient, here, 0, n, there, n, n, arrays.nothing)
         for k in range(n):
             here[n + k] += there[n + k]
     for k in range(n):
@@ -288,8 +292,8 @@ def batch_gradient(kernel: SgldParameters, graph: DataGraph, memory: Batch) -> f
 
 @implement(step, SgldParameters)
 def _move_sgld(
-    kernel: SgldParameters,
-    graph: DataGraph,
+    parameters: SgldParameters,
+    arrays: DataGraph,
     memory: Batch,
     x: Floats,
     i: Integer,
@@ -297,32 +301,32 @@ def _move_sgld(
     cond: Floats,
     keep: bool,
 ) -> Words:
-    walk = memory.walk
-    if is_stuck(walk):
+    moves = memory.moves
+    if is_stuck(moves):
         return rng
     n = x.size
-    if walk.now[1] == 0.0:
-        walk.now[1] = 1.0
+    if moves.now[1] == 0.0:
+        moves.now[1] = 1.0
         for k in range(n):
-            walk.home[k] = x[k]
+            moves.home[k] = x[k]
     for k in range(n):
-        walk.here[k] = x[k]
-    rng = draw_rows(kernel, graph, memory, rng)
-    failed = batch_gradient(kernel, graph, memory)
+        moves.here[k] = x[k]
+    rng = draw_rows(parameters, arrays, memory, rng)
+    failed = batch_gradient(parameters, arrays, memory)
     if failed != 0.0:  # or NaN
-        complain(walk, SLOPE, failed, x)
+        complain(moves, SLOPE, failed, x)
         return rng
-    g = walk.size[0]
-    if kernel.power > 0.0:
-        g *= (1.0 + memory.steps[0] / kernel.delay) ** -kernel.power
+    g = moves.size[0]
+    if parameters.power > 0.0:
+        g *= (1.0 + memory.steps[0] / parameters.delay) ** -parameters.power
     root = math.sqrt(2.0 * g)
     for k in range(n):
         rng, z = normal(rng)
-        walk.there[k] = x[k] + g * walk.here[n + k] + root * z
+        moves.there[k] = x[k] + g * moves.here[n + k] + root * z
     memory.steps[0] += 1
-    walk.counts[MOVES] += 1
-    if not ran_away(walk, walk.there) and inside(graph, walk.there):
-        walk.counts[ACCEPTED] += 1
+    moves.counts[MOVES] += 1
+    if not ran_away(moves, moves.there) and inside(arrays, moves.there):
+        moves.counts[ACCEPTED] += 1
         for k in range(n):
-            x[k] = walk.there[k]
+            x[k] = moves.there[k]
     return rng

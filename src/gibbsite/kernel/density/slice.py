@@ -31,7 +31,7 @@ from gibbsite.kernel.density.moves import (
     ACCEPTED,
     MOVES,
     TUNING,
-    Walk,
+    MoveMemory,
     WalkingKernel,
     arrive,
     checked,
@@ -96,35 +96,35 @@ class Slice(WalkingKernel):
 
 
 @inlined
-def _look(graph: Any, memory: Walk, x: Floats, i: Integer, v: Any) -> float:
+def _look(arrays: Any, memory: MoveMemory, x: Floats, i: Integer, v: Any) -> float:
     """Return the log-density (or the part that matters) with coordinate i at v; -inf outside the box."""
-    v = wrapped(graph.low[i], period_of(graph, i), v)
-    if not graph.low[i] <= v <= graph.high[i]:
+    v = wrapped(arrays.low[i], period_of(arrays, i), v)
+    if not arrays.low[i] <= v <= arrays.high[i]:
         return -math.inf
     memory.counts[ACCEPTED] += 1
     before = x[i]
     x[i] = v
-    value = checked(memory, part_of(graph, x, i), x)
+    value = checked(memory, part_of(arrays, x, i), x)
     x[i] = before
     return value
 
 
 @implement(step, SliceParameters)
 def _slice(
-    kernel: SliceParameters,
-    graph: Any,
-    memory: Walk,
+    parameters: SliceParameters,
+    arrays: Any,
+    memory: MoveMemory,
     x: Floats,
     i: Integer,
     rng: Words,
     cond: Floats,
     keep: bool,
 ) -> Words:
-    whole = is_whole(graph)
-    if is_stuck(memory) or (whole and not arrive(graph, memory, x)):
+    whole = is_whole(arrays)
+    if is_stuck(memory) or (whole and not arrive(arrays, memory, x)):
         return rng
-    now = memory.now[0] if whole else checked(memory, part_of(graph, x, i), x)
-    turn = period_of(graph, i)
+    now = memory.now[0] if whole else checked(memory, part_of(arrays, x, i), x)
+    turn = period_of(arrays, i)
     before, width = x[i], memory.size[i] if turn == 0.0 else turn
     rng, e = exponential(rng)
     height = now - e
@@ -132,21 +132,21 @@ def _slice(
     low = before - u * width
     high = low + width
     # how often each end may go on is drawn, which keeps the way back as likely (Neal, figure 3)
-    rng, left = below(rng, kernel.most)
-    right = kernel.most - 1 - left
+    rng, left = below(rng, parameters.most)
+    right = parameters.most - 1 - left
     if turn > 0.0:  # a whole turn, cut anywhere
         left = right = 0
-    while left > 0 and _look(graph, memory, x, i, low) > height:
+    while left > 0 and _look(arrays, memory, x, i, low) > height:
         low -= width
         left -= 1
-    while right > 0 and _look(graph, memory, x, i, high) > height:
+    while right > 0 and _look(arrays, memory, x, i, high) > height:
         high += width
         right -= 1
     after, value = before, now
     for _ in range(_SHRINK):
         rng, u = uniform(rng)
         v = low + u * (high - low)
-        found = _look(graph, memory, x, i, v)
+        found = _look(arrays, memory, x, i, v)
         if found > height:
             after, value = v, found
             break
@@ -156,7 +156,7 @@ def _slice(
             high = v
     if is_stuck(memory):
         return rng
-    x[i] = wrapped(graph.low[i], turn, after)
+    x[i] = wrapped(arrays.low[i], turn, after)
     memory.now[0] = value
     memory.counts[MOVES] += 1
     if memory.counts[TUNING] != 0 and after != before and turn == 0.0:

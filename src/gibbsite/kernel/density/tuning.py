@@ -84,18 +84,18 @@ def stretch(factor: Floats, z: Floats, by: float, x: Floats, y: Floats) -> None:
 
 
 @inlined
-def pull_back(factor: Floats, desk: Floats, out: Floats) -> None:
-    """Write L^T g to ``out`` for the gradient g of a desk."""
+def pull_back(factor: Floats, workspace: Floats, out: Floats) -> None:
+    """Write L^T g to ``out`` for the gradient g of a workspace."""
     n = out.size
     if factor.size == n:
         for k in range(n):
-            out[k] = factor[k] * desk[n + k]
+            out[k] = factor[k] * workspace[n + k]
     else:
         for k in range(n):
             out[k] = 0.0
         for m in range(n):
             for k in range(m + 1):
-                out[k] += factor[m * n + k] * desk[n + m]
+                out[k] += factor[m * n + k] * workspace[n + m]
 
 
 @called

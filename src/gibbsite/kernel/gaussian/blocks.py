@@ -57,7 +57,7 @@ class BlockMemory(NamedTuple):
     work: Floats
 
     @property
-    def fleeting(self) -> bool:
+    def rebuildable(self) -> bool:
         """Every step begins anew."""
         return True
 
@@ -145,8 +145,8 @@ class BlockedGaussianGibbs(Kernel):
 
 @implement(step, BlockParameters)
 def _step(
-    kernel: BlockParameters,
-    graph: GaussianGraph,
+    parameters: BlockParameters,
+    arrays: GaussianGraph,
     memory: BlockMemory,
     x: Floats,
     i: Integer,
@@ -154,13 +154,13 @@ def _step(
     cond: Floats,
     keep: bool,
 ) -> Words:
-    first, factor, at, work = kernel.start[i], kernel.factor, kernel.place[i], memory.work
-    size = kernel.start[i + 1] - first
+    first, factor, at, work = parameters.start[i], parameters.factor, parameters.place[i], memory.work
+    size = parameters.start[i + 1] - first
     for k in range(size):  # forward: z - L^-1 Q_bo (x_o - mean_o), with L^-1 row by row
         pull = 0.0
-        for e in range(kernel.row[first + k], kernel.row[first + k + 1]):
-            j = kernel.other[e]
-            pull += kernel.entry[e] * (x[j] - graph.mean[j])
+        for e in range(parameters.row[first + k], parameters.row[first + k + 1]):
+            j = parameters.other[e]
+            pull += parameters.entry[e] * (x[j] - arrays.mean[j])
         for m in range(k):
             pull -= factor[at + k * size + m] * work[m]
         work[k] = pull / factor[at + k * size + k]
@@ -174,6 +174,6 @@ def _step(
             value -= factor[at + m * size + k] * work[m]
         work[k] = value / factor[at + k * size + k]
     for k in range(size):
-        site = kernel.member[first + k]
-        x[site] = graph.mean[site] + work[k]
+        site = parameters.member[first + k]
+        x[site] = arrays.mean[site] + work[k]
     return rng

@@ -73,7 +73,7 @@ class Draw(NamedTuple):
     y: Floats
 
     @property
-    def fleeting(self) -> bool:
+    def rebuildable(self) -> bool:
         """Every draw begins anew."""
         return True
 
@@ -111,8 +111,8 @@ def _factorise(arrays: GaussianGraph) -> FactorParameters:
 
 @implement(step, FactorParameters)
 def _draw(
-    kernel: FactorParameters,
-    graph: GaussianGraph,
+    parameters: FactorParameters,
+    arrays: GaussianGraph,
     memory: Draw,
     x: Floats,
     i: Integer,
@@ -120,13 +120,13 @@ def _draw(
     cond: Floats,
     keep: bool,
 ) -> Words:
-    n, width, y = x.size, kernel.width, memory.y
+    n, width, y = x.size, parameters.width, memory.y
     for k in range(n):
         j = n - 1 - k
         rng, z = normal(rng)
         first = j * width
         for m in range(1, min(width, n - j)):
-            z -= kernel.band[first + m] * y[j + m]
-        y[j] = z / kernel.band[first]
-        x[kernel.site[j]] = graph.mean[kernel.site[j]] + y[j]
+            z -= parameters.band[first + m] * y[j + m]
+        y[j] = z / parameters.band[first]
+        x[parameters.site[j]] = arrays.mean[parameters.site[j]] + y[j]
     return rng

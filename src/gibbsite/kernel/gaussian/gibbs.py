@@ -26,7 +26,7 @@ from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.gaussian import GaussianGraph
 from gibbsite.graph.local import log_potential
 from gibbsite.kernel.at_once.keyed import ROOM
-from gibbsite.kernel.base import Kernel, Team, step, walk
+from gibbsite.kernel.base import Kernel, Team, step, visit
 from gibbsite.scan.base import Phased, run_end
 
 _U = np.uintp
@@ -89,31 +89,33 @@ class GaussianGibbs(Kernel):
 
 
 @implement(log_potential, GaussianGraph)
-def _log_potential_gaussian(graph: GaussianGraph, x: NDArray[Any]) -> float:
+def _log_potential_gaussian(arrays: GaussianGraph, x: NDArray[Any]) -> float:
     total = 0.0
     for i in range(np.uintp(x.size)):
         pull = 0.0
-        for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + np.uintp(1)])):
-            j = graph.neighbour[k]
-            pull += graph.weight[k] * (x[j] - graph.mean[j])
-        d = x[i] - graph.mean[i]
-        total -= 0.5 * d * (d + pull) / (graph.sd[i] * graph.sd[i])
+        for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + np.uintp(1)])):
+            j = arrays.neighbour[k]
+            pull += arrays.weight[k] * (x[j] - arrays.mean[j])
+        d = x[i] - arrays.mean[i]
+        total -= 0.5 * d * (d + pull) / (arrays.sd[i] * arrays.sd[i])
     return total
 
 
 @inlined
-def _moved(kernel: GaussianParameters, graph: GaussianGraph, x: NDArray[Any], i: Integer, z: float) -> Any:
+def _moved(
+    parameters: GaussianParameters, arrays: GaussianGraph, x: NDArray[Any], i: Integer, z: float
+) -> Any:
     """Return the new value of a site for a standard normal number."""
-    mean = graph.center[i]
-    for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + np.uintp(1)])):
-        mean -= graph.weight[k] * x[graph.neighbour[k]]
-    return mean + kernel.back * (x[i] - mean) + kernel.noise * graph.sd[i] * z
+    mean = arrays.center[i]
+    for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + np.uintp(1)])):
+        mean -= arrays.weight[k] * x[arrays.neighbour[k]]
+    return mean + parameters.back * (x[i] - mean) + parameters.noise * arrays.sd[i] * z
 
 
 @implement(step, GaussianParameters)
 def _step(
-    kernel: GaussianParameters,
-    graph: GaussianGraph,
+    parameters: GaussianParameters,
+    arrays: GaussianGraph,
     memory: GaussianMemory,
     x: NDArray[Any],
     i: Integer,
@@ -122,7 +124,7 @@ def _step(
     keep: bool,
 ) -> Words:
     rng, z = normal(rng)
-    x[i] = _moved(kernel, graph, x, i, z)
+    x[i] = _moved(parameters, arrays, x, i, z)
     return rng
 
 
@@ -137,10 +139,10 @@ def _spare(key: NDArray[np.uint32], turn: Integer, position: Integer) -> Words:
     return one, two, one ^ _U64(0x9E3779B97F4A7C15), two + _U64(0xBF58476D1CE4E5B9)
 
 
-@implement(walk, GaussianParameters, GaussianGraph, Phased)
+@implement(visit, GaussianParameters, GaussianGraph, Phased)
 def _walk_colors(
-    kernel: GaussianParameters,
-    graph: GaussianGraph,
+    parameters: GaussianParameters,
+    arrays: GaussianGraph,
     schedule: Phased,
     memory: GaussianMemory,
     x: NDArray[Any],
@@ -167,7 +169,7 @@ def _walk_colors(
                 at = p - block * _U(_EACH)
                 word = _U64(words[at]) | (_U64(words[at + _U(_EACH)]) << _U64(32))
                 i = np.uintp(schedule.order[p])
-                x[i] = _moved(kernel, graph, x, i, normal_of(word, _spare(key, turn, p)))
+                x[i] = _moved(parameters, arrays, x, i, normal_of(word, _spare(key, turn, p)))
             low = last
         begin = end
         if team.size > 1:

@@ -185,7 +185,7 @@ class AnnealedGibbs(Kernel):
             )
         return given
 
-    def span(self, n_sites: int) -> int:
+    def natural_sweeps(self, n_sites: int) -> int:
         """As many sweeps as there are temperatures."""
         return self._named() if isinstance(self.schedule, str) else int(self._listed().size)
 
@@ -219,17 +219,17 @@ def _positive(name: str, value: Any) -> float:
 
 
 @inlined
-def now(kernel: AnnealedParameters, memory: Cooling | RunningCooling) -> float:
+def now(parameters: AnnealedParameters, memory: Cooling | RunningCooling) -> float:
     """Return the present inverse temperature."""
-    k = min(memory.clock[0], kernel.inverse.size - 1)
-    return kernel.inverse[k]  # type: ignore[no-any-return]
+    k = min(memory.clock[0], parameters.inverse.size - 1)
+    return parameters.inverse[k]  # type: ignore[no-any-return]
 
 
 @inlined
-def tick(kernel: AnnealedParameters, memory: Cooling | RunningCooling) -> None:
+def tick(parameters: AnnealedParameters, memory: Cooling | RunningCooling) -> None:
     """Count a step."""
     memory.clock[1] += 1
-    if memory.clock[1] == kernel.sites:
+    if memory.clock[1] == parameters.sites:
         memory.clock[0] += 1
         memory.clock[1] = 0
 
@@ -254,8 +254,8 @@ def cool(w: NDArray[np.float64], size: Integer, inverse: float) -> float:
 
 @implement(step, AnnealedParameters)
 def _step_categorical(
-    kernel: AnnealedParameters,
-    graph: Any,
+    parameters: AnnealedParameters,
+    arrays: Any,
     memory: Cooling,
     x: NDArray[Any],
     i: Integer,
@@ -264,19 +264,19 @@ def _step_categorical(
     keep: bool,
 ) -> Words:
     rng, u = uniform(rng)
-    size = log_weights(graph, x, i, memory.work)
-    total = cool(memory.work, size, now(kernel, memory))
+    size = log_weights(arrays, x, i, memory.work)
+    total = cool(memory.work, size, now(parameters, memory))
     if total > 0.0:
         x[i] = pick(memory.work, size, u * total)
-    tick(kernel, memory)
+    tick(parameters, memory)
     return rng
 
 
 @implement(step, AnnealedParameters, IsingGraph)
 @implement(step, AnnealedParameters, LatticeGraph)
 def _step_binary(
-    kernel: AnnealedParameters,
-    graph: Any,
+    parameters: AnnealedParameters,
+    arrays: Any,
     memory: Cooling,
     x: NDArray[np.int8],
     i: Integer,
@@ -285,17 +285,17 @@ def _step_binary(
     keep: bool,
 ) -> Words:
     rng, u = uniform(rng)
-    odds = log_odds(graph, x, i)
-    inverse = now(kernel, memory)
+    odds = log_odds(arrays, x, i)
+    inverse = now(parameters, memory)
     x[i] = is_up(inverse * odds, u) if inverse < np.inf else odds > 0.0
-    tick(kernel, memory)
+    tick(parameters, memory)
     return rng
 
 
 @implement(step, AnnealedParameters, IsingGraph, RunningCooling)
 def _step_running(
-    kernel: AnnealedParameters,
-    graph: IsingGraph,
+    parameters: AnnealedParameters,
+    arrays: IsingGraph,
     memory: RunningCooling,
     x: NDArray[np.int8],
     i: Integer,
@@ -304,40 +304,40 @@ def _step_running(
     keep: bool,
 ) -> Words:
     if memory.left[0] == 0:
-        _sum_up(graph, memory, x)
+        _sum_up(arrays, memory, x)
     rng, u = uniform(rng)
     odds: Any = memory.odds[i]
-    inverse = now(kernel, memory)
+    inverse = now(parameters, memory)
     up = is_up(inverse * odds, u) if inverse < np.inf else odds > 0.0
     if up != (x[i] != 0):
         x[i] = up
         memory.left[0] -= 1
         change = 1.0 if up else -1.0
-        for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + _ONE])):
-            memory.odds[np.uintp(graph.neighbour[k])] += change * graph.coupling[k]
-    tick(kernel, memory)
+        for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + _ONE])):
+            memory.odds[np.uintp(arrays.neighbour[k])] += change * arrays.coupling[k]
+    tick(parameters, memory)
     return rng
 
 
 @called
-def _sum_up(graph: IsingGraph, memory: RunningCooling, x: NDArray[np.int8]) -> None:
+def _sum_up(arrays: IsingGraph, memory: RunningCooling, x: NDArray[np.int8]) -> None:
     """Take all log-odds anew, before rounding errors add up."""
     memory.left[0] = _CHANGES_PER_SITE * x.size
     for site in range(x.size):
-        memory.odds[site] = log_odds(graph, x, np.uintp(site))
+        memory.odds[site] = log_odds(arrays, x, np.uintp(site))
 
 
 @implement(transition, AnnealedParameters)
 def _transition(
-    kernel: AnnealedParameters,
-    graph: Any,
+    parameters: AnnealedParameters,
+    arrays: Any,
     memory: Cooling,
     x: NDArray[Any],
     i: Integer,
     row: NDArray[np.float64],
 ) -> Integer:
-    size = log_weights(graph, x, i, row)
-    total = cool(row, size, now(kernel, memory))
+    size = log_weights(arrays, x, i, row)
+    total = cool(row, size, now(parameters, memory))
     for a in range(size):
         row[a] /= total
     return size

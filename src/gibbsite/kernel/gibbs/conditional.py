@@ -18,7 +18,7 @@ from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.conditionals import ConditionalsGraph
 from gibbsite.graph.local import log_potential
 from gibbsite.kernel.base import Kernel, step
-from gibbsite.kernel.density.moves import Walk
+from gibbsite.kernel.density.moves import MoveMemory
 from gibbsite.kernel.density.slice import Slice, SliceParameters
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class ConditionalsMemory(NamedTuple):
     """Room for the values of a block and the words of the generator; what went wrong, and where.
 
     ``trouble`` has what went wrong, the block, and the first of its sites that is concerned; ``place`` the
-    state it was drawn given, ``words`` the generator before. ``walk`` is what slice sampling of sites without
+    state it was drawn given, ``words`` the generator before. ``moves`` is what slice sampling of sites without
     a function needs.
     """
 
@@ -41,7 +41,7 @@ class ConditionalsMemory(NamedTuple):
     words: NDArray[np.uint64]
     trouble: NDArray[np.int64]
     place: NDArray[np.float64]
-    walk: Walk
+    moves: MoveMemory
 
 
 class ConditionalsParameters(NamedTuple):
@@ -79,16 +79,16 @@ class ConditionalGibbs(Kernel):
         widest = int(np.diff(graph.arrays.start).max(initial=1))
         words, trouble = np.zeros(4, np.uint64), np.zeros(3, np.int64)
         return ConditionalsMemory(
-            np.zeros(widest), words, trouble, np.zeros(graph.n_sites), _OTHER.walk(graph)
+            np.zeros(widest), words, trouble, np.zeros(graph.n_sites), _OTHER.move_memory(graph)
         )
 
     def freeze(self, memory: Any) -> None:
         """End learning how wide slices should be."""
-        _OTHER.freeze(memory.walk)
+        _OTHER.freeze(memory.moves)
 
     def inspect(self, model: Model, graph: Graph, memory: Any) -> None:
         """Stop where a function failed, or left the domain of its sites."""
-        _OTHER.inspect(model, graph, memory.walk)
+        _OTHER.inspect(model, graph, memory.moves)
         what, block, rank = memory.trouble.tolist()
         if not what:
             return
@@ -115,16 +115,16 @@ class ConditionalGibbs(Kernel):
 
 
 @implement(log_potential, ConditionalsGraph)
-def _log_potential_conditionals(graph: ConditionalsGraph, x: NDArray[Any]) -> float:
-    if graph.density == 0:
+def _log_potential_conditionals(arrays: ConditionalsGraph, x: NDArray[Any]) -> float:
+    if arrays.density == 0:
         return 0.0
-    return call_at(graph.density, x, 0, x.size, x, 0, 0, graph.nothing)
+    return call_at(arrays.density, x, 0, x.size, x, 0, 0, arrays.nothing)
 
 
 @implement(step, ConditionalsParameters)
 def _step(
-    kernel: ConditionalsParameters,
-    graph: ConditionalsGraph,
+    parameters: ConditionalsParameters,
+    arrays: ConditionalsGraph,
     memory: ConditionalsMemory,
     x: NDArray[Any],
     i: Integer,
@@ -134,21 +134,28 @@ def _step(
 ) -> Words:
     if memory.trouble[0] != 0:
         return rng
-    if graph.address[i] == 0:
-        memory.walk.now[1] = 0.0  # others have moved since
+    if arrays.address[i] == 0:
+        memory.moves.now[1] = 0.0  # others have moved since
         return step(
-            kernel.other, graph, memory.walk, x, np.uintp(graph.member[graph.start[i]]), rng, cond, keep
+            parameters.other,
+            arrays,
+            memory.moves,
+            x,
+            np.uintp(arrays.member[arrays.start[i]]),
+            rng,
+            cond,
+            keep,
         )
-    first, count = graph.start[i], graph.start[i + 1] - graph.start[i]
+    first, count = arrays.start[i], arrays.start[i + 1] - arrays.start[i]
     store(memory.words, rng)
-    said = call_at(graph.address[i], x, 0, x.size, memory.out, 0, count, memory.words)
+    said = call_at(arrays.address[i], x, 0, x.size, memory.out, 0, count, memory.words)
     what, rank = _FAILED if np.isnan(said) else 0, 0
     for k in range(count):
-        site = graph.member[first + k]
-        v = wrapped(graph.low[site], graph.period[site], memory.out[k])
+        site = arrays.member[first + k]
+        v = wrapped(arrays.low[site], arrays.period[site], memory.out[k])
         memory.out[k] = v
-        inside = graph.low[site] <= v <= graph.high[site] and abs(v) < np.inf
-        if what == 0 and (not inside or (graph.card[site] > 0 and v != np.floor(v))):
+        inside = arrays.low[site] <= v <= arrays.high[site] and abs(v) < np.inf
+        if what == 0 and (not inside or (arrays.card[site] > 0 and v != np.floor(v))):
             what, rank = _OUTSIDE, k
     if what != 0:
         memory.trouble[0], memory.trouble[1], memory.trouble[2] = what, i, rank
@@ -158,5 +165,5 @@ def _step(
         return rng
     rng = load(memory.words)
     for k in range(count):
-        x[graph.member[first + k]] = memory.out[k]
+        x[arrays.member[first + k]] = memory.out[k]
     return rng

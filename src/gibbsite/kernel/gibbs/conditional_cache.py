@@ -73,7 +73,7 @@ class Remembered(NamedTuple):
     gain: NDArray[np.int64]
 
     @property
-    def fleeting(self) -> bool:
+    def rebuildable(self) -> bool:
         """Nothing in here has any influence on the numbers: a resumed chain begins with an empty one."""
         return True
 

@@ -18,7 +18,7 @@ from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.kinds.potts import PottsGraph
 from gibbsite.graph.kinds.table import TableGraph
 from gibbsite.graph.layouts.by_color import arrange_by_color
-from gibbsite.graph.layouts.site_order import Arranged
+from gibbsite.graph.layouts.site_order import PackedModel
 from gibbsite.graph.local import log_odds, weights
 from gibbsite.kernel.at_once.keyed import keyed_memory
 from gibbsite.kernel.base import Buffer, Kernel, step, transition
@@ -83,11 +83,11 @@ class Gibbs(Kernel):
         """The heat bath, which forgets the old value, can move many chains at once."""
         return not self._looks_back
 
-    def arrange(self, model: FactorGraph, graph: Graph) -> Arranged | None:
+    def pack(self, model: FactorGraph, graph: Graph) -> PackedModel | None:
         """Lay lattices and binary models out by color: the heat bath can move many sites at once."""
         return None if self._looks_back else arrange_by_color(model, graph)
 
-    def arranged_memory(self, arranged: Any, stream: NDArray[np.uint64], team: int) -> NamedTuple:
+    def packed_memory(self, arranged: Any, stream: NDArray[np.uint64], team: int) -> NamedTuple:
         """Allocate room for random numbers, and for what is made of the neighbours."""
         memory: NamedTuple = keyed_memory(arranged, stream, team)
         return memory
@@ -130,8 +130,8 @@ class Gibbs(Kernel):
 @implement(step, GibbsParameters, IsingGraph)
 @implement(step, GibbsParameters, LatticeGraph)
 def _step_binary(
-    kernel: GibbsParameters,
-    graph: IsingGraph | LatticeGraph,
+    parameters: GibbsParameters,
+    arrays: IsingGraph | LatticeGraph,
     memory: Buffer,
     x: NDArray[np.int8],
     i: Integer,
@@ -140,10 +140,10 @@ def _step_binary(
     keep: bool,
 ) -> Words:
     rng, u = uniform(rng)
-    odds = log_odds(graph, x, i)
+    odds = log_odds(arrays, x, i)
     if keep:
         cond[i] = odds
-    if kernel.rule == HEAT_BATH:
+    if parameters.rule == HEAT_BATH:
         x[i] = is_up(odds, u)
     else:
         gain = odds if x[i] == 0 else -odds
@@ -168,8 +168,8 @@ def is_up(odds: float, u: float) -> bool:
 
 @implement(step, GibbsParameters)
 def _step_categorical(
-    kernel: GibbsParameters,
-    graph: Any,
+    parameters: GibbsParameters,
+    arrays: Any,
     memory: Buffer,
     x: NDArray[np.int16],
     i: Integer,
@@ -177,14 +177,14 @@ def _step_categorical(
     cond: NDArray[np.float64],
     keep: bool,
 ) -> Words:
-    size, total = weights(graph, x, i, memory.work)
-    return _draw(kernel, graph, memory.work, size, total, x, i, rng, cond, keep)
+    size, total = weights(arrays, x, i, memory.work)
+    return _draw(parameters, arrays, memory.work, size, total, x, i, rng, cond, keep)
 
 
 @implement(step, GibbsParameters, PottsGraph, Running)
 def _step_running(
-    kernel: GibbsParameters,
-    graph: PottsGraph,
+    parameters: GibbsParameters,
+    arrays: PottsGraph,
     memory: Running,
     x: NDArray[np.int16],
     i: Integer,
@@ -192,18 +192,18 @@ def _step_running(
     cond: NDArray[np.float64],
     keep: bool,
 ) -> Words:
-    size, total = running_weights(graph, memory, x, i)
+    size, total = running_weights(arrays, memory, x, i)
     old = x[i]
-    rng = _draw(kernel, graph, memory.work, size, total, x, i, rng, cond, keep)
+    rng = _draw(parameters, arrays, memory.work, size, total, x, i, rng, cond, keep)
     if x[i] != old:
-        note_change(graph, memory, i, old, x[i])
+        note_change(arrays, memory, i, old, x[i])
     return rng
 
 
 @implement(step, GibbsParameters, TableGraph, Remembered)
 def _step_remembered(
-    kernel: GibbsParameters,
-    graph: TableGraph,
+    parameters: GibbsParameters,
+    arrays: TableGraph,
     memory: Remembered,
     x: NDArray[np.int16],
     i: Integer,
@@ -215,27 +215,27 @@ def _step_remembered(
     if memory.place[i] > 0:
         row = find_row(memory, x, i)
         if memory.table[row] > 0.0:
-            states = np.uintp(graph.card[i])
+            states = np.uintp(arrays.card[i])
             rng, u = uniform(rng)
             x[i] = pick_by_row(memory, i, row, states, u)
             if keep:
-                cell = np.uintp(graph.offset[i])
+                cell = np.uintp(arrays.offset[i])
                 for a in range(states):
                     cond[cell + a] = memory.table[row + states + a]
             return rng
-    size, total = weights(graph, x, i, memory.work)
+    size, total = weights(arrays, x, i, memory.work)
     if row > 0:
         remember_conditional(memory, row, size, total)
-    rng = _draw(kernel, graph, memory.work, size, total, x, i, rng, cond, keep)
+    rng = _draw(parameters, arrays, memory.work, size, total, x, i, rng, cond, keep)
     if row > 0:
-        remember_levels(kernel.rule, memory, i, row, size, total)
+        remember_levels(parameters.rule, memory, i, row, size, total)
     return rng
 
 
 @inlined
 def _draw(
-    kernel: GibbsParameters,
-    graph: Any,
+    parameters: GibbsParameters,
+    arrays: Any,
     w: NDArray[np.float64],
     size: Integer,
     total: float,
@@ -249,17 +249,17 @@ def _draw(
     rng, u = uniform(rng)
     if total > 0.0:
         if keep:
-            put_cells(graph, w, size, total, i, cond)
-        x[i] = pick(w, size, u * apply_rule(kernel.rule, w, size, total, np.int64(x[i])))
+            put_cells(arrays, w, size, total, i, cond)
+        x[i] = pick(w, size, u * apply_rule(parameters.rule, w, size, total, np.int64(x[i])))
     return rng
 
 
 @inlined
 def put_cells(
-    graph: Any, w: NDArray[np.float64], size: Integer, total: float, i: Integer, cond: NDArray[np.float64]
+    arrays: Any, w: NDArray[np.float64], size: Integer, total: float, i: Integer, cond: NDArray[np.float64]
 ) -> None:
     """Write the conditional of a site to ``cond``."""
-    cell = np.uintp(graph.offset[i])
+    cell = np.uintp(arrays.offset[i])
     scale = 1.0 / total
     for a in range(np.uintp(size)):
         cond[cell + a] = w[a] * scale
@@ -267,15 +267,15 @@ def put_cells(
 
 @implement(transition, GibbsParameters)
 def _transition(
-    kernel: GibbsParameters,
-    graph: Any,
+    parameters: GibbsParameters,
+    arrays: Any,
     memory: Buffer,
     x: NDArray[Any],
     i: Integer,
     row: NDArray[np.float64],
 ) -> Integer:
-    size, total = weights(graph, x, i, row)
-    scale = apply_rule(kernel.rule, row, size, total, np.int64(x[i]))
+    size, total = weights(arrays, x, i, row)
+    scale = apply_rule(parameters.rule, row, size, total, np.int64(x[i]))
     for a in range(size):
         row[a] /= scale
     return size

@@ -31,7 +31,7 @@ from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.local import log_odds, weights
-from gibbsite.kernel.base import Course, Kernel, step, transition
+from gibbsite.kernel.base import Kernel, RunOutline, step, transition
 from gibbsite.kernel.gibbs.gibbs import is_up, put_cells
 from gibbsite.kernel.rules import pick
 from gibbsite.lfsr import TABLES, Reader, Source, find_register, open_source, read_uniform, start_reading
@@ -93,11 +93,11 @@ class QuasiGibbs(Kernel):
     visits: int = field(default=0, repr=False)
 
     @property
-    def errors(self) -> str:
+    def error_source(self) -> str:
         """Chains are replicates with different shifts."""
         return "chains"
 
-    def span(self, n_sites: int) -> int | None:
+    def natural_sweeps(self, n_sites: int) -> int | None:
         """All rows of the sequence."""
         return self._whole // n_sites if n_sites else None
 
@@ -109,27 +109,27 @@ class QuasiGibbs(Kernel):
     def _bits(self) -> int:
         return _USUAL if self.m is None else int(self.m)
 
-    def settle(self, course: Course) -> QuasiGibbs:
+    def resolve(self, outline: RunOutline) -> QuasiGibbs:
         """Take columns from the scan and m from the sweeps; refuse what leaves a period incomplete."""
         find_register(_USUAL if self.m is None else self.m, self.table)
-        if course.period is None:
+        if outline.period is None:
             raise IncompatibleError(
-                f"QuasiGibbs needs a scan of fixed order, not {course.scan}, because column k of its numbers "
-                f"feeds visit k of every sweep; use {_FIXED}."
+                f"QuasiGibbs needs a scan of fixed order, not {outline.scan}, because column k of its "
+                f"numbers feeds visit k of every sweep; use {_FIXED}."
             )
-        spacing = course.sites * course.thin
-        if course.period % max(spacing, 1):
+        spacing = outline.sites * outline.thin
+        if outline.period % max(spacing, 1):
             raise IncompatibleError(
-                f"QuasiGibbs needs draws after the same visits of every period, but {course.scan} repeats "
-                f"itself after {course.period:,} visits, and draws are {spacing:,} visits apart; use "
+                f"QuasiGibbs needs draws after the same visits of every period, but {outline.scan} repeats "
+                f"itself after {outline.period:,} visits, and draws are {spacing:,} visits apart; use "
                 f"{_FIXED} with thin=1."
             )
-        settled = replace(self, m=self._bits, visits=course.period)
+        settled = replace(self, m=self._bits, visits=outline.period)
         possible = [settled] if self.m is not None else [replace(settled, m=m) for m in TABLES[self.table]]
         for kernel in [settled, *possible]:
-            if course.visits is None or course.visits == kernel._whole:
+            if outline.visits is None or outline.visits == kernel._whole:
                 return kernel
-        raise ModelError(_say_whole(possible, course.visits or 0, course.sites))
+        raise ModelError(_say_whole(possible, outline.visits or 0, outline.sites))
 
     def parameters(self, graph: Graph) -> QuasiParameters:
         """Return the sequence."""
@@ -160,8 +160,8 @@ def _say_whole(kernels: list[QuasiGibbs], visits: int, sites: int) -> str:
 @implement(step, QuasiParameters, IsingGraph)
 @implement(step, QuasiParameters, LatticeGraph)
 def _step_binary(
-    kernel: QuasiParameters,
-    graph: IsingGraph | LatticeGraph,
+    parameters: QuasiParameters,
+    arrays: IsingGraph | LatticeGraph,
     memory: QuasiMemory,
     x: NDArray[np.int8],
     i: Integer,
@@ -169,8 +169,8 @@ def _step_binary(
     cond: NDArray[np.float64],
     keep: bool,
 ) -> Words:
-    u = read_uniform(kernel.source, memory.reader)
-    odds = log_odds(graph, x, i)
+    u = read_uniform(parameters.source, memory.reader)
+    odds = log_odds(arrays, x, i)
     if keep:
         cond[i] = odds
     x[i] = is_up(odds, 1.0 - u)  # state 0 below P(0), as on the other kinds
@@ -179,8 +179,8 @@ def _step_binary(
 
 @implement(step, QuasiParameters)
 def _step_categorical(
-    kernel: QuasiParameters,
-    graph: Any,
+    parameters: QuasiParameters,
+    arrays: Any,
     memory: QuasiMemory,
     x: NDArray[np.int16],
     i: Integer,
@@ -188,25 +188,25 @@ def _step_categorical(
     cond: NDArray[np.float64],
     keep: bool,
 ) -> Words:
-    u = read_uniform(kernel.source, memory.reader)
-    size, total = weights(graph, x, i, memory.work)
+    u = read_uniform(parameters.source, memory.reader)
+    size, total = weights(arrays, x, i, memory.work)
     if total > 0.0:
         if keep:
-            put_cells(graph, memory.work, size, total, i, cond)
+            put_cells(arrays, memory.work, size, total, i, cond)
         x[i] = pick(memory.work, size, u * total)
     return rng
 
 
 @implement(transition, QuasiParameters)
 def _transition(
-    kernel: QuasiParameters,
-    graph: Any,
+    parameters: QuasiParameters,
+    arrays: Any,
     memory: QuasiMemory,
     x: NDArray[Any],
     i: Integer,
     row: NDArray[np.float64],
 ) -> Integer:
-    size, total = weights(graph, x, i, row)
+    size, total = weights(arrays, x, i, row)
     for a in range(size):
         row[a] /= total
     return size

@@ -73,50 +73,50 @@ def running_memory(graph: Graph) -> Running:
 
 
 @inlined
-def running_weights(graph: PottsGraph, memory: Running, x: State, i: Integer) -> tuple[Integer, float]:
+def running_weights(arrays: PottsGraph, memory: Running, x: State, i: Integer) -> tuple[Integer, float]:
     """Fill ``memory.work`` with the weights of site i; return the number of states and their sum."""
     if memory.left[0] == 0:
-        _sum_up(graph, memory, x)
+        _sum_up(arrays, memory, x)
     w, n = memory.work, np.uintp(x.size)
-    size = np.uintp(graph.card[i])
+    size = np.uintp(arrays.card[i])
     for a in range(size):
         w[a] = memory.logs[a * n + i]
     return np.int64(size), from_logs(w, size)
 
 
 @called
-def note_change(graph: PottsGraph, memory: Running, i: Integer, old: Integer, new: Integer) -> None:
+def note_change(arrays: PottsGraph, memory: Running, i: Integer, old: Integer, new: Integer) -> None:
     """Carry a change of site i from one state to another to the log-weights of its neighbours."""
     memory.left[0] -= 1
-    logs, n = memory.logs, np.uintp(graph.card.size)
+    logs, n = memory.logs, np.uintp(arrays.card.size)
     low, high = np.uintp(old) * n, np.uintp(new) * n
-    if graph.dense.size > 0:
+    if arrays.dense.size > 0:
         row = i * n
         for j in range(n):
-            logs[low + j] -= graph.dense[row + j]
-            logs[high + j] += graph.dense[row + j]
+            logs[low + j] -= arrays.dense[row + j]
+            logs[high + j] += arrays.dense[row + j]
     else:
-        step = np.uintp(graph.step)
-        for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + _ONE])):
-            near = np.uintp(graph.neighbour[k])
-            logs[low + near] -= graph.coupling[step * k]
-            logs[high + near] += graph.coupling[step * k]
+        step = np.uintp(arrays.step)
+        for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + _ONE])):
+            near = np.uintp(arrays.neighbour[k])
+            logs[low + near] -= arrays.coupling[step * k]
+            logs[high + near] += arrays.coupling[step * k]
 
 
 @called
-def _sum_up(graph: PottsGraph, memory: Running, x: State) -> None:
+def _sum_up(arrays: PottsGraph, memory: Running, x: State) -> None:
     """Take all sums anew."""
     memory.left[0] = _CHANGES_PER_SITE * x.size
-    logs, n, step = memory.logs, np.uintp(x.size), np.uintp(graph.step)
+    logs, n, step = memory.logs, np.uintp(x.size), np.uintp(arrays.step)
     for i in range(n):
-        cell = np.uintp(graph.offset[i])
-        for a in range(np.uintp(graph.card[i])):
-            logs[a * n + i] = graph.log_unary[cell + a]
+        cell = np.uintp(arrays.offset[i])
+        for a in range(np.uintp(arrays.card[i])):
+            logs[a * n + i] = arrays.log_unary[cell + a]
     for i in range(n):
         first = np.uintp(x[i]) * n
-        if graph.dense.size > 0:
+        if arrays.dense.size > 0:
             for j in range(n):
-                logs[first + j] += graph.dense[i * n + j]
+                logs[first + j] += arrays.dense[i * n + j]
         else:
-            for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + _ONE])):
-                logs[first + np.uintp(graph.neighbour[k])] += graph.coupling[step * k]
+            for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + _ONE])):
+                logs[first + np.uintp(arrays.neighbour[k])] += arrays.coupling[step * k]

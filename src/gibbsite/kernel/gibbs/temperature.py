@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.graph.graph import Graph
-from gibbsite.graph.kinds.distance import KernelGraph
+from gibbsite.graph.kinds.distance import DistanceGraph
 from gibbsite.kernel.gibbs.uphill import go_uphill, measure_drops
 
 _STATES, _SITES = 4, 100_000  # random states that are looked at, and sites of them that are enough
@@ -58,7 +58,7 @@ def temperature_range(graph: Graph) -> TemperatureRange:
     work = np.zeros(max(int(graph.cards.max(initial=1)), 2))
     free: list[NDArray[np.float64]] = []
     bound: list[NDArray[np.float64]] = []
-    costly = graph.n_sites >= _SITES or isinstance(graph.arrays, KernelGraph)
+    costly = graph.n_sites >= _SITES or isinstance(graph.arrays, DistanceGraph)
     for _ in range(1 if costly else _STATES):
         x = rng.integers(0, graph.cards, dtype=graph.state_dtype)
         for uphill in (False, True):

@@ -18,7 +18,7 @@ _ROUNDING = 1e-12
 
 
 @compiled_loop
-def go_uphill(graph: Any, x: NDArray[Any], work: NDArray[np.float64]) -> float:
+def go_uphill(arrays: Any, x: NDArray[Any], work: NDArray[np.float64]) -> float:
     """Move single sites to their best states until none can be improved; return the log-potential.
 
     Without ``Graph.log_offset``, as all that compiled code sees of a model.
@@ -28,7 +28,7 @@ def go_uphill(graph: Any, x: NDArray[Any], work: NDArray[np.float64]) -> float:
         better = False
         for site in range(x.size):
             i = np.uintp(site)
-            size = log_weights(graph, x, i, work)
+            size = log_weights(arrays, x, i, work)
             best: Any = np.int64(x[i])
             now = work[best]
             for a in range(size):
@@ -37,12 +37,12 @@ def go_uphill(graph: Any, x: NDArray[Any], work: NDArray[np.float64]) -> float:
             if work[best] > now and not work[best] - now <= _ROUNDING * (1.0 + abs(now)):
                 x[i] = best
                 better = True
-    return log_potential(graph, x)
+    return log_potential(arrays, x)
 
 
 @compiled_loop
 def measure_drops(
-    graph: Any,
+    arrays: Any,
     x: NDArray[Any],
     work: NDArray[np.float64],
     nearest: NDArray[np.float64],
@@ -53,7 +53,7 @@ def measure_drops(
     Infinite where a site has no other possible state.
     """
     for site in range(x.size):
-        size = log_weights(graph, x, np.uintp(site), work)
+        size = log_weights(arrays, x, np.uintp(site), work)
         best = 0
         for a in range(size):
             if work[a] > work[best]:
@@ -77,7 +77,7 @@ class Neighbourhood(NamedTuple):
 
 @compiled_loop
 def recombine(
-    graph: Any, near: Neighbourhood, best: NDArray[Any], other: NDArray[Any], work: NDArray[np.float64]
+    arrays: Any, near: Neighbourhood, best: NDArray[Any], other: NDArray[Any], work: NDArray[np.float64]
 ) -> float:
     """Give ``best`` the states of ``other`` wherever that is better; return what it gains.
 
@@ -105,7 +105,7 @@ def recombine(
                     near.open[j] = False
                     near.queue[tail] = j
                     tail += 1
-            log_weights(graph, best, i, work)
+            log_weights(arrays, best, i, work)
             old, new = best[i], other[i]
             gain += work[new] - work[old]
             scale = max(scale, max(abs(work[new]), abs(work[old])))

@@ -32,7 +32,7 @@ from gibbsite.errors import ModelError, TooLargeError
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.layouts.by_color import arrange_columns
 from gibbsite.graph.layouts.counted import arrange_counted
-from gibbsite.graph.layouts.site_order import Arranged
+from gibbsite.graph.layouts.site_order import PackedModel
 from gibbsite.kernel.base import Kernel, Remark
 from gibbsite.kernel.herded.keys import CODED, KEYS, STORAGE, Keys, lengths
 from gibbsite.kernel.herded.remarks import holds_all, remark_floor, remark_in_step, remark_theorem
@@ -122,7 +122,7 @@ class HerdedGibbs(Kernel):
         return found
 
     @property
-    def errors(self) -> str:
+    def error_source(self) -> str:
         """Chains are replicates if their first weights are random, or some of their choices."""
         chance = self.start == "random" or self.rule == "bounded" or self.keys == "randomised-binned"
         return "chains" if chance else "none"
@@ -132,7 +132,7 @@ class HerdedGibbs(Kernel):
         chance = self.rule == "bounded" or "randomised" in self.keys
         return graph.binary and not chance and self._keys(graph).take_table(self.storage, self.memory_limit)
 
-    def arrange(self, model: FactorGraph, graph: Graph) -> Arranged | None:
+    def pack(self, model: FactorGraph, graph: Graph) -> PackedModel | None:
         """Lay a model out by color where keys are numbers or states of few neighbours, in a table."""
         if not self.shareable(graph):
             return None
@@ -142,7 +142,7 @@ class HerdedGibbs(Kernel):
         most = int(lengths(keys.others()[0]).max(initial=0))
         return arrange_columns(model, graph, most) if self.keys == "blanket" and most <= _MOST_BITS else None
 
-    def arranged_memory(self, arranged: Any, stream: NDArray[np.uint64], team: int) -> NamedTuple:
+    def packed_memory(self, arranged: Any, stream: NDArray[np.uint64], team: int) -> NamedTuple:
         """Allocate the weights of a chain."""
 
         def first(*shape: int) -> NDArray[np.uint32]:
@@ -245,6 +245,6 @@ class HerdedGibbs(Kernel):
 
 
 @generic
-def arranged_weights(graph: Any, first: Callable[..., NDArray[np.uint32]], team: int) -> Any:
+def arranged_weights(arrays: Any, first: Callable[..., NDArray[np.uint32]], team: int) -> Any:
     """Allocate the memory of a chain that moves many sites at once; ``first`` gives weights of any shape."""
     raise NotImplementedError

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import GibbsiteError
-from gibbsite.graph.kinds.distance import KernelGraph
+from gibbsite.graph.kinds.distance import DistanceGraph
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.kinds.table import TableGraph
@@ -114,7 +114,7 @@ def find_isolated(graph: Graph) -> NDArray[np.int64]:
     [1]
     """
     arrays = graph.arrays
-    if isinstance(arrays, LatticeGraph | KernelGraph):
+    if isinstance(arrays, LatticeGraph | DistanceGraph):
         return np.arange(graph.n_sites if graph.n_sites < 2 else 0)
     if isinstance(arrays, TableGraph):
         width = lengths(arrays.member_start)

@@ -76,18 +76,18 @@ def _code(memory: HerdedMemory, x: State, i: Integer) -> np.uint64:
 
 
 @inlined
-def _first(kernel: HerdedParameters, memory: HerdedMemory, key: Any, a: Integer) -> float:
+def _first(parameters: HerdedParameters, memory: HerdedMemory, key: Any, a: Integer) -> float:
     """Return the first weight of a key, in [0, 1): a function of the key, not of when it is met."""
-    if kernel.start >= 0.0:
-        return kernel.start
+    if parameters.start >= 0.0:
+        return parameters.start
     return single_word(memory.seed[0], memory.seed[1], a, key & _U64(2**62 - 1)) * _TO_UNIT
 
 
 @implement(step, HerdedParameters, IsingGraph)
 @implement(step, HerdedParameters, LatticeGraph)
 def _step_binary(
-    kernel: HerdedParameters,
-    graph: IsingGraph | LatticeGraph,
+    parameters: HerdedParameters,
+    arrays: IsingGraph | LatticeGraph,
     memory: HerdedMemory,
     x: NDArray[np.int8],
     i: Integer,
@@ -102,35 +102,35 @@ def _step_binary(
         expect(memory.ledger, memory.place[ahead], memory.place[ahead + _ONE])
     key = _code(memory, x, i)
     at, entry, odds = _U(0), _U64(0), 0.0
-    if kernel.keys == CODED:
+    if parameters.keys == CODED:
         at = _U(find(memory.ledger, key))
         entry = ledger[at]
-    known = kernel.remember and entry != _U64(0)
+    known = parameters.remember and entry != _U64(0)
     if keep or not known:
-        odds = log_odds(graph, x, i)
+        odds = log_odds(arrays, x, i)
         if keep:
             cond[i] = odds
     if not known:
         tail = math.exp(-abs(odds))
         p = 1.0 / (1.0 + tail) if odds >= 0.0 else tail / (1.0 + tail)
-        if kernel.keys != CODED:
-            level = p * kernel.bins
-            if kernel.keys == SHARED:
+        if parameters.keys != CODED:
+            level = p * parameters.bins
+            if parameters.keys == SHARED:
                 level = np.rint(min(max(odds, -700.0), 700.0) * _ALIKE_ODDS)
-            elif kernel.keys == RANDOM:
+            elif parameters.keys == RANDOM:
                 rng, u = uniform(rng)
                 level = math.floor(level + u)
-                p = level / kernel.bins
+                p = level / parameters.bins
             key += _U64(np.int64(level))
             at = _U(find(memory.ledger, key))
             entry = ledger[at]
         if entry == _U64(0):
-            entry = _U64(_first(kernel, memory, key, 0) * _SCALE) << _HIGH
-        share = _U64(min(max(np.rint(p / kernel.span * _SCALE), 1.0), _SCALE - 1.0))
+            entry = _U64(_first(parameters, memory, key, 0) * _SCALE) << _HIGH
+        share = _U64(min(max(np.rint(p / parameters.span * _SCALE), 1.0), _SCALE - 1.0))
         entry = (entry & ~_LOW) | share
-    if kernel.rule == _BOUNDED:
-        rng, up = _draw_within(kernel, entry, rng)
-        entry += ((entry & _LOW) << _HIGH) - up * (_U64(_SCALE / kernel.span) << _HIGH)
+    if parameters.rule == _BOUNDED:
+        rng, up = _draw_within(parameters, entry, rng)
+        entry += ((entry & _LOW) << _HIGH) - up * (_U64(_SCALE / parameters.span) << _HIGH)
     else:
         entry, up = herd_entry(entry)
     ledger[at] = entry
@@ -139,20 +139,20 @@ def _step_binary(
 
 
 @inlined
-def _draw_within(kernel: HerdedParameters, entry: Any, rng: Words) -> tuple[Words, np.uint64]:
+def _draw_within(parameters: HerdedParameters, entry: Any, rng: Words) -> tuple[Words, np.uint64]:
     """Draw by chance unless the weight, kept in parts of ``span``, is outside the band."""
-    weight = ((entry >> _HIGH) * _TO_UNIT - 0.5) * kernel.span
+    weight = ((entry >> _HIGH) * _TO_UNIT - 0.5) * parameters.span
     rng, u = uniform(rng)
-    up = u < (entry & _LOW) * _TO_UNIT * kernel.span
-    if abs(weight) > kernel.band:
+    up = u < (entry & _LOW) * _TO_UNIT * parameters.span
+    if abs(weight) > parameters.band:
         up = weight > 0.0
     return rng, _U64(up)
 
 
 @implement(step, HerdedParameters)
 def _step_categorical(
-    kernel: HerdedParameters,
-    graph: Any,
+    parameters: HerdedParameters,
+    arrays: Any,
     memory: HerdedMemory,
     x: NDArray[np.int16],
     i: Integer,
@@ -161,31 +161,31 @@ def _step_categorical(
     keep: bool,
 ) -> Words:
     p, weight = memory.work, memory.ledger.weight
-    size, total = weights(graph, x, i, p)
+    size, total = weights(arrays, x, i, p)
     if total <= 0.0:  # nothing is possible here: the site stays as it is
         return rng
-    cell = _U(graph.offset[i])
+    cell = _U(arrays.offset[i])
     for a in range(_U(size)):
         p[a] /= total
         if keep:
             cond[cell + a] = p[a]
     key = _code(memory, x, i)
-    if kernel.keys != CODED:
-        rng, code = _number(kernel, p, size, rng)
+    if parameters.keys != CODED:
+        rng, code = _number(parameters, p, size, rng)
         key += code
     at = _U(find(memory.ledger, key))
     if weight[at] == 0.0:
         weight[at] = 1.0
         mean = 0.0
         for a in range(_U(size)):
-            weight[at + _ONE + a] = _first(kernel, memory, key, a)
+            weight[at + _ONE + a] = _first(parameters, memory, key, a)
             mean += weight[at + _ONE + a] / size
         for a in range(_U(size)):
             weight[at + _ONE + a] -= mean
-    if kernel.rule == _BOUNDED:
+    if parameters.rule == _BOUNDED:
         rng, u = uniform(rng)
-        x[i] = herd_bounded(weight, at + _ONE, p, size, kernel.band, pick(p, size, u))
-    elif kernel.rule == _TIJDEMAN:
+        x[i] = herd_bounded(weight, at + _ONE, p, size, parameters.band, pick(p, size, u))
+    elif parameters.rule == _TIJDEMAN:
         x[i] = herd_tijdeman(weight, at + _ONE, p, size)
     else:
         x[i] = herd_argmax(weight, at + _ONE, p, size)
@@ -193,29 +193,29 @@ def _step_categorical(
 
 
 @inlined
-def _number(kernel: HerdedParameters, p: Floats, size: Integer, rng: Words) -> tuple[Words, np.uint64]:
+def _number(parameters: HerdedParameters, p: Floats, size: Integer, rng: Words) -> tuple[Words, np.uint64]:
     """Return the number of a conditional, or of its bins; bins by chance replace the conditional.
 
     With one random number u, the share of state a becomes floor(C_a + u) - floor(C_(a-1) + u) bins, C being
     the cumulated probabilities times the number of bins: right on average, and all bins together.
     """
     code, u, passed, before, last = _U64(0), 0.0, 0.0, 0.0, _U(0)
-    if kernel.keys == RANDOM:
+    if parameters.keys == RANDOM:
         rng, u = uniform(rng)
         for a in range(_U(size)):
             last = _U(a) if p[a] > 0.0 else last
     for a in range(_U(size)):
-        if kernel.keys == SHARED:
+        if parameters.keys == SHARED:
             code = code * _GOLDEN + _U64(np.int64(np.rint(p[a] * _ALIKE)))
             continue
-        level = math.floor(p[a] * kernel.bins)
-        if kernel.keys == RANDOM:
-            passed += p[a] * kernel.bins
+        level = math.floor(p[a] * parameters.bins)
+        if parameters.keys == RANDOM:
+            passed += p[a] * parameters.bins
             if a >= last:  # the last sum is the number of bins, whatever rounding made of it
-                passed = 1.0 * kernel.bins
+                passed = 1.0 * parameters.bins
             now = 1.0 * math.floor(passed + u)
             level = now - before
             before = now
-            p[a] = level / kernel.bins
-        code = code * _U64(kernel.bins + 1) + _U64(np.int64(level))
+            p[a] = level / parameters.bins
+        code = code * _U64(parameters.bins + 1) + _U64(np.int64(level))
     return rng, code

@@ -48,9 +48,9 @@ class MinibatchKernel(Kernel):
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
         """Allocate scratch arrays and counts."""
-        return self.desk(graph)
+        return self.workspace(graph)
 
-    def desk(self, graph: Graph) -> Batched:
+    def workspace(self, graph: Graph) -> Batched:
         """Allocate scratch arrays and counts."""
         states = max(int(graph.cards.max(initial=1)), 2)
         return Batched(np.zeros(states), np.zeros(states), np.zeros(4, np.int64))
@@ -91,7 +91,7 @@ def stays_in(rng: Words, share: float) -> tuple[Words, bool]:
 
 @generic
 def draw_from_logs(
-    graph: Any, x: State, i: Integer, w: Floats, size: Integer, rng: Words, cond: Floats, keep: bool
+    arrays: Any, x: State, i: Integer, w: Floats, size: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     """Give site i a value drawn by the log-weights ``w``, which are overwritten; write them to ``cond``."""
     raise NotImplementedError
@@ -99,7 +99,7 @@ def draw_from_logs(
 
 @implement(draw_from_logs, IsingGraph)
 def _draw_binary(
-    graph: IsingGraph, x: State, i: Integer, w: Floats, size: Integer, rng: Words, cond: Floats, keep: bool
+    arrays: IsingGraph, x: State, i: Integer, w: Floats, size: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     if keep:
         cond[i] = w[1] - w[0]
@@ -110,11 +110,11 @@ def _draw_binary(
 
 @implement(draw_from_logs)
 def _draw_states(
-    graph: Any, x: State, i: Integer, w: Floats, size: Integer, rng: Words, cond: Floats, keep: bool
+    arrays: Any, x: State, i: Integer, w: Floats, size: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     total = from_logs(w, size)
     if keep:
-        put_cells(graph, w, size, total, i, cond)
+        put_cells(arrays, w, size, total, i, cond)
     rng, u = uniform(rng)
     x[i] = pick(w, size, u * total)
     return rng

@@ -61,7 +61,7 @@ class PositionRows(NamedTuple):
     log_unary: Floats
 
 
-@builds_rows("kernel")
+@builds_rows("distance")
 def position_rows(graph: Graph) -> PositionRows:
     """List the nodes of all sites, and build their alias tables."""
     arrays: Any = graph.arrays

@@ -46,13 +46,13 @@ Longs = NDArray[np.int64]
 State = NDArray[np.signedinteger[Any]]
 
 #: Graph kinds with states whose factors can be drawn.
-DRAWN_KINDS = frozenset({"ising", "potts", "kernel", "pairwise", "table"})
+DRAWN_KINDS = frozenset({"ising", "potts", "distance", "pairwise", "table"})
 #: What no factor sees.
 NOTHING = np.int64(-1)
 
 
 @dataclass(frozen=True)
-class Energies:
+class LocalEnergies:
     """The constants that minibatch sizes are made of.
 
     Attributes
@@ -73,7 +73,7 @@ class Energies:
     degree: int
 
 
-def local_energies(model: Model | Graph) -> Energies:
+def local_energies(model: Model | Graph) -> LocalEnergies:
     """Compute L_i, L, Psi and Delta of a model, which sizes of minibatches are made of.
 
     Examples
@@ -89,7 +89,7 @@ def local_energies(model: Model | Graph) -> Energies:
         check_drawn(model, "a minibatch")
     rows = drawn_rows(model)
     largest = float(rows.local.max(initial=0.0))
-    return Energies(rows.local, largest, float(rows.total), int(rows.degree.max(initial=0)))
+    return LocalEnergies(rows.local, largest, float(rows.total), int(rows.degree.max(initial=0)))
 
 
 def check_drawn(graph: Graph, name: str) -> None:

@@ -85,7 +85,7 @@ class LocalMinibatchGibbs(MinibatchKernel):
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> Subset:
         """Allocate scratch, counts, and a mark for each factor of a site."""
         widest = int(drawn_rows(graph).degree.max(initial=0))
-        return Subset(*self.desk(graph), np.zeros(widest, np.int64))
+        return Subset(*self.workspace(graph), np.zeros(widest, np.int64))
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""
@@ -106,8 +106,8 @@ class LocalMinibatchGibbs(MinibatchKernel):
 
 @implement(step, LocalParameters)
 def _step(
-    kernel: LocalParameters,
-    graph: Any,
+    parameters: LocalParameters,
+    arrays: Any,
     memory: Subset,
     x: State,
     i: Integer,
@@ -116,10 +116,10 @@ def _step(
     keep: bool,
 ) -> Words:
     memory.counts[UPDATES] += 1
-    w, rows = memory.work, kernel.rows
-    many, size = np.int64(rows.degree[i]), np.int64(kernel.size)
+    w, rows = memory.work, parameters.rows
+    many, size = np.int64(rows.degree[i]), np.int64(parameters.size)
     if many <= size:
-        states = np.int64(log_weights(graph, x, i, w))
+        states = np.int64(log_weights(arrays, x, i, w))
         size = many
     else:
         states = start_logs(rows, i, w)
@@ -133,4 +133,4 @@ def _step(
             add_factor(rows, k, i, view, many / size, w)
     memory.counts[DRAWN] += size
     memory.counts[KEPT] += size
-    return draw_from_logs(graph, x, i, w, states, rng, cond, keep)
+    return draw_from_logs(arrays, x, i, w, states, rng, cond, keep)

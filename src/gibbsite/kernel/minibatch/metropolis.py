@@ -22,7 +22,7 @@ from gibbsite.graph.kinds.functions import ContinuousGraph, factor_value
 from gibbsite.kernel.continuous.energy import OUTSIDE, VALUES
 from gibbsite.kernel.continuous.fault import raise_fault
 from gibbsite.kernel.density.metropolis import Metropolis
-from gibbsite.kernel.density.moves import CALLS, DRAWS, MOVES, Walk, complain
+from gibbsite.kernel.density.moves import CALLS, DRAWS, MOVES, MoveMemory, complain
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
@@ -62,10 +62,10 @@ def draw_one(drawn: Drawn, rng: Words) -> tuple[Words, Integer]:
 
 
 @inlined
-def height_at(graph: ContinuousGraph, bounds: Bounds, memory: Walk, f: Integer, place: Floats) -> Any:
+def height_at(arrays: ContinuousGraph, bounds: Bounds, memory: MoveMemory, f: Integer, place: Floats) -> Any:
     """Return the height of a factor above its floor; complain if it is not between 0 and its bound."""
     memory.counts[CALLS] += 1
-    height = factor_value(graph, f, place, -1, 0.0, stack_room()) - bounds.floor[f]
+    height = factor_value(arrays, f, place, -1, 0.0, stack_room()) - bounds.floor[f]
     known = bounds.bound[f] < math.inf
     if not (0.0 <= height <= bounds.bound[f] if known else abs(height) < math.inf):
         complain(memory, BOUND, f, place)
@@ -73,13 +73,13 @@ def height_at(graph: ContinuousGraph, bounds: Bounds, memory: Walk, f: Integer, 
 
 
 @inlined
-def sure_gain(drawn: Drawn, graph: ContinuousGraph, memory: Walk, x: Floats) -> Any:
+def sure_gain(drawn: Drawn, arrays: ContinuousGraph, memory: MoveMemory, x: Floats) -> Any:
     """Return what the factors gain that are always evaluated."""
     gain = 0.0
     for k in range(drawn.sure.size):
         f = np.int64(drawn.sure[k])
-        gain += height_at(graph, drawn.bounds, memory, f, memory.there)
-        gain -= height_at(graph, drawn.bounds, memory, f, x)
+        gain += height_at(arrays, drawn.bounds, memory, f, memory.there)
+        gain -= height_at(arrays, drawn.bounds, memory, f, x)
     return gain
 
 

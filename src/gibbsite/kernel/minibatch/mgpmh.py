@@ -119,7 +119,9 @@ class MGPMH(MinibatchKernel):
 
 
 @inlined
-def propose(proposal: ProposalParameters, graph: Any, memory: Any, x: State, i: Integer, rng: Words) -> Words:
+def propose(
+    proposal: ProposalParameters, arrays: Any, memory: Any, x: State, i: Integer, rng: Words
+) -> Words:
     """Give site i a proposed value; leave the energies it was drawn by in ``memory.spare``."""
     rows, w = proposal.rows, memory.work
     size = start_logs(rows, i, w)
@@ -134,13 +136,13 @@ def propose(proposal: ProposalParameters, graph: Any, memory: Any, x: State, i: 
     memory.counts[DRAWN] += many
     for a in range(size):
         w[a] += memory.spare[a]
-    return draw_from_logs(graph, x, i, w, size, rng, w, False)
+    return draw_from_logs(arrays, x, i, w, size, rng, w, False)
 
 
 @implement(step, MgpmhParameters)
 def _step(
-    kernel: MgpmhParameters,
-    graph: Any,
+    parameters: MgpmhParameters,
+    arrays: Any,
     memory: Batched,
     x: State,
     i: Integer,
@@ -150,13 +152,13 @@ def _step(
 ) -> Words:
     memory.counts[UPDATES] += 1
     old = np.uintp(x[i])
-    rng = propose(kernel.proposal, graph, memory, x, i, rng)
+    rng = propose(parameters.proposal, arrays, memory, x, i, rng)
     new = np.uintp(x[i])
     if new != old:
         # factors of the site alone are in the proposal and in the target, and cancel
-        rows = kernel.proposal.rows
+        rows = parameters.proposal.rows
         cell, full = np.uintp(rows.offset[i]), memory.work
-        log_weights(graph, x, i, full)
+        log_weights(arrays, x, i, full)
         memory.counts[DRAWN] += rows.degree[i]
         gain = full[new] - full[old] + memory.spare[old] - memory.spare[new]
         gain -= rows.log_unary[cell + new] - rows.log_unary[cell + old]

@@ -47,7 +47,7 @@ class EstimatingKernel(MinibatchKernel):
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> Estimated:
         """Allocate scratch, counts and an estimate yet to be drawn."""
-        return Estimated(*self.desk(graph), np.zeros(2))
+        return Estimated(*self.workspace(graph), np.zeros(2))
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""
@@ -113,8 +113,8 @@ class MinGibbs(EstimatingKernel):
 
 @implement(step, MinGibbsParameters)
 def _step(
-    kernel: MinGibbsParameters,
-    graph: Any,
+    parameters: MinGibbsParameters,
+    arrays: Any,
     memory: Estimated,
     x: State,
     i: Integer,
@@ -123,7 +123,7 @@ def _step(
     keep: bool,
 ) -> Words:
     memory.counts[UPDATES] += 1
-    energy, w = kernel.energy, memory.work
+    energy, w = parameters.energy, memory.work
     rng = know_energy(energy, x, memory.known, memory.counts, rng)
     now = np.uintp(x[i])
     size = start_logs(energy.rows, i, w)
@@ -135,6 +135,6 @@ def _step(
             rng, memory.spare[a] = estimate_energy(energy, x, False, memory.counts, rng)
         w[a] += memory.spare[a]
     x[i] = now
-    rng = draw_from_logs(graph, x, i, w, size, rng, cond, keep)
+    rng = draw_from_logs(arrays, x, i, w, size, rng, cond, keep)
     memory.known[0] = memory.spare[np.uintp(x[i])]
     return rng

@@ -133,14 +133,14 @@ class PoissonGibbs(MinibatchKernel):
 
 @inlined
 def gather(
-    kernel: PoissonParameters, memory: Batched, x: State, i: Integer, rng: Words
+    parameters: PoissonParameters, memory: Batched, x: State, i: Integer, rng: Words
 ) -> tuple[Words, Integer]:
     """Draw the minibatch of site i, and the log-weights given it; return the number of states."""
-    rows, w, gain = kernel.rows, memory.work, kernel.gain
+    rows, w, gain = parameters.rows, memory.work, parameters.gain
     size = start_logs(rows, i, w)
     energy = rows.rate[i]
     kept = 0
-    rng, always = poisson(rng, kernel.tau * energy)  # means tau M
+    rng, always = poisson(rng, parameters.tau * energy)  # means tau M
     for _ in range(always):
         rng, k, view = draw_factor(rows, i, x, rng)
         if view >= 0:
@@ -161,8 +161,8 @@ def gather(
 
 @implement(step, PoissonParameters)
 def _step(
-    kernel: PoissonParameters,
-    graph: Any,
+    parameters: PoissonParameters,
+    arrays: Any,
     memory: Batched,
     x: State,
     i: Integer,
@@ -171,10 +171,10 @@ def _step(
     keep: bool,
 ) -> Words:
     memory.counts[UPDATES] += 1
-    if kernel.plain[i]:
-        size = np.int64(log_weights(graph, x, i, memory.work))
-        memory.counts[DRAWN] += kernel.rows.degree[i]
-        memory.counts[KEPT] += kernel.rows.degree[i]
+    if parameters.plain[i]:
+        size = np.int64(log_weights(arrays, x, i, memory.work))
+        memory.counts[DRAWN] += parameters.rows.degree[i]
+        memory.counts[KEPT] += parameters.rows.degree[i]
     else:
-        rng, size = gather(kernel, memory, x, i, rng)
-    return draw_from_logs(graph, x, i, memory.work, size, rng, cond, keep)
+        rng, size = gather(parameters, memory, x, i, rng)
+    return draw_from_logs(arrays, x, i, memory.work, size, rng, cond, keep)

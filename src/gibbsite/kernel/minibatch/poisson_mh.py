@@ -25,7 +25,7 @@ from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.functions import ContinuousGraph
 from gibbsite.kernel.base import Remark
 from gibbsite.kernel.density.metropolis import weigh
-from gibbsite.kernel.density.moves import DRAWS, Walk
+from gibbsite.kernel.density.moves import DRAWS, MoveMemory
 from gibbsite.kernel.minibatch.factors import read_batch
 from gibbsite.kernel.minibatch.metropolis import (
     Drawn,
@@ -103,22 +103,22 @@ class PoissonMH(MinibatchMetropolis):
 
 @implement(weigh, ByPoisson)
 def _weigh(
-    judge: ByPoisson, graph: ContinuousGraph, memory: Walk, x: Floats, rng: Words
+    judge: ByPoisson, arrays: ContinuousGraph, memory: MoveMemory, x: Floats, rng: Words
 ) -> tuple[Words, Any, Any]:
     there, drawn, tau, bounds = memory.there, judge.drawn, judge.tau, judge.drawn.bounds
-    if not inside(graph, there):
+    if not inside(arrays, there):
         return rng, 0.0, -math.inf
-    gain = sure_gain(drawn, graph, memory, x)
+    gain = sure_gain(drawn, arrays, memory, x)
     rng, always = poisson(rng, tau * drawn.total)  # means tau M
     rng, more = poisson(rng, drawn.total)  # means phi(x), thinned from M
     memory.counts[DRAWS] += always + more
     for k in range(always + more):
         rng, f = draw_one(drawn, rng)
-        here = height_at(graph, bounds, memory, f, x)
+        here = height_at(arrays, bounds, memory, f, x)
         if k >= always:
             rng, u = uniform(rng)
             if u * bounds.bound[f] >= here:
                 continue
         base = tau * bounds.bound[f]
-        gain += math.log((base + height_at(graph, bounds, memory, f, there)) / (base + here))
+        gain += math.log((base + height_at(arrays, bounds, memory, f, there)) / (base + here))
     return rng, 0.0, gain

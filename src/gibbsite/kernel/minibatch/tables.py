@@ -87,36 +87,36 @@ def _rows(arrays: Any, bound: Floats, share: Floats, counts: NDArray[np.bool_], 
 
 
 @generic
-def view_of(graph: Any, k: Integer, i: Integer, x: State) -> Integer:
+def view_of(arrays: Any, k: Integer, i: Integer, x: State) -> Integer:
     """Return where the entries of slot k of site i begin, given the other sites."""
     raise NotImplementedError
 
 
 @generic
-def stride_of(graph: Any, k: Integer) -> Integer:
+def stride_of(arrays: Any, k: Integer) -> Integer:
     """Return how far apart they are."""
     raise NotImplementedError
 
 
 @implement(view_of, PairwiseGraph)
-def _view_pair(graph: PairwiseGraph, k: Integer, i: Integer, x: State) -> Integer:
-    return graph.table[k] + np.int64(x[np.uintp(graph.neighbour[k])]) * graph.card[i]
+def _view_pair(arrays: PairwiseGraph, k: Integer, i: Integer, x: State) -> Integer:
+    return arrays.table[k] + np.int64(x[np.uintp(arrays.neighbour[k])]) * arrays.card[i]
 
 
 @implement(stride_of, PairwiseGraph)
-def _stride_pair(graph: PairwiseGraph, k: Integer) -> Integer:
+def _stride_pair(arrays: PairwiseGraph, k: Integer) -> Integer:
     return _ONE
 
 
 @implement(view_of, TableGraph)
-def _view_table(graph: TableGraph, k: Integer, i: Integer, x: State) -> Integer:
-    entry = entry_of(graph, x, np.uintp(graph.factor[k]))
-    return np.int64(entry) - graph.own_stride[k] * np.int64(x[i])
+def _view_table(arrays: TableGraph, k: Integer, i: Integer, x: State) -> Integer:
+    entry = entry_of(arrays, x, np.uintp(arrays.factor[k]))
+    return np.int64(entry) - arrays.own_stride[k] * np.int64(x[i])
 
 
 @implement(stride_of, TableGraph)
-def _stride_table(graph: TableGraph, k: Integer) -> Integer:
-    return np.uintp(graph.own_stride[k])
+def _stride_table(arrays: TableGraph, k: Integer) -> Integer:
+    return np.uintp(arrays.own_stride[k])
 
 
 @implement(is_counted, TableRows)

@@ -31,7 +31,7 @@ from gibbsite.graph.functions.densities import inside
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.functions import ContinuousGraph
 from gibbsite.kernel.density.metropolis import weigh
-from gibbsite.kernel.density.moves import DRAWS, Walk, complain, positive
+from gibbsite.kernel.density.moves import DRAWS, MoveMemory, complain, positive
 from gibbsite.kernel.minibatch.metropolis import (
     STEEP,
     Drawn,
@@ -120,12 +120,12 @@ class TunaMH(MinibatchMetropolis):
 
 @implement(weigh, ByLength)
 def _weigh(
-    judge: ByLength, graph: ContinuousGraph, memory: Walk, x: Floats, rng: Words
+    judge: ByLength, arrays: ContinuousGraph, memory: MoveMemory, x: Floats, rng: Words
 ) -> tuple[Words, Any, Any]:
     there, drawn = memory.there, judge.drawn
-    if not inside(graph, there):
+    if not inside(arrays, there):
         return rng, 0.0, -math.inf
-    gain = sure_gain(drawn, graph, memory, x)
+    gain = sure_gain(drawn, arrays, memory, x)
     square = 0.0
     for k in range(x.size):
         square += (there[k] - x[k]) * (there[k] - x[k])
@@ -137,7 +137,9 @@ def _weigh(
     for _ in range(many):
         rng, f = draw_one(drawn, rng)
         most = judge.slope[f] * length
-        rise = height_at(graph, drawn.bounds, memory, f, there) - height_at(graph, drawn.bounds, memory, f, x)
+        rise = height_at(arrays, drawn.bounds, memory, f, there) - height_at(
+            arrays, drawn.bounds, memory, f, x
+        )
         if abs(rise) > most * _ROUNDING:
             complain(memory, STEEP, f, there)
         rise = min(max(rise, -most), most)

@@ -17,7 +17,7 @@ from gibbsite._compile.jit import compiled_loop
 from gibbsite._random.generators import load, store, stream
 from gibbsite.graph.compile import compile_graph
 from gibbsite.kernel import Gibbs
-from gibbsite.kernel.base import Team, alone, walk
+from gibbsite.kernel.base import Team, alone, visit
 from gibbsite.run.chain import State, start_chain
 from gibbsite.scan import Scan
 from gibbsite.scan.base import period, refresh
@@ -30,8 +30,8 @@ _THREADS, _PARTS = 2, 8  # parts have their own random numbers, so that threads 
 
 @compiled_loop
 def _start_over(
-    kernel: Any,
-    graph: Any,
+    parameters: Any,
+    arrays: Any,
     schedule: Any,
     state: State,
     team: Team,
@@ -54,8 +54,20 @@ def _start_over(
                 if where == 0:
                     rng = refresh(schedule, order, rng)
                 stop = min(where + left, cycle)
-                rng = walk(
-                    kernel, graph, schedule, memory, x, order, where, stop, 0, rng, state.cond, False, team
+                rng = visit(
+                    parameters,
+                    arrays,
+                    schedule,
+                    memory,
+                    x,
+                    order,
+                    where,
+                    stop,
+                    0,
+                    rng,
+                    state.cond,
+                    False,
+                    team,
                 )
                 left -= stop - where
                 where = stop if stop < cycle else np.uintp(0)

@@ -161,7 +161,7 @@ def _flows(arrays: dict[str, NDArray[Any]]) -> Table:
     exact, graph = gs.exact.enumerate(model), gs.compile_graph(model)
     law, kernel = exact.probabilities, gs.Gibbs()
     matrices = {
-        "a step at a": sweep_matrix(exact, graph, kernel, gs.Sequence(["a"])),
+        "a step at a": sweep_matrix(exact, graph, kernel, gs.FixedOrder(["a"])),
         "systematic sweep": sweep_matrix(exact, graph, kernel, gs.Systematic()),
         "random step": sweep_matrix(exact, graph, kernel, gs.RandomScan()),
         "there and back": sweep_matrix(exact, graph, kernel, gs.Palindromic()),

@@ -24,7 +24,7 @@ from gibbsite.kernel.minibatch.factors import local_energies
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.follow import space_lengths
-from gibbsite.lab.occupancy import Course, Floats, Longs, watch
+from gibbsite.lab.occupancy import Floats, Longs, Trajectory, watch
 from gibbsite.lab.sources import MINIBATCH, POISSON
 from gibbsite.report._canvas import COLORS, FAINT, INK, tidy
 
@@ -66,7 +66,7 @@ def make_model(side: int = SIDE) -> gs.FactorGraph:
     >>> round(seen.largest, 4), round(seen.total, 2)
     (5.0878, 957.13)
     """
-    return gs.kernel_potts(np.argwhere(np.ones((side, side))), STATES, GAMMA, BETA)
+    return gs.distance_potts(np.argwhere(np.ones((side, side))), STATES, GAMMA, BETA)
 
 
 def list_methods(largest: float) -> dict[str, Method]:
@@ -109,7 +109,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     methods = list_methods(energies.largest)
     meter.expect(chains * len(methods))
     arrays: dict[str, NDArray[Any]] = {}
-    courses: dict[str, Course] = {}
+    courses: dict[str, Trajectory] = {}
     for name, method in methods.items():
         lengths = space_lengths(method.quick if quick else method.full, 1, 10)
         follow = partial(watch, model, method.kernel, lengths, distance_from_uniform, cells=STATES)
@@ -165,7 +165,7 @@ def _errors(arrays: Mapping[str, NDArray[Any]], methods: Mapping[str, Method], c
 
 
 def _costs(
-    arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Course], methods: Mapping[str, Method]
+    arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Trajectory], methods: Mapping[str, Method]
 ) -> Table:
     rows: list[tuple[Any, ...]] = []
     for name, method in methods.items():
@@ -184,7 +184,7 @@ def _costs(
     return Table("Factors of an update, and its time", head, rows)
 
 
-def _claims(arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Course], largest: float) -> Table:
+def _claims(arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Trajectory], largest: float) -> Table:
     end = int(arrays["Gibbs: updates"][-1])
     last = {name: arrays[f"{name}: errors"][:, -1].mean() for name in courses}
     poisson = [f"Poisson-Gibbs {size}" for size in ("0.1 L^2", "L^2", "5 L^2")]

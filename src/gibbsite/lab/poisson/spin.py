@@ -27,7 +27,7 @@ from gibbsite.kernel.minibatch.factors import local_energies
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.follow import space_lengths
-from gibbsite.lab.occupancy import Course, Floats, Longs, watch
+from gibbsite.lab.occupancy import Floats, Longs, Trajectory, watch
 from gibbsite.lab.sources import POISSON
 from gibbsite.report._canvas import COLORS, FAINT, INK, tidy
 
@@ -166,7 +166,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     truth, slopes = true_marginals(models[False], weights, draws, rng)
     meter.tick()
     arrays: dict[str, NDArray[Any]] = {"truth": truth}
-    courses: dict[str, Course] = {}
+    courses: dict[str, Trajectory] = {}
     for name, method in methods.items():
         lengths = space_lengths(int(method.share * updates), updates // 100, 10)
         seen = watch(
@@ -214,7 +214,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     )
 
 
-def _divergences(arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Course]) -> Table:
+def _divergences(arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Trajectory]) -> Table:
     shown = [t for t in (100, 1_000, 10_000, 100_000) if t in arrays[f"{EXACT}: updates"]]
     rows: list[tuple[Any, ...]] = []
     for name in courses:
@@ -228,7 +228,7 @@ def _divergences(arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Cours
     return Table("Symmetric divergence from the truth, mean and standard deviation of chains", head, rows)
 
 
-def _costs(arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Course]) -> Table:
+def _costs(arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Trajectory]) -> Table:
     rows: list[tuple[Any, ...]] = []
     for name, course in courses.items():
         each = arrays[f"{name}: seconds"][:, -1].mean() / arrays[f"{name}: updates"][-1]
@@ -241,7 +241,7 @@ def _costs(arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Course]) ->
 
 def _claims(
     arrays: Mapping[str, NDArray[Any]],
-    courses: Mapping[str, Course],
+    courses: Mapping[str, Trajectory],
     largest: Mapping[bool, float],
     tries: float,
 ) -> Table:

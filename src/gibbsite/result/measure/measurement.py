@@ -12,7 +12,7 @@ errors are then a rule of three with 0.03 % in place of 5 %. Averages of conditi
 (Rao-Blackwell) have the same floor, because n draws cannot tell what the conditionals would be in
 configurations of the neighbours that were never seen.
 
-Draws that are not random tell nothing about their error. Where kernels say so (``Kernel.errors``), all
+Draws that are not random tell nothing about their error. Where kernels say so (``Kernel.error_source``), all
 numbers come from the means of whole chains; where there is one chain only, or where chains are no
 replicates, there are none, and the run is not judged.
 """
@@ -95,7 +95,7 @@ def measure_cells(
     draws, length : int
         Draws per chain, and per batch.
     errors : {"draws", "chains", "none"}
-        What standard errors can be taken from, see ``Kernel.errors``.
+        What standard errors can be taken from, see ``Kernel.error_source``.
     numbers : int array, optional
         Cells that are values of a number; the cell that follows each is the square of it.
     angular, low : float arrays, optional

@@ -17,7 +17,7 @@ R-hat and effective size are judged where a probability is between 0.001 and 0.9
 agree within 0.005. A site that is a number is judged by its mean and standard deviation, measured in units
 of the latter. All numbers come from half-chain and batch means, so they exist for millions of sites.
 
-Draws that are not random tell nothing about their error. Where kernels say so (``Kernel.errors``), all
+Draws that are not random tell nothing about their error. Where kernels say so (``Kernel.error_source``), all
 numbers come from the means of whole chains; where there is one chain only, or where chains are no
 replicates, there are none, and the run is not judged.
 """
@@ -45,7 +45,7 @@ _FEWEST_DRAWS = 4  # with fewer there is no R-hat
 
 
 @dataclass(frozen=True)
-class Doubt:
+class Unreached:
     """A state that the factors allow but that no chain may have been able to enter.
 
     ``proved`` tells whether a full state of positive probability that contains it is known. ``why`` is
@@ -98,7 +98,7 @@ class Diagnostics:
         Largest difference between the probability of a chain, or half of one, and the pooled one.
     frozen : tuple of str
         Sites that kept one state in every chain although the factors allow others.
-    unreached : tuple of Doubt
+    unreached : tuple of Unreached
         States no chain could enter.
     chains, draws : int
         Number of chains, and of draws in each.
@@ -128,7 +128,7 @@ class Diagnostics:
     mcse_max: float | None
     disagreement: float
     frozen: tuple[str, ...]
-    unreached: tuple[Doubt, ...]
+    unreached: tuple[Unreached, ...]
     chains: int
     draws: int
     errors: str
@@ -183,8 +183,8 @@ class Diagnostics:
         )
 
 
-def _doubtful(doubts: tuple[Doubt, ...]) -> list[str]:
-    """Put doubts into words, one sentence for each kind."""
+def _doubtful(unreached: tuple[Unreached, ...]) -> list[str]:
+    """Put unreached into words, one sentence for each kind."""
     words = {
         "state": "{n} states were never possible for any chain, the first {site} = {state} ({known}): "
         "single-site moves may not reach all of the support.",
@@ -194,7 +194,7 @@ def _doubtful(doubts: tuple[Doubt, ...]) -> list[str]:
     }
     said = []
     for why, sentence in words.items():
-        mine = [doubt for doubt in doubts if doubt.why == why]
+        mine = [doubt for doubt in unreached if doubt.why == why]
         if mine:
             known = "a state of positive probability contains it" if mine[0].proved else "not ruled out"
             first = {"site": mine[0].site, "state": mine[0].state, "known": known}
@@ -206,7 +206,7 @@ def judge(
     cells: CellNumbers,
     chains: int,
     draws: int,
-    doubts: tuple[Doubt, ...],
+    unreached: tuple[Unreached, ...],
     name: Any,
     blind: bool = False,
     errors: str = "draws",
@@ -272,7 +272,7 @@ def judge(
             f"chains disagree in energy: R-hat of the log-potential is {size}, more than "
             f"{_ENERGY_LIMIT}; they may be in different modes, or still settling; run longer."
         )
-    reasons += _doubtful(doubts)
+    reasons += _doubtful(unreached)
     if isinstance(look, Look):
         reasons += _describe_look(look, cells, name)
     elif look == "no time" and not reasons:
@@ -281,7 +281,7 @@ def judge(
             "allow more time."
         )
     doubted: dict[str, int] = {}
-    for doubt in doubts:
+    for doubt in unreached:
         doubted[doubt.site] = doubted.get(doubt.site, 0) + 1
     return Diagnostics(
         converged=not reasons and source != "none",
@@ -293,7 +293,7 @@ def judge(
         mcse_max=worst.error,
         disagreement=float(cells.spread.max(initial=0.0)),
         frozen=tuple(doubted),
-        unreached=doubts,
+        unreached=unreached,
         chains=chains,
         draws=draws,
         errors=source,

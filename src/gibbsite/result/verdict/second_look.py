@@ -35,8 +35,8 @@ from gibbsite.model.tempered import temper
 from gibbsite.result.measure.agreement import compare_chains, compare_energies
 from gibbsite.result.verdict.convergence import Look
 from gibbsite.run.chain import advance
+from gibbsite.run.chain_layout import ChainLayout, PackedLayout, PlainLayout
 from gibbsite.run.executor import Executor
-from gibbsite.run.form import ArrangedForm, Form, PlainForm
 from gibbsite.support.start import find_start
 from gibbsite.support.start_values import start_values
 
@@ -63,7 +63,7 @@ class SecondLook:
         self.kernel = setup.kernel if _moves_like_draws(setup.kernel) else Gibbs()
         self.sweeps = 0
         self.states: list[Any] = []
-        self.form: Form
+        self.form: ChainLayout
         self.means: NDArray[np.float64]
         self.pick: NDArray[np.intp]
 
@@ -187,7 +187,7 @@ class SecondLook:
         return starts
 
     def _move(
-        self, form: Form, graph: Any, state: Any, tape: Any, size: int, sweeps: int, keep: bool
+        self, form: ChainLayout, graph: Any, state: Any, tape: Any, size: int, sweeps: int, keep: bool
     ) -> None:
         advance(
             self.kernel.parameters(graph),
@@ -287,7 +287,7 @@ def _first_cells(setup: Setup) -> NDArray[np.intp]:
 
 def _moves_like_draws(kernel: Kernel) -> bool:
     """Tell whether short chains of a kernel are independent and forget their starts as its runs do."""
-    return kernel.errors == "draws"
+    return kernel.error_source == "draws"
 
 
 def _form_of(setup: Setup, kernel: Kernel, layout: Any, graph: Any = None) -> Any:
@@ -296,12 +296,12 @@ def _form_of(setup: Setup, kernel: Kernel, layout: Any, graph: Any = None) -> An
     if kernel is setup.kernel and graph is None:
         return replace(form, layout=layout)  # type: ignore[type-var]
     graph = setup.graph if graph is None else graph
-    if kernel is setup.kernel and isinstance(form, ArrangedForm):
-        arranged = kernel.arrange(setup.model, graph)
+    if kernel is setup.kernel and isinstance(form, PackedLayout):
+        arranged = kernel.pack(setup.model, graph)
         return None if arranged is None else replace(form, layout=layout, arranged=arranged)
-    if isinstance(form, PlainForm) or kernel is not setup.kernel:
+    if isinstance(form, PlainLayout) or kernel is not setup.kernel:
         from gibbsite.scan import Systematic
 
         scan = setup.scan if kernel is setup.kernel else Systematic()
-        return PlainForm(graph, kernel, scan, layout, setup.model)
+        return PlainLayout(graph, kernel, scan, layout, setup.model)
     return None

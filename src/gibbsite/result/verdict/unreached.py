@@ -17,19 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import SupportError
-from gibbsite.result.verdict.convergence import Doubt
+from gibbsite.result.verdict.convergence import Unreached
 from gibbsite.run.engine import Recording, Setup
 from gibbsite.support.possible import alive_states, has_zeros
 from gibbsite.support.reach import leads_to
 from gibbsite.support.start import find_start, find_state_with
 
-_CERTAIN = 10  # doubts after which further suspects are not looked into any more
+_CERTAIN = 10  # unreached after which further suspects are not looked into any more
 _SUSPECTS = 200  # states a run never reached that are looked into; further ones stay in doubt
 _ELSEWHERE = 24  # states found at random that must be connected with the chains
 _LARGE = 2000  # sites above which fewer of them are looked for
 
 
-def find_doubts(recording: Recording, totals: NDArray[np.float64]) -> tuple[Doubt, ...]:
+def find_unreached(recording: Recording, totals: NDArray[np.float64]) -> tuple[Unreached, ...]:
     """Return every reason to doubt that a run has seen all of the support.
 
     Parameters
@@ -41,31 +41,31 @@ def find_doubts(recording: Recording, totals: NDArray[np.float64]) -> tuple[Doub
 
     Returns
     -------
-    tuple of Doubt
+    tuple of Unreached
     """
-    doubts = _left_out(recording)
+    unreached = _left_out(recording)
     setup = recording.setup
     if not setup.graph.discrete or setup.graph.binary or not has_zeros(setup.graph):
-        return tuple(doubts)
+        return tuple(unreached)
     rng = np.random.default_rng(setup.plan.entropy)
     if setup.layout.n_marginal:
-        doubts += _unreached(recording, totals, rng)
-    return tuple(doubts or _regions(recording, rng))
+        unreached += _unreached(recording, totals, rng)
+    return tuple(unreached or _regions(recording, rng))
 
 
-def _left_out(recording: Recording) -> list[Doubt]:
+def _left_out(recording: Recording) -> list[Unreached]:
     """Name the sites the scan never visits: they kept their start, whatever the factors say of it."""
     setup = recording.setup
     model, start = setup.model, recording.states[0]
-    doubts = []
+    unreached = []
     for site in setup.scan.left_out(setup.graph, model).tolist():
         if not setup.graph.discrete:
-            doubts.append(Doubt(_unit_name(setup, site), "", False, "scan"))
+            unreached.append(Unreached(_unit_name(setup, site), "", False, "scan"))
             continue
         others = [label for code, label in enumerate(model.labels(site)) if code != start[site]]
         if others:
-            doubts.append(Doubt(model.domains.names[site], others[0], False, "scan"))
-    return doubts
+            unreached.append(Unreached(model.domains.names[site], others[0], False, "scan"))
+    return unreached
 
 
 def _unit_name(setup: Setup, unit: int) -> str:
@@ -73,27 +73,29 @@ def _unit_name(setup: Setup, unit: int) -> str:
     return setup.model.domains.names[unit] if setup.graph.units is None else f"block {unit}"
 
 
-def _unreached(recording: Recording, totals: NDArray[np.float64], rng: np.random.Generator) -> list[Doubt]:
+def _unreached(
+    recording: Recording, totals: NDArray[np.float64], rng: np.random.Generator
+) -> list[Unreached]:
     """Name the states that were never possible, but are not proved impossible nor seen to be in reach."""
     graph, model = recording.setup.graph, recording.setup.model
     never = totals[:, : graph.n_cells].max(axis=0) <= 0.0
     suspects = np.flatnonzero(never & alive_states(graph, model))
     sites = np.searchsorted(graph.offset, suspects, side="right") - 1
-    doubts: list[Doubt] = []
+    unreached: list[Unreached] = []
     for number, (site, cell) in enumerate(zip(sites.tolist(), suspects.tolist(), strict=True)):
         code = cell - int(graph.offset[site])
         found: Any = None
         impossible = False
-        if number < _SUSPECTS and len(doubts) < _CERTAIN:
+        if number < _SUSPECTS and len(unreached) < _CERTAIN:
             found, impossible = find_state_with(model, graph, site, code, rng)
         if impossible or (found is not None and leads_to(graph, recording.states[0], found, rng)):
             continue
         label = model.labels(site)[code]
-        doubts.append(Doubt(model.domains.names[site], label, found is not None, "state"))
-    return doubts
+        unreached.append(Unreached(model.domains.names[site], label, found is not None, "state"))
+    return unreached
 
 
-def _regions(recording: Recording, rng: np.random.Generator) -> list[Doubt]:
+def _regions(recording: Recording, rng: np.random.Generator) -> list[Unreached]:
     """Return a doubt if the first chain is not seen to be connected with another chain or state."""
     graph, model = recording.setup.graph, recording.setup.model
     here = recording.states[0]
@@ -107,5 +109,5 @@ def _regions(recording: Recording, rng: np.random.Generator) -> list[Doubt]:
         if not leads_to(graph, here, there, rng):
             site = int(np.flatnonzero(here != there)[0])
             label = model.labels(site)[int(there[site])]
-            return [Doubt(model.domains.names[site], label, False, "region")]
+            return [Unreached(model.domains.names[site], label, False, "region")]
     return []

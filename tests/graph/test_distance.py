@@ -19,13 +19,13 @@ CLOUD = np.concatenate([RNG.normal(size=(60, 2)), RNG.normal(6.0, 0.1, (20, 2)),
 
 
 def model(gamma: float = 0.7, beta: float = 0.4, at: np.ndarray = CLOUD) -> gs.FactorGraph:
-    return gs.kernel_potts(at, 3, gamma, beta, RNG.normal(size=(len(at), 3)))
+    return gs.distance_potts(at, 3, gamma, beta, RNG.normal(size=(len(at), 3)))
 
 
 @pytest.mark.parametrize("beta", [0.4, -0.2])
 def test_the_kinds_are_one_model(beta: float) -> None:
     asked = model(beta=beta)
-    graphs = [gs.compile_graph(asked, kind) for kind in ("kernel", "potts")]
+    graphs = [gs.compile_graph(asked, kind) for kind in ("distance", "potts")]
     for _ in range(5):
         x = RNG.integers(0, 3, len(CLOUD)).astype(np.int16)
         totals = [log_potential(graph.arrays, x) + graph.log_offset for graph in graphs]
@@ -38,12 +38,12 @@ def test_the_kinds_are_one_model(beta: float) -> None:
 
 
 def test_large_models_are_not_stored() -> None:
-    large = gs.kernel_potts(np.arange(5000.0)[:, None], 2, 1.0, 0.5)
+    large = gs.distance_potts(np.arange(5000.0)[:, None], 2, 1.0, 0.5)
     graph = gs.compile_graph(large)
-    assert graph.kind == "kernel"
+    assert graph.kind == "distance"
     assert graph.nbytes < 100 * 5000
     assert gs.color_sites(graph).tolist() == list(range(5000))
-    assert gs.compile_graph(gs.kernel_potts(CLOUD, 3, 1.0, 0.5)).kind == "potts"
+    assert gs.compile_graph(gs.distance_potts(CLOUD, 3, 1.0, 0.5)).kind == "potts"
     for refused in (
         lambda: large.group("couplings").scopes,
         lambda: markov_graph(graph),
@@ -62,13 +62,13 @@ def test_evidence_becomes_fields() -> None:
     given = asked.observe({"3": int(codes[3]), "70": int(codes[70]), "82": int(codes[82])})
     free = [i for i in range(len(CLOUD)) if i not in (3, 70, 82)]
     assert given.log_potential(codes[free]) == pytest.approx(asked.log_potential(codes), rel=1e-12)
-    assert gs.compile_graph(given, "kernel").n_sites == 80
+    assert gs.compile_graph(given, "distance").n_sites == 80
     assert pickle.loads(pickle.dumps(asked)).digest == asked.digest != asked.reweight(couplings=0.1).digest
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.02, 0.7, 50.0])
 def test_draws_have_the_exact_law(gamma: float) -> None:
-    rows = drawn_rows(gs.compile_graph(model(gamma), "kernel"))
+    rows = drawn_rows(gs.compile_graph(model(gamma), "distance"))
     exact = 0.4 * np.exp(-gamma * ((CLOUD[:, None] - CLOUD) ** 2).sum(axis=-1))
     np.fill_diagonal(exact, 0.0)
     for i in range(len(CLOUD)):
@@ -87,7 +87,7 @@ def test_draws_have_the_exact_law(gamma: float) -> None:
         assert np.abs(rows.rate[i] * found - exact[i]).max() < rows.rate[i] * 1e-9
         assert exact[i].sum() <= rows.local[i] * (1 + 1e-12)
         assert rows.local[i] <= rows.rate[i] * (1 + 1e-12)
-    energies = local_energies(gs.compile_graph(model(gamma), "kernel"))
+    energies = local_energies(gs.compile_graph(model(gamma), "distance"))
     assert energies.largest <= 1.06 * exact.sum(axis=1).max() + 0.4 / 16  # a site may count itself
     rng = load(stream(1, 0))
     rng, _, view = draw_factor(rows, np.uintp(0), np.zeros(len(CLOUD), np.int8), rng)
@@ -106,7 +106,7 @@ def test_draws_have_the_exact_law(gamma: float) -> None:
 )
 def test_bad_input(at: list[float], gamma: float, beta: float, message: str) -> None:
     with pytest.raises(gs.ModelError, match=message):
-        gs.kernel_potts(at, 2, gamma, beta)
+        gs.distance_potts(at, 2, gamma, beta)
 
 
 def falling(d: np.ndarray) -> float:
@@ -114,10 +114,10 @@ def falling(d: np.ndarray) -> float:
 
 
 def test_couplings_of_users_are_not_stored_either() -> None:
-    given = gs.kernel_potts(CLOUD, 3, beta=0.4, coupling=falling)
+    given = gs.distance_potts(CLOUD, 3, beta=0.4, coupling=falling)
     exact = 0.4 / (1.0 + np.linalg.norm(CLOUD[:, None] - CLOUD, axis=-1) ** 3)
     np.fill_diagonal(exact, 0.0)
-    energies = local_energies(gs.compile_graph(given, "kernel"))
+    energies = local_energies(gs.compile_graph(given, "distance"))
     sums = exact.sum(axis=1)
     assert (energies.local >= sums * (1 - 1e-12)).all()
     assert (energies.local <= 1.05 * (sums + 0.4)).all()  # a node may count the point itself
@@ -129,7 +129,7 @@ def test_couplings_of_users_are_not_stored_either() -> None:
     # the same law: log-weights of every site from both graphs
     for i in range(5):
         found, known = np.zeros(3), np.zeros(3)
-        log_weights(gs.compile_graph(given, "kernel").arrays, x, i, found)
+        log_weights(gs.compile_graph(given, "distance").arrays, x, i, found)
         log_weights(gs.compile_graph(stored).arrays, x, i, known)
         np.testing.assert_allclose(found - found[0], known - known[0], atol=1e-12)
 
@@ -146,4 +146,4 @@ def test_couplings_of_users_are_not_stored_either() -> None:
 )
 def test_couplings_that_make_no_sense(coupling: Any, message: str) -> None:
     with pytest.raises(gs.ModelError, match=message):
-        gs.kernel_potts(CLOUD, 3, coupling=coupling)
+        gs.distance_potts(CLOUD, 3, coupling=coupling)

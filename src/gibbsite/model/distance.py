@@ -27,7 +27,7 @@ _CHUNK = 1 << 22  # couplings computed at a time
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class KernelFactors:
+class DistanceFactors:
     """Factors ``beta exp(-gamma |p_i - p_j|^2) [x_i == x_j]`` between all pairs of sites of a model.
 
     Or with another function of the distance in place of the exponential.
@@ -50,7 +50,7 @@ class KernelFactors:
 
     Examples
     --------
-    >>> pairs = KernelFactors([[0.0], [1.0], [3.0]], gamma=1.0, weights=2.0)
+    >>> pairs = DistanceFactors([[0.0], [1.0], [3.0]], gamma=1.0, weights=2.0)
     >>> pairs.size, round(float(pairs.edge_weights()[0]), 4)
     (3, 0.7358)
     """
@@ -157,14 +157,14 @@ class KernelFactors:
             )
         check_equal_states(False, domains, group_text(self.name))
 
-    def reweighted(self, weights: Any) -> KernelFactors:
+    def reweighted(self, weights: Any) -> DistanceFactors:
         """Return the group with another beta."""
-        return KernelFactors(self.positions, self.gamma, weights, self.name, self.coupling)
+        return DistanceFactors(self.positions, self.gamma, weights, self.name, self.coupling)
 
     def fold(self, folding: Folding) -> tuple[list[FactorGroup], float]:
         """Keep the free sites; observed ones become fields of the others."""
         seen = folding.codes >= 0
-        free = KernelFactors(self.positions[~seen], self.gamma, self.weights, self.name, self.coupling)
+        free = DistanceFactors(self.positions[~seen], self.gamma, self.weights, self.name, self.coupling)
         if not seen.any():
             return [free], 0.0
         states = int(folding.domains.cards[0])
@@ -173,12 +173,12 @@ class KernelFactors:
             [np.zeros((0, states)), *(block @ known for _, block in _blocks(free, self.positions[seen]))]
         )
         sites = np.arange(len(fields), dtype=np.int32)[:, None]
-        observed = KernelFactors(self.positions[seen], self.gamma, self.weights, None, self.coupling)
+        observed = DistanceFactors(self.positions[seen], self.gamma, self.weights, None, self.coupling)
         groups: list[FactorGroup] = [free, TableFactors(sites, fields)] if len(fields) else [free]
         return groups, observed.log_potential(folding.codes[seen])
 
 
-def _blocks(group: KernelFactors, others: FloatArray) -> Iterator[tuple[int, FloatArray]]:
+def _blocks(group: DistanceFactors, others: FloatArray) -> Iterator[tuple[int, FloatArray]]:
     """Yield the couplings of sites with ``others``, some rows at a time, and the number of the first."""
     rows = max(1, _CHUNK // max(len(others), 1))
     for first in range(0, len(group.positions), rows):

@@ -18,7 +18,7 @@ from gibbsite.graph.color import color_sites
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.layouts.by_color import color_binary
 from gibbsite.graph.layouts.colored import ColoredGraph
-from gibbsite.graph.layouts.site_order import Arranged, Arrangement, Permutation
+from gibbsite.graph.layouts.site_order import PackedModel, Permutation, SiteOrder
 from gibbsite.kernel.at_once.replicated import ReplicatedGraph, replica_memory
 from gibbsite.run.chain import State, start_chain
 from gibbsite.run.tape import BATCHES, Tape
@@ -27,7 +27,7 @@ from gibbsite.scan.base import Raster
 if TYPE_CHECKING:
     from gibbsite.kernel.base import Kernel
     from gibbsite.model import Model
-    from gibbsite.run.record import Layout
+    from gibbsite.run.record import TapeLayout
     from gibbsite.scan.base import Scan
 
 States = list[NDArray[Any]]
@@ -46,7 +46,7 @@ MOST_MEMBERS = 16
 LEAST_SHARE = 8192
 
 
-class Form(ABC):
+class ChainLayout(ABC):
     """A layout of chains.
 
     Attributes
@@ -100,13 +100,13 @@ class Form(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class PlainForm(Form):
+class PlainLayout(ChainLayout):
     """One chain, sites as in the model: for every kernel and scan."""
 
     graph: Graph
     kernel: Kernel
     scan: Scan
-    layout: Layout
+    layout: TapeLayout
     model: Model
     name: str = "plain"
 
@@ -137,12 +137,12 @@ class PlainForm(Form):
 
 
 @dataclass(frozen=True, eq=False)
-class ArrangedForm(Form):
+class PackedLayout(ChainLayout):
     """One chain, sites color by color, updated many at once."""
 
     kernel: Kernel
-    layout: Layout
-    arranged: Arranged
+    layout: TapeLayout
+    arranged: PackedModel
 
     @property
     def graph(self) -> Graph:  # type: ignore[override]
@@ -155,7 +155,7 @@ class ArrangedForm(Form):
         return self.arranged.name
 
     @property
-    def there(self) -> Arrangement:
+    def there(self) -> SiteOrder:
         """The order of the sites."""
         return self.arranged.there
 
@@ -176,7 +176,7 @@ class ArrangedForm(Form):
         """Make the state of a chain."""
         (x0,), (words,) = starts, streams
         x = self.there.pack(np.asarray(x0, self.graph.state_dtype))
-        memory = self.kernel.arranged_memory(self.arranged.arrays, words, MOST_MEMBERS)
+        memory = self.kernel.packed_memory(self.arranged.arrays, words, MOST_MEMBERS)
         return _keyed_state(x, self.layout, words, memory)
 
     def tape(self, chains: int) -> Tape:
@@ -205,11 +205,11 @@ class ArrangedForm(Form):
 
 
 @dataclass(frozen=True, eq=False)
-class ReplicatedForm(Form):
+class ReplicatedLayout(ChainLayout):
     """Many chains side by side; records marginals only."""
 
     graph: Graph
-    layout: Layout
+    layout: TapeLayout
     colored: ColoredGraph
     there: Permutation
     bundle: int
@@ -280,7 +280,7 @@ def _lanes(chains: int) -> int:
     return -(-chains // VECTOR) * VECTOR
 
 
-def _keyed_state(x: NDArray[Any], layout: Layout, words: NDArray[np.uint64], memory: NamedTuple) -> State:
+def _keyed_state(x: NDArray[Any], layout: TapeLayout, words: NDArray[np.uint64], memory: NamedTuple) -> State:
     return State(
         x=np.ascontiguousarray(x),
         cond=np.zeros(int(layout.conditional), np.float32),
@@ -291,7 +291,7 @@ def _keyed_state(x: NDArray[Any], layout: Layout, words: NDArray[np.uint64], mem
     )
 
 
-def _unpacked(tape: Tape, there: Arrangement, n_sites: int) -> Tape:
+def _unpacked(tape: Tape, there: SiteOrder, n_sites: int) -> Tape:
     """Return a tape with the marginals site by site, and the best state, in the model's order."""
 
     def back(values: NDArray[Any]) -> NDArray[Any]:
@@ -313,26 +313,28 @@ def _unpacked(tape: Tape, there: Arrangement, n_sites: int) -> Tape:
     )
 
 
-def choose_scan_and_form(
-    model: Model, graph: Graph, kernel: Kernel, scan: Scan | None, layout: Layout, chains: int
-) -> tuple[Scan, Form]:
+def choose_scan_and_layout(
+    model: Model, graph: Graph, kernel: Kernel, scan: Scan | None, layout: TapeLayout, chains: int
+) -> tuple[Scan, ChainLayout]:
     """Return the scan of a run, and the fastest form for it.
 
     A run that names no scan goes by color where there are many sites or chains that can move at once.
     """
     from gibbsite.scan import Chromatic, Systematic
 
-    found: Form | None = None
+    found: ChainLayout | None = None
     if scan is None:
         if graph.n_sites >= LEAST_COLORED or chains >= LEAST_CHAINS:
             found = move_at_once(model, graph, kernel, layout, chains)
         scan = Systematic() if found is None else Chromatic()
     elif scan.by_color:
         found = move_at_once(model, graph, kernel, layout, chains)
-    return scan, PlainForm(graph, kernel, scan, layout, model) if found is None else found
+    return scan, PlainLayout(graph, kernel, scan, layout, model) if found is None else found
 
 
-def move_at_once(model: Model, graph: Graph, kernel: Kernel, layout: Layout, chains: int) -> Form | None:
+def move_at_once(
+    model: Model, graph: Graph, kernel: Kernel, layout: TapeLayout, chains: int
+) -> ChainLayout | None:
     """Return the fastest form in which many sites or chains move at once, if there is one worth while."""
     if chains >= LEAST_CHAINS and layout.only_marginals and kernel.side_by_side:
         bundles = -(-chains // BUNDLE)
@@ -343,16 +345,16 @@ def move_at_once(model: Model, graph: Graph, kernel: Kernel, layout: Layout, cha
     return arranged if arranged is not None and arranged.arranged.longest >= LEAST_SITES else None
 
 
-def replicate(model: Any, graph: Graph, layout: Layout, width: int) -> ReplicatedForm | None:
+def replicate(model: Any, graph: Graph, layout: TapeLayout, width: int) -> ReplicatedLayout | None:
     """Lay the chains of a model out side by side, if it is binary and its couplings allow it."""
     found = color_binary(model, graph)
     if found is None:
         return None
     graph, colored, there = found
-    return ReplicatedForm(graph, layout, colored, there, width)
+    return ReplicatedLayout(graph, layout, colored, there, width)
 
 
-def arrange(model: Model, graph: Graph, kernel: Kernel, layout: Layout) -> ArrangedForm | None:
+def arrange(model: Model, graph: Graph, kernel: Kernel, layout: TapeLayout) -> PackedLayout | None:
     """Lay a model out as a kernel wants it to move many sites at once, if it does."""
-    found = kernel.arrange(model, graph)
-    return None if found is None else ArrangedForm(kernel, layout, found)
+    found = kernel.pack(model, graph)
+    return None if found is None else PackedLayout(kernel, layout, found)
