@@ -329,7 +329,7 @@ def test_a_changed_callee_is_seen(tmp_path: Path) -> None:
 
     name, up = look()
     assert up == pytest.approx(1 / (1 + np.exp(-0.5)))
-    with open(root / "gibbsite" / "kernel" / "_local.py", "a", encoding="utf-8") as file:
+    with open(root / "gibbsite" / "graph" / "local.py", "a", encoding="utf-8") as file:
         file.write(textwrap.dedent(CHANGE))
     new_name, new_up = look()
     assert new_name != name

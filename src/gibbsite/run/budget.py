@@ -61,7 +61,8 @@ def read_budget(
     """Check the arguments of a run that are about its length and bring them into one form.
 
     ``natural_sweeps`` is the number of sweeps of a kernel whose runs are complete after so many, and
-    ``warms`` tells whether there is anything to forget at the beginning; both count where nothing else is asked for.
+    ``warms`` tells whether there is anything to forget at the beginning; both count where nothing else is
+    asked for.
 
     Examples
     --------

@@ -33,8 +33,8 @@ class ConditionalsMemory(NamedTuple):
     """Room for the values of a block and the words of the generator; what went wrong, and where.
 
     ``trouble`` has what went wrong, the block, and the first of its sites that is concerned; ``place`` the
-    state it was drawn given, ``words`` the generator before. ``moves`` is what slice sampling of sites without
-    a function needs.
+    state it was drawn given, ``words`` the generator before. ``moves`` is what slice sampling of sites
+    without a function needs.
     """
 
     out: NDArray[np.float64]
