@@ -317,14 +317,14 @@ CHANGE = """
 
 @needs_compiler
 def test_a_changed_callee_is_seen(tmp_path: Path) -> None:
-    """The entry point is in exact/transition.py, the change in kernel/_local.py."""
+    """The entry point is in exact/transition.py, the change in graph/local.py."""
     root = tmp_path / "copy"
     shutil.copytree(PACKAGE, root / "gibbsite", ignore=shutil.ignore_patterns("__pycache__"))
     there = {"PYTHONPATH": str(root), "GIBBSITE_CACHE_DIR": str(tmp_path / "cache")}
 
     def look() -> tuple[str, float]:
         place, name, number = python(STEP, **there).stdout.split()
-        assert Path(place) == root / "gibbsite" / "jit.py", "the copy must be the one that runs"
+        assert Path(place) == root / "gibbsite" / "_compile" / "jit.py", "the copy must be the one that runs"
         return name, float(number)
 
     name, up = look()
