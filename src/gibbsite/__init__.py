@@ -156,7 +156,18 @@ if TYPE_CHECKING:
     from gibbsite.persistent import PersistentChains
     from gibbsite.report import plot_convergence, plot_marginals, plot_trace, plot_variation
     from gibbsite.result import Result, SiteTable, compare, load_result  # type: ignore[no-redef]
-    from gibbsite.run import BestState, Draws, Energy, Joint, Marginals, PairMoments
+    from gibbsite.run import (
+        Agreement,
+        BestState,
+        Draws,
+        Energy,
+        Joint,
+        Magnetisation,
+        Marginals,
+        Observable,
+        PairMoments,
+        TwoPoint,
+    )
     from gibbsite.sampling import sample
     from gibbsite.scan import (
         Chromatic,
@@ -286,7 +297,18 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "persistent": ("PersistentChains",),
     "report": ("plot_convergence", "plot_marginals", "plot_trace", "plot_variation"),
     "result": ("Result", "SiteTable", "compare", "load_result"),
-    "run": ("BestState", "Draws", "Energy", "Joint", "Marginals", "PairMoments"),
+    "run": (
+        "Agreement",
+        "BestState",
+        "Draws",
+        "Energy",
+        "Joint",
+        "Magnetisation",
+        "Marginals",
+        "Observable",
+        "PairMoments",
+        "TwoPoint",
+    ),
     "sampling": ("sample",),
     "scan": (
         "Chromatic",
@@ -308,6 +330,7 @@ __all__ = [
     "SGLD",
     "ULA",
     "Advice",
+    "Agreement",
     "AgreementFactors",
     "Angle",
     "AnnealedGibbs",
@@ -356,12 +379,14 @@ __all__ = [
     "LocalEnergies",
     "LocalMinibatchGibbs",
     "LogDensity",
+    "Magnetisation",
     "Marginals",
     "MeanFieldResult",
     "Metropolis",
     "MinGibbs",
     "Model",
     "ModelError",
+    "Observable",
     "PairMoments",
     "Palindromic",
     "PersistentChains",
@@ -383,6 +408,7 @@ __all__ = [
     "TableFactors",
     "TooLargeError",
     "TunaMH",
+    "TwoPoint",
     "bound_influence",
     "certify",
     "check_conditionals",

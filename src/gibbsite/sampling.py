@@ -358,6 +358,8 @@ def make_result(recording: Recording) -> Result:
         period=None if span is None else span // setup.plan.thin,
         report=recording.report,
         pulse=np.stack([read_pulse(tape) for tape in tapes]) + setup.graph.log_offset,
+        open=tuple(recorder for recorder, _ in layout.open),
+        blocks=tuple(np.stack(blocks) for blocks in zip(*map(layout.blocks, tapes), strict=True)),
         interrupted=recording.interrupted,
         seconds=recording.seconds,
     )

@@ -5,13 +5,15 @@ on disk, and the call costs some nanoseconds. Every such function has the same s
 
     double function(double *first, intp n_first, double *second, intp n_second, uint64 *words)
 
-and one of four shapes says what users write for it:
+and one of these shapes says what users write for it:
 
 * ``"value"``: ``f(first, second) -> number``, or ``f(first) -> number`` (a factor, a density);
 * ``"array"``: ``f(first) -> array`` of the size of ``second`` (a gradient);
 * ``"adding"``: ``f(first, second) -> array`` of the size of ``first``, which is added to the numbers that
   stand behind ``first`` (the part of a gradient that stems from a row of data);
-* ``"draw"``: ``f(first, rng) -> number or array`` of the size of ``second`` (a conditional).
+* ``"draw"``: ``f(first, rng) -> number or array`` of the size of ``second`` (a conditional);
+* ``"scalar"``: ``f(first) -> number``, which becomes the first number of ``second`` (an observable);
+* ``"update"``: ``f(first, second)``, which changes ``second`` (a recorder).
 
 What Numba compiles is called directly. Anything else, if it is allowed, is called back in Python, which takes
 some microseconds and the interpreter's lock. In both ways an exception becomes NaN, which whoever calls
@@ -49,7 +51,7 @@ _C_SIGNATURE = ctypes.CFUNCTYPE(
     ctypes.c_double, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p
 )
 _MIXING = 12  # numbers thrown away before the first one is used, as where such a generator is seeded
-SHAPES = ("value", "array", "adding", "draw")
+SHAPES = ("value", "array", "adding", "draw", "scalar", "update")
 
 
 @dataclass
@@ -116,7 +118,7 @@ def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool =
     ----------
     function : callable
         A Python function, or one decorated with ``numba.njit``.
-    shape : {"value", "array", "adding", "draw"}
+    shape : {"value", "array", "adding", "draw", "scalar", "update"}
         What it takes and returns, see above.
     arguments : int
         Of a value: whether it takes one array or two.
@@ -153,6 +155,37 @@ def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool =
     found.alive = _C_SIGNATURE(_calling_back(function, key, found.raised))
     found.address = ctypes.cast(found.alive, ctypes.c_void_p).value or 0
     return found
+
+
+def adopt_step(function: Any) -> Foreign:
+    """Make the address of a function of the library that takes both arrays and the words.
+
+    Examples
+    --------
+    >>> def total(first, second, words):
+    ...     second[0] = first.sum() + words[0]
+    ...     return 0.0
+    >>> out = np.zeros(1)
+    >>> call_at(adopt_step(total).address, np.ones(3), 0, 3, out, 0, 1, np.ones(4, np.uint64))
+    0.0
+    >>> out.tolist()
+    [4.0]
+    """
+    name = function.__name__
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+
+        def back(a: int, na: int, b: int, nb: int, words: int) -> float:
+            return float(function(_doubles(a, na), _doubles(b, nb), _doubles(words, 4).view(np.uint64)))
+
+        alive: Any = _C_SIGNATURE(back)
+        return Foreign(name, ctypes.cast(alive, ctypes.c_void_p).value or 0, "", False, alive=alive)
+    inner, carray = _numba.njit(error_model="numpy")(function), _numba.carray
+
+    def body(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:
+        return np.float64(inner(carray(a, (na,)), carray(b, (nb,)), carray(rng, (4,))))
+
+    thunk = _numba.cfunc(_SIGNATURE, error_model="numpy")(body)
+    return Foreign(name, thunk.address, "", True, alive=thunk)
 
 
 def _refuse_hidden_random(function: Any, name: str, shape: str) -> None:
@@ -229,8 +262,22 @@ def _compile(function: Any, key: str) -> Any:
         except Exception:
             return nan
 
-    bodies = {"value1": value1, "value2": value2, "array": array, "adding": adding, "draw": draw}
-    body = bodies[key]
+    def scalar(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:
+        try:
+            carray(b, (nb,))[0] = np.float64(inner(carray(a, (na,))))
+            return 0.0
+        except Exception:
+            return nan
+
+    def update(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:
+        try:
+            inner(carray(a, (na,)), carray(b, (nb,)))
+            return 0.0
+        except Exception:
+            return nan
+
+    bodies = (value1, value2, array, adding, draw, scalar, update)
+    body = {each.__name__: each for each in bodies}[key]
     return _numba.cfunc(_SIGNATURE, error_model="numpy")(body)
 
 
@@ -248,6 +295,10 @@ def _calling_back(function: Any, key: str, raised: list[BaseException]) -> Calla
                 move_on()
             elif key == "array":
                 second[:] = _call_in_python(function, key, first, second, None)
+            elif key == "scalar":
+                second[0] = _call_in_python(function, key, first, second, None)
+            elif key == "update":
+                _call_in_python(function, key, first, second, None)
             else:
                 _doubles(a, 2 * na)[na:] += _call_in_python(function, key, first, second.copy(), None)
             return 0.0
@@ -270,8 +321,10 @@ def _call_in_python(
     function: Any, key: str, first: NDArray[np.float64], second: NDArray[np.float64], rng: Any
 ) -> Any:
     """Call a function of the user in Python; return the number or the array that its shape promises."""
-    if key == "value1":
+    if key in ("value1", "scalar"):
         return float(function(first))
+    if key == "update":
+        return function(first, second)
     if key == "value2":
         return float(function(first, second))
     if key == "array":

@@ -86,7 +86,7 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 # Without Numba's runtime there is no allocation in compiled code, and no reference counting either: a
 # sweep that hands tuples of arrays to its step pays several atomic operations per update otherwise (a
 # factor of three, and twice the compile time).
-_LEAN: dict[str, Any] = {**_OPTIONS, "_nrt": False}
+LEAN: dict[str, Any] = {**_OPTIONS, "_nrt": False}
 _HELPER: dict[str, Any] = {} if DISABLED else helper_options()
 
 
@@ -267,10 +267,7 @@ class Entry(Generic[P, R]):
             with np.errstate(all="ignore"):  # as in compiled code; 64-bit words wrap around by design
                 return self.plain(*args, **kwargs)
         if not _are_ours(args):
-            with _DECORATING:
-                if self._fresh is None:
-                    self._fresh = _decorate(self.plain, self.options, cache=False)
-            return self._fresh(*args, **kwargs)
+            return self.dispatcher_for(args)(*args, **kwargs)
         with _DECORATING:
             if self._kept is None:
                 self._kept = _decorate(self.plain, self.options, cache=True)
@@ -285,6 +282,17 @@ class Entry(Generic[P, R]):
                     directory.mkdir(parents=True, exist_ok=True)
             self._kept = _decorate(self.plain, self.options, cache=False)
             return self._kept(*args, **kwargs)
+
+    def dispatcher_for(self, args: tuple[object, ...]) -> Callable[P, R]:
+        """Return Numba's dispatcher for such arguments: with disk cache if it involves our code only."""
+        with _DECORATING:
+            if _are_ours(args):
+                if self._kept is None:
+                    self._kept = _decorate(self.plain, self.options, cache=True)
+                return self._kept
+            if self._fresh is None:
+                self._fresh = _decorate(self.plain, self.options, cache=False)
+            return self._fresh
 
     def _at_hand(self) -> bool:
         """Whether it has been compiled by this process, or by an earlier one that kept it."""
@@ -346,7 +354,7 @@ def compiled_loop(function: Callable[P, R]) -> Entry[P, R]:
     >>> triple(14.0)
     42.0
     """
-    return Entry(function, _LEAN)
+    return Entry(function, LEAN)
 
 
 class Helper(Generic[P, R]):
@@ -372,7 +380,7 @@ class Helper(Generic[P, R]):
 def _helper(function: Callable[P, R], **options: Any) -> Callable[P, R]:
     if DISABLED:
         return function
-    return Helper(function, numba.njit(**_LEAN, **_HELPER, **options)(function))
+    return Helper(function, numba.njit(**LEAN, **_HELPER, **options)(function))
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
@@ -454,7 +462,7 @@ def generic(stub: Callable[P, R]) -> Callable[P, R]:
         def choose(*args: Any) -> Any:
             return registry.find(tuple(getattr(arg, "instance_class", None) for arg in args[:3]))
 
-        options: Any = {"forceinline": True, **_LEAN, **_HELPER}
+        options: Any = {"forceinline": True, **LEAN, **_HELPER}
         numba.extending.overload(call, strict=False, jit_options=options)(choose)
     return cast(Callable[P, R], call)
 
@@ -475,7 +483,7 @@ def implement(function: Callable[..., Any], *types: type) -> Callable[[Callable[
 
 def intrinsic_for(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give compiled code its own version of a Python function, chosen by the argument types."""
-    options: Any = {"forceinline": True, **_LEAN, **_HELPER}
+    options: Any = {"forceinline": True, **LEAN, **_HELPER}
     register: Any = numba.extending.overload(function, jit_options=options)
     return cast("Callable[[Callable[..., Any]], Callable[..., Any]]", register)
 

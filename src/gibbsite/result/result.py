@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import xarray
 
     from gibbsite.model.domain import Domains
+    from gibbsite.result.observables import Observables
+    from gibbsite.run.recorders.base import OpenRecorder
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,10 @@ class Result:
         What the kernel has counted in all chains, the warmup included, by name; see ``Kernel.report``.
     pulse : float array (chains, values) or (chains, 0)
         Log-potentials of each chain at regular intervals of the run.
+    open : tuple of OpenRecorder
+        Recorders with a block of their own, see ``observables`` and ``recorded``.
+    blocks : tuple of float arrays (chains, numbers)
+        What they have kept.
     look : Look or str
         The second look at the run from other starts, or why there is none.
     interrupted : bool
@@ -108,6 +114,8 @@ class Result:
     report: dict[str, float] = field(default_factory=dict)
     pulse: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
     look: Look | str = "not needed"
+    open: tuple[OpenRecorder, ...] = ()
+    blocks: tuple[NDArray[np.float64], ...] = ()
     interrupted: bool = False
     seconds: float = field(default=float("nan"), compare=False)
 
@@ -241,6 +249,22 @@ class Result:
         return f"{label} of {name}" if self.domains.numbers[site] else f"{name} = {label}"
 
     # ---- other records
+
+    @cached_property
+    def observables(self) -> Observables:
+        """Quantities that were observed, by name: mean, mcse, ess, tau, ...; see :class:`gs.Observable`.
+
+        Recorded energies are among them.
+        """
+        from gibbsite.result.observables import make_observables
+
+        return make_observables(self)
+
+    @cached_property
+    def recorded(self) -> dict[str, Any]:
+        """What open recorders conclude from the run, by name; of observables, see :attr:`observables`."""
+        pairs = zip(self.open, self.blocks, strict=True)
+        return {recorder.key: recorder.conclude(blocks, self.draws) for recorder, blocks in pairs}
 
     def joint(self, *sites: str | int) -> NDArray[np.float64]:
         """Return the joint probabilities of a set of sites, one axis per site as asked for.

@@ -11,6 +11,8 @@ The file depends on the content of the result alone, so equal results give equal
     chain and the state that has it; of size zero if not recorded.
 ``set_start``, ``set_member``, ``set_cell``
     Recorded sets of sites, in compressed rows.
+``block_0``, ``block_1``, ...
+    What open recorders (observables) have kept, one row for each chain.
 ``label_set``, ``site_numbers``
     Which entry of ``labels`` each site has, and the numbers that name the sites; both only if needed.
 
@@ -37,6 +39,7 @@ from gibbsite.result.result import JointSets, Result
 from gibbsite.result.verdict.convergence import Look, Unreached
 from gibbsite.run.checkpoint import write_atomically
 from gibbsite.run.plan import Plan
+from gibbsite.run.recorders.base import OpenRecorder, all_recorders
 
 FORMAT = 2
 _READABLE = (1, FORMAT)
@@ -119,7 +122,9 @@ def save_result(result: Result, path: Path) -> None:
         "look": result.look if isinstance(result.look, str) else asdict(result.look),
         "unreached": [[doubt.site, doubt.state, doubt.proved, doubt.why] for doubt in result.unreached],
     }
+    about["open"] = [recorder.restore() for recorder in result.open]
     arrays = {name: getattr(result, name) for name in _ARRAYS}
+    arrays.update({f"block_{r}": block for r, block in enumerate(result.blocks)})
     arrays["pulse"] = result.pulse
     arrays["set_start"] = result.sets.start
     arrays["set_member"] = result.sets.member
@@ -250,7 +255,21 @@ def _build_result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Res
         best_x=arrays["best_x"],
         pulse=arrays["pulse"] if "pulse" in arrays else np.zeros((0, 0)),
         look=_read_look(about.get("look", "not needed")),
+        open=tuple(_read_recorder(each) for each in about.get("open", ())),
+        blocks=tuple(arrays[f"block_{r}"] for r in range(len(about.get("open", ())))),
     )
+
+
+def _read_recorder(about: dict[str, Any]) -> OpenRecorder:
+    """Return a recorder that can conclude what is in a saved result."""
+    import gibbsite.run.recorders  # noqa: F401 (all of them)
+
+    known = all_recorders().get(about["class"])
+    if known is None or not issubclass(known, OpenRecorder):
+        raise ValueError(
+            f"the recorder {about['class']} is not known here; import the module that defines it"
+        )
+    return known.revive(about)
 
 
 def _read_look(written: Any) -> Look | str:

@@ -1,5 +1,20 @@
 """Let it run: chains, blocks, checkpoints, and what is recorded."""
 
 from gibbsite.run.record import BestState, Draws, Energy, Joint, Marginals, PairMoments
+from gibbsite.run.recorders.agreement import Agreement
+from gibbsite.run.recorders.magnetisation import Magnetisation
+from gibbsite.run.recorders.observable import Observable
+from gibbsite.run.recorders.two_point import TwoPoint
 
-__all__ = ["BestState", "Draws", "Energy", "Joint", "Marginals", "PairMoments"]
+__all__ = [
+    "Agreement",
+    "BestState",
+    "Draws",
+    "Energy",
+    "Joint",
+    "Magnetisation",
+    "Marginals",
+    "Observable",
+    "PairMoments",
+    "TwoPoint",
+]

@@ -16,7 +16,7 @@ from gibbsite._compile.jit import Integer, compiled_loop, implement
 from gibbsite._random.generators import Words, load, store
 from gibbsite.graph.graph import Graph
 from gibbsite.kernel.base import Kernel, Team, step, sums_up, visit
-from gibbsite.run.tape import DRAWS, Tape, record, write_indicators
+from gibbsite.run.tape import ADDED, BEGIN, COUNT, DRAWS, Tape, recorder_for
 from gibbsite.scan.base import Scan, period, refresh, run_end, site_at
 
 
@@ -97,7 +97,6 @@ def _site_by_site(
     return rng
 
 
-@compiled_loop
 def advance(
     parameters: Any,
     arrays: Any,
@@ -112,8 +111,26 @@ def advance(
     """Make ``rounds`` times ``length`` steps; record a draw after each round where ``keep`` is set.
 
     The members of a team all call this with the same arguments but their own number; they share the steps
-    of walks that can be shared, and the first of them does everything else.
+    of visits that can be shared, and the first of them does everything else.
     """
+    write = recorder_for(tape, arrays, state.x, state.cond, keep)
+    move(parameters, arrays, schedule, state, tape, rounds, length, keep, team, write)
+
+
+@compiled_loop
+def move(
+    parameters: Any,
+    arrays: Any,
+    schedule: Any,
+    state: State,
+    tape: Tape,
+    rounds: int,
+    length: int,
+    keep: bool,
+    team: Team,
+    record: Any,
+) -> None:
+    """Make steps, see :func:`advance`; ``record`` is a pointer to the function that records a draw."""
     x, order, memory = state.x, state.order, state.memory
     rng = load(state.rng)
     where, turn = np.uintp(state.position[0]), state.position[1]
@@ -124,7 +141,7 @@ def advance(
     first = team.member == 0
     if write and tape.counters[DRAWS] == 0:
         if first:
-            write_indicators(tape, x, cond)
+            record(tape, arrays, x, state.cond, BEGIN)
         if team.size > 1:  # nobody may write conditionals before
             wait_for_all(team.gate, team.size)
     for _ in range(rounds):
@@ -147,7 +164,7 @@ def advance(
                 turn += 1
         if keep:
             if first:
-                record(tape, arrays, x, state.cond, add)
+                record(tape, arrays, x, state.cond, ADDED if add else COUNT)
             if team.size > 1:
                 wait_for_all(team.gate, team.size)
     if first:

@@ -182,6 +182,10 @@ class PackedLayout(ChainLayout):
     def tape(self, chains: int) -> Tape:
         """Make an empty tape; recorded sites are named by position, marginals come state by state."""
         tape, n = self.layout.empty_tape(self.graph, adding=True), self.graph.n_sites
+        if tape.observed.code.step.size:
+            site_at = self.there.locate(np.arange(n)).astype(np.int32)
+            code = tape.observed.code._replace(site_at=site_at)
+            tape = tape._replace(observed=tape.observed._replace(code=code))
         return tape._replace(
             offset=np.arange(n, dtype=np.int64) if tape.offset.size else tape.offset,
             stride=n,

@@ -188,8 +188,9 @@ class _Run:
         began = clock()
         self.executor.map(move, range(len(self.states) * members))
         try:
-            for state in self.states:
+            for state, tape in zip(self.states, self.tapes, strict=True):
                 self.setup.kernel.inspect(self.setup.model, self.setup.graph, state.memory)
+                self.setup.layout.inspect(tape)
         except SamplingError as wrong:
             if before is not None:
                 self.states, tapes = before

@@ -1,19 +1,29 @@
-"""What to keep of a run, as values: ``record=[Marginals(), Draws(["A"]), Energy()]``.
+"""Recorders of the state, and the layout of the tape: which cell means what.
 
-Each recorder is a frozen dataclass; :func:`lay_out` turns a list of them into the empty tape of a chain.
+:func:`lay_out` turns a list of recorders into the empty tape of a chain; what open recorders keep
+(:mod:`.recorders`) is a block of their own on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite.errors import IncompatibleError, ModelError, SamplingError
 from gibbsite.model import FactorGraph
+from gibbsite.run.observed import Observed, ObservedCode, observe_nothing
+from gibbsite.run.recorders.base import (
+    OpenRecorder,
+    Prepared,
+    Recorder,
+    labels_as_numbers,
+    named_recorders,
+)
 from gibbsite.run.tape import NEVER, PULSE, Tape
 
 if TYPE_CHECKING:
@@ -25,7 +35,7 @@ Site = str | int
 
 
 @dataclass(frozen=True)
-class Marginals:
+class Marginals(Recorder):
     """Probabilities of every state of every site; always the first thing to ask for.
 
     Parameters
@@ -38,12 +48,14 @@ class Marginals:
         less memory and time, and standard errors come from the spread of the chains alone.
     """
 
+    word: ClassVar[str] = "marginals"
+
     rao_blackwell: bool | None = None
     batches: bool = True
 
 
 @dataclass(frozen=True)
-class Draws:
+class Draws(Recorder):
     """The draws themselves, of chosen sites.
 
     Parameters
@@ -52,11 +64,13 @@ class Draws:
         All by default; memory is draws x sites x 2 bytes for each chain.
     """
 
+    word: ClassVar[str] = "draws"
+
     sites: Sequence[Site] | None = None
 
 
 @dataclass(frozen=True)
-class Joint:
+class Joint(Recorder):
     """Joint probabilities of small sets of sites.
 
     Parameters
@@ -69,7 +83,7 @@ class Joint:
 
 
 @dataclass(frozen=True)
-class PairMoments:
+class PairMoments(Recorder):
     """Joint probabilities of many pairs, from which means of products follow.
 
     Parameters
@@ -78,27 +92,27 @@ class PairMoments:
         The pairs; "edges" takes every pair that shares a factor of two sites.
     """
 
+    word: ClassVar[str] = "pairs"
+
     pairs: Any = "edges"
 
 
 @dataclass(frozen=True)
-class Energy:
+class Energy(Recorder):
     """The energy of every draw, which is minus its log-potential (costs a sweep without random numbers)."""
+
+    word: ClassVar[str] = "energy"
+    of_law: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
-class BestState:
+class BestState(Recorder):
     """The draw of largest log-potential."""
 
+    word: ClassVar[str] = "best"
+    of_law: ClassVar[bool] = False
 
-Recorder = Marginals | Draws | Joint | PairMoments | Energy | BestState
-_BY_NAME: dict[str, Callable[[], Recorder]] = {
-    "marginals": Marginals,
-    "draws": Draws,
-    "pairs": PairMoments,
-    "energy": Energy,
-    "best": BestState,
-}
+
 _LIMIT_CELLS = 1 << 22  # values of the batch trace of one chain, unless it is a very large model
 
 
@@ -124,6 +138,10 @@ class TapeLayout:
         Whether log-potentials are kept now and then, to compare chains by.
     angular : float (n,) or empty
         What is recorded of sites that are numbers, if there are any; see ``Domains.angular``.
+    open : tuple of pairs
+        Open recorders, and what compiled code needs of each.
+    label, label_at
+        States as numbers, for open recorders.
     """
 
     recorders: tuple[Recorder, ...]
@@ -141,15 +159,19 @@ class TapeLayout:
     energy: bool
     best: bool
     pulse: bool
+    open: tuple[tuple[OpenRecorder, Prepared], ...] = ()
+    label: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    label_at: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def only_marginals(self) -> bool:
         """Whether nothing but marginals is recorded."""
-        return self.n_cells == self.n_marginal and not (self.draw_sites.size or self.energy or self.best)
+        others = self.draw_sites.size or self.energy or self.best or self.open
+        return self.n_cells == self.n_marginal and not others
 
     def describe(self) -> list[dict[str, Any]]:
         """Return names and parameters of the recorders."""
-        return [{"name": type(r).__name__, **vars(r)} for r in self.recorders]
+        return [recorder.describe() for recorder in self.recorders]
 
     def empty_tape(self, graph: Graph, *, adding: bool = False) -> Tape:
         """Make the tape of one chain, with room for no traced draw yet (see :func:`grow`).
@@ -179,10 +201,52 @@ class TapeLayout:
             best=np.full(int(self.best), -np.inf),
             best_x=np.zeros(graph.n_sites if self.best else 0, graph.state_dtype),
             pulse=np.zeros(-(-(batches // 2 * 2) // PULSE) if self.pulse else 0),
+            observed=self._observed(graph),
         )
+
+    def _observed(self, graph: Graph) -> Observed:
+        """Return the open recorders of a chain before its first draw."""
+        if not self.open:
+            return observe_nothing()
+        words = np.zeros((len(self.open), 4), np.uint64)
+        words[:, 0] = [0 if made.inner is None else made.inner.address for _, made in self.open]
+        code = ObservedCode(
+            step=np.array([made.step.address for _, made in self.open], np.int64),
+            words=words,
+            label=self.label,
+            label_at=self.label_at,
+            site_at=np.zeros(0, np.int32),
+            x=np.zeros(graph.n_sites),
+        )
+        return _joined(code, [made.block for _, made in self.open])
+
+    def erase_open(self, tape: Tape) -> Tape:
+        """Return the tape with open recorders as before the first draw."""
+        if not self.open:
+            return tape
+        return tape._replace(observed=_joined(tape.observed.code, [made.block for _, made in self.open]))
+
+    def blocks(self, tape: Tape) -> list[NDArray[np.float64]]:
+        """Return what each open recorder has kept on a tape."""
+        place, block = tape.observed.place, tape.observed.block
+        return [block[place[r] : place[r + 1]] for r in range(len(self.open))]
+
+    def inspect(self, tape: Tape) -> None:
+        """Refuse to go on if a function of an open recorder failed, or returned no number."""
+        for (recorder, made), block in zip(self.open, self.blocks(tape), strict=True):
+            draw = recorder.fault(block)
+            if draw is not None:
+                code = made.step if made.inner is None else made.inner
+                cause = code.cause_at(tape.observed.code.x, block.copy())
+                why = "returned NaN" if cause is None else f"raised {type(cause).__name__}: {cause}"
+                raise SamplingError(f"the function of the recorder {recorder.key!r} {why}, at draw {draw}.")
 
     def grow(self, tape: Tape, draws: int) -> Tape:
         """Return the tape with room for ``draws`` traced draws in all."""
+        if self.open:
+            blocks = [r.grow(b, draws) for (r, _), b in zip(self.open, self.blocks(tape), strict=True)]
+            if sum(block.size for block in blocks) > tape.observed.block.size:
+                tape = tape._replace(observed=_joined(tape.observed.code, blocks))
         if not self.draw_sites.size and not self.energy:
             return tape
         have = max(len(tape.values), len(tape.energy))
@@ -194,6 +258,11 @@ class TapeLayout:
         energy = np.zeros(room if self.energy else 0)
         energy[: len(tape.energy)] = tape.energy
         return tape._replace(values=values, energy=energy)
+
+
+def _joined(code: ObservedCode, blocks: list[NDArray[np.float64]]) -> Observed:
+    place = np.concatenate([[0], np.cumsum([block.size for block in blocks])]).astype(np.int64)
+    return Observed(code, place, np.concatenate(blocks))
 
 
 def read_recorders(record: Any) -> tuple[Recorder, ...]:
@@ -211,15 +280,21 @@ def read_recorders(record: Any) -> tuple[Recorder, ...]:
     found: list[Recorder] = []
     for item in record:
         if isinstance(item, str):
-            if item not in _BY_NAME:
+            words = named_recorders()
+            if item not in words:
+                near = get_close_matches(item, words, 1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
                 raise ModelError(
-                    f"Recorder {item!r} is unknown; choose from {', '.join(_BY_NAME)} or give a value "
+                    f"Recorder {item!r} is unknown;{hint} choose from {', '.join(words)} or give a value "
                     "such as gs.Draws(['A'])."
                 )
-            item = _BY_NAME[item]()
+            item = words[item]()
         if not isinstance(item, Recorder):
             raise ModelError(f"{item!r} is not a recorder; use gs.Marginals(), gs.Draws(...) and so on.")
-        if type(item) in [type(other) for other in found]:
+        if isinstance(item, OpenRecorder):
+            if item.key in [other.key for other in found if isinstance(other, OpenRecorder)]:
+                raise ModelError(f"Two recorders are called {item.key!r}; give them different names.")
+        elif type(item) in [type(other) for other in found]:
             raise ModelError(f"{type(item).__name__} is asked for twice; combine both in one.")
         found.append(item)
     return tuple(found)
@@ -255,6 +330,8 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
     stride, size = _strides(start, member, graph.cards)
     cell = n_marginal + np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
     draws = chosen.get(Draws)
+    opened = tuple((each, each.prepare(model)) for each in recorders if isinstance(each, OpenRecorder))
+    label, label_at = labels_as_numbers(model) if opened else (np.zeros(0), np.zeros(0, np.int64))
     return TapeLayout(
         recorders=recorders,
         set_start=start,
@@ -271,13 +348,16 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
         energy=Energy in chosen,
         best=BestState in chosen,
         pulse=graph.discrete and kernel.estimates and kernel.reads_all,
+        open=opened,
+        label=label,
+        label_at=label_at,
     )
 
 
 def _for_search(recorders: tuple[Recorder, ...], kernel: Kernel) -> tuple[Recorder, ...]:
     """Return the recorders of a kernel that looks for the best state: that is always kept."""
     for recorder in recorders:
-        if isinstance(recorder, Marginals | Joint | PairMoments | Draws):
+        if recorder.of_law:
             raise IncompatibleError(
                 f"{type(kernel).__name__} does not keep the law of the model, so there is nothing "
                 f"to record as {type(recorder).__name__}; record 'best' or 'energy'."

@@ -141,8 +141,9 @@ class Standing:
 
     def inspect(self) -> None:
         """Refuse to go on where steps went wrong."""
-        for state in self.states:
+        for state, tape in zip(self.states, self.tapes, strict=True):
             self.kernel.inspect(self.model, self.graph, state.memory)
+            self.layout.inspect(tape)
 
     def freeze(self) -> None:
         """End whatever chains learn in a warmup."""
@@ -151,6 +152,7 @@ class Standing:
 
     def erase(self) -> None:
         """Begin a new recording on the same tapes."""
+        self.tapes = [self.layout.erase_open(tape) for tape in self.tapes]
         for tape in self.tapes:
             tape.counters[:] = 0, 0, 0, 1 if self.layout.batches else NEVER
             tape.best[:] = -np.inf

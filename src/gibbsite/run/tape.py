@@ -1,7 +1,8 @@
 """What compiled code writes during a run: sums, batch means, and short traces.
 
 One named tuple holds everything that can be recorded; what was not asked for is an empty array, so there is
-one compiled recording function, not one per combination.
+one compiled recording function for each kind of graph, not one per combination. Loops over steps call it by
+its address (:func:`recorder_for`): it is no part of them, and compiled where something is recorded.
 
 A *cell* is one probability: of a state of a site, or of a configuration of a small set of sites. For all
 cells the tape keeps the total and a bounded trace of batch means. When the trace is full, neighbouring
@@ -18,8 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import called, inlined
+from gibbsite._compile.pointer import point_at, point_nowhere, pointed
 from gibbsite.graph.local import log_potential
 from gibbsite.kernel.base import sums_up
+from gibbsite.run.observed import Observed, observe
 
 # 1/11!, 1/10!, ..., 1/0!
 _FACTORIALS = tuple(1.0 / math.factorial(k) for k in range(11, -1, -1))
@@ -32,6 +35,9 @@ NEVER = 1 << 62
 
 # positions in ``counters``
 DRAWS, FILL, BATCHES, LENGTH = range(4)
+
+# What :func:`record` is to do: begin, count a draw, or count one whose marginals have been added up already.
+BEGIN, COUNT, ADDED = range(3)
 
 # Batches from one value of ``pulse`` to the next: their log-potentials cost next to nothing.
 PULSE = 8
@@ -71,6 +77,8 @@ class Tape(NamedTuple):
     pulse : float64 (batches / 8,) or empty
         Log-potential at the end of every eighth batch: a short series over the whole run, by which chains are
         compared, and which shows how often a chain has gone from high to low energy and back.
+    observed : Observed
+        Open recorders: functions that are called after every draw.
     """
 
     counters: NDArray[np.int64]
@@ -92,10 +100,11 @@ class Tape(NamedTuple):
     best: NDArray[np.float64]
     best_x: NDArray[Any]
     pulse: NDArray[np.float64]
+    observed: Observed
 
 
 @called
-def write_indicators(tape: Tape, x: NDArray[Any], cond: NDArray[np.float64]) -> None:
+def _write_indicators(tape: Tape, x: NDArray[Any], cond: NDArray[np.float64]) -> None:
     """Set ``cond`` to the state itself: the estimate of a site that has not been visited yet."""
     if tape.offset.size == 0:
         for i in range(cond.size):
@@ -123,13 +132,17 @@ def probability(odds: float) -> float:
     return 1.0 / (1.0 + e)
 
 
-@called
-def record(tape: Tape, arrays: Any, x: NDArray[Any], cond: NDArray[np.float64], added: bool) -> None:
+@pointed
+def record(tape: Tape, arrays: Any, x: NDArray[Any], cond: NDArray[np.float64], what: int) -> None:
     """Record one draw: the state ``x`` and, where the kernel gives them, the conditionals ``cond``.
 
-    ``added`` says that the sums of the marginals have been taken care of; a walk that could have done so,
-    but made no full period, leaves the state to be counted.
+    ADDED says that the sums of the marginals have been taken care of; a visit that could have done so, but
+    made no full period, leaves the state to be counted. BEGIN comes before the first draw.
     """
+    if what == BEGIN:
+        _write_indicators(tape, x, cond)
+        return
+    added = what == ADDED
     counters, batch = tape.counters, tape.open_batch
     draw = counters[DRAWS]
     known = cond.size > 0 and not sums_up(arrays)
@@ -166,6 +179,8 @@ def record(tape: Tape, arrays: Any, x: NDArray[Any], cond: NDArray[np.float64], 
             tape.best[0] = now
             for i in range(x.size):
                 tape.best_x[i] = x[i]
+    if tape.observed.code.step.size > 0:
+        observe(tape.observed, x)
     counters[DRAWS] = draw + 1
     counters[FILL] += 1
     if counters[FILL] == counters[LENGTH]:
@@ -174,6 +189,23 @@ def record(tape: Tape, arrays: Any, x: NDArray[Any], cond: NDArray[np.float64], 
         close_batch(tape)
     elif counters[FILL] % SPELL == 0:
         move_recent(tape)
+
+
+_RECORDERS: dict[Any, Any] = {}
+
+
+def recorder_for(tape: Tape, arrays: Any, x: NDArray[Any], cond: NDArray[Any], keep: bool) -> Any:
+    """Return :func:`record` as a value for compiled loops; where nothing is kept, none that could be called.
+
+    It is looked up by what the types of its arguments depend on, which is cheaper than to ask for the types.
+    """
+    given = [part for part in (*tape, *arrays, x, cond) if isinstance(part, np.ndarray)]
+    key = (keep, type(arrays), *[(part.dtype.char, part.flags.writeable) for part in given])
+    found = _RECORDERS.get(key)
+    if found is None:
+        make = point_at if keep else point_nowhere
+        found = _RECORDERS[key] = make(record, tape, arrays, x, cond, COUNT)
+    return found
 
 
 @inlined

@@ -1,0 +1,91 @@
+"""Two-point functions: how sites at a distance vary together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import ModelError
+from gibbsite.run.recorders.observable import Observable
+
+if TYPE_CHECKING:
+    from gibbsite.model import Model
+
+
+def _correlate(x: Any, memory: Any) -> None:
+    """Average x_i x_j over the pairs at each distance along the axes.
+
+    Behind the values stand their number, the number of axes, sizes, and whether axes are periodic.
+    """
+    # the number of values is not known here, so it stands at the very end
+    k = int(memory[memory.size - 1])
+    at = k
+    axes = int(memory[at])
+    for r in range(k):
+        total, pairs = 0.0, 0
+        stride = x.size
+        for axis in range(axes):
+            size, ring = int(memory[at + 1 + axis]), memory[at + 1 + axes + axis] > 0.0
+            stride //= size
+            for i in range(x.size):
+                place = (i // stride) % size
+                if place + r < size:
+                    total += x[i] * x[i + r * stride]
+                    pairs += 1
+                elif ring:
+                    total += x[i] * x[i + (r - size) * stride]
+                    pairs += 1
+        memory[r] = total / max(pairs, 1)
+
+
+@dataclass(frozen=True)
+class TwoPoint(Observable):
+    """Mean products of sites at distance 0, 1, 2, ... along the axes of a lattice, averaged over all places.
+
+    Parameters
+    ----------
+    most : int
+        Largest distance.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((16,), coupling=0.5, periodic=True)
+    >>> result = gs.sample(model, sweeps=4000, rng=1, record=["marginals", gs.TwoPoint(3)], progress=False)
+    >>> g = result.observables["two-point"]
+    >>> t = np.tanh(0.5)  # a ring of 16 sites: (t^r + t^(16 - r)) / (1 + t^16)
+    >>> bool((abs(g.mean - [1.0, t, t**2, t**3]) < 5 * g.mcse + 1e-5).all())
+    True
+    """
+
+    most: int = 8
+    name: str = "two-point"
+    function: Any = _correlate
+
+    def __post_init__(self) -> None:
+        if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 0:
+            raise ModelError(f"TwoPoint takes a largest distance, a whole number, got {self.most!r}.")
+        object.__setattr__(self, "names", tuple(str(r) for r in range(self.most + 1)))
+        super().__post_init__()
+
+    @property
+    def shape(self) -> str:
+        """The function writes its values."""
+        return "update"
+
+    def start(self, model: Model) -> NDArray[np.float64]:
+        """Return the shape of the lattice."""
+        from gibbsite.model.lattice import LatticeFactors
+
+        lattices = [g for g in getattr(model, "groups", ()) if isinstance(g, LatticeFactors)]
+        if not lattices or int(np.prod(lattices[0].shape)) != model.n_sites:
+            raise ModelError(
+                "TwoPoint needs a lattice without observed sites, such as gs.ising_grid((8, 8))."
+            )
+        shape, rings = lattices[0].shape, lattices[0].periodic
+        if self.most >= max(shape):
+            raise ModelError(f"TwoPoint: there is no distance {self.most} in a lattice of shape {shape}.")
+        return np.array([len(shape), *shape, *(float(ring) for ring in rings), self.most + 1.0])

@@ -1,0 +1,224 @@
+"""Observables: averages of functions of the state, against draws of the same run and exact values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gibbsite as gs
+from gibbsite._compile.foreign import adopt
+from gibbsite.run.observed import BINS
+from gibbsite.run.recorders.base import OpenRecorder, Prepared
+
+MODEL = gs.ising_grid((3, 4), coupling=0.3, field=0.1)
+
+
+def uneven(x: Any) -> Any:
+    """Depend on every site in another way, so that a wrong order of sites shows."""
+    total = 0.0
+    for i in range(x.size):
+        total += (i + 1) * x[i]
+    return total
+
+
+def both(x: Any) -> Any:
+    out = np.empty(2)
+    out[0], out[1] = x[0], x[x.size - 1] * x[1]
+    return out
+
+
+def run(model: gs.FactorGraph, *record: Any, **given: Any) -> gs.Result:
+    given = {"sweeps": 300, "rng": 1, "chains": 2, "progress": False, **given}
+    return gs.sample(model, record=["marginals", "draws", *record], **given)
+
+
+def spins(result: gs.Result) -> Any:
+    return 2.0 * result.values - 1.0
+
+
+@pytest.mark.parametrize("scan", [gs.Systematic(), gs.Chromatic()], ids=lambda scan: type(scan).__name__)
+@pytest.mark.parametrize("shape", [(3, 4), (16, 16)], ids=str)
+def test_values_are_those_of_the_draws(scan: gs.Scan, shape: tuple[int, int]) -> None:
+    """Also where sites are laid out in another order (large lattices by color)."""
+    model = gs.ising_grid(shape, coupling=0.3, field=0.1)
+    result = run(model, gs.Observable("u", uneven, series=True), gs.Observable("two", both, 2), scan=scan)
+    x = spins(result)
+    expected = x @ np.arange(1.0, x.shape[2] + 1)
+    assert np.array_equal(result.observables["u"].series, expected)
+    assert result.observables["u"].mean == pytest.approx(expected.mean(), abs=1e-12)
+    pair = result.observables["two"]
+    assert pair.mean == pytest.approx([x[:, :, 0].mean(), (x[:, :, -1] * x[:, :, 1]).mean()], abs=1e-12)
+    assert result.observables["u"].sd == pytest.approx(expected.std(), rel=1e-9)
+
+
+def test_labels_that_are_words_are_codes_and_numbers_are_numbers() -> None:
+    model = gs.FactorGraph({"a": ["no", "yes"], "b": [10, 20, 40]}, [(("a", "b"), [[4, 1, 1], [1, 2, 3]])])
+    result = run(model, gs.Observable("sum", lambda x: x[0] + x[1], series=True))
+    expected = result.values[:, :, 0] + np.array([10, 20, 40])[result.values[:, :, 1]]
+    assert np.array_equal(result.observables["sum"].series, expected)
+
+
+def test_functions_that_do_not_compile_are_called_back() -> None:
+    seen: dict[str, float] = {"calls": 0}
+
+    def in_python(x: Any) -> float:
+        seen["calls"] += 1
+        return float(sorted(x.tolist())[0])
+
+    result = run(MODEL, gs.Observable("least", in_python), threads=1)
+    assert seen["calls"] == 2 * 300
+    assert result.observables["least"].mean == spins(result).min(axis=2).mean()
+
+
+def test_ready_observables_agree_with_exact_values() -> None:
+    """Five standard errors: a false alarm rate of 6e-7 for each of nine numbers."""
+    exact = gs.exact.enumerate(MODEL)
+    x = 2.0 * exact.states - 1.0
+    up = gs.Agreement(np.ones(12, int))
+    result = gs.sample(
+        MODEL, record=["marginals", "magnetisation", "energy", up], sweeps=20_000, rng=3, progress=False
+    )
+    m = x.mean(axis=1)
+    law = exact.probabilities
+    found = result.observables["magnetisation"]
+    wanted = [law @ v for v in (m, abs(m), m**2, m**4)]
+    assert (abs(found.mean - wanted) < 5 * found.mcse).all()
+    share = result.observables["agreement"]
+    assert abs(share.mean - law @ (x == 1).mean(axis=1)) < 5 * share.mcse
+    energy = result.observables["energy"]
+    each = -np.array([MODEL.log_potential(state) for state in exact.states])
+    assert abs(energy.mean - law @ each) < 5 * energy.mcse
+    assert 1.0 <= energy.tau < 10.0 and energy.rhat < 1.01
+
+
+def test_standard_errors_are_those_of_repeated_runs() -> None:
+    """The spread of 200 means against their errors: a ratio of variances within 1 +- 0.5 (5 deviations)."""
+    runs = [
+        gs.sample(MODEL, record=["marginals", "magnetisation"], sweeps=400, rng=seed, progress=False)
+        for seed in range(200)
+    ]
+    means = np.array([r.observables["magnetisation"].mean[2] for r in runs])
+    errors = np.array([r.observables["magnetisation"].mcse[2] for r in runs])
+    assert 0.5 < means.var() / (errors**2).mean() < 1.5
+
+
+def test_bins_are_merged_when_they_are_many() -> None:
+    observable = gs.Observable("u", uneven, series=True)
+    result = gs.sample(
+        MODEL, record=["marginals", observable], sweeps=3 * BINS, chains=1, rng=2, progress=False
+    )
+    found = result.observables["u"]
+    assert found.length == 4 and found.bins.shape == (1, 3 * BINS // 4, 1)
+    assert found.bins[0, :, 0] == pytest.approx(found.series[0].reshape(-1, 4).mean(axis=1), abs=1e-9)
+
+
+def test_derived_quantities_have_jackknife_errors() -> None:
+    result = run(MODEL, gs.Magnetisation(), sweeps=4000)
+    value, error = result.observables.derive(lambda m: m, "magnetisation")
+    found = result.observables["magnetisation"]
+    assert value == pytest.approx(found.mean, abs=1e-3)
+    assert error == pytest.approx(found.mcse, rel=0.5)
+    with pytest.raises(gs.GibbsiteError, match="nonsense"):
+        result.observables.derive(lambda m: m, "nonsense")
+
+
+def test_threads_checkpoints_and_files_change_nothing(tmp_path: Path) -> None:
+    record = ["marginals", gs.Observable("u", uneven, series=True), gs.TwoPoint(2)]
+    given: dict[str, Any] = {"record": record, "rng": 5, "progress": False}
+    whole = gs.sample(MODEL, sweeps=400, warmup=40, threads=2, **given)
+    path = tmp_path / "run.npz"
+    gs.sample(MODEL, sweeps=150, warmup=40, threads=1, checkpoint=path, **given)
+    resumed = gs.sample(MODEL, sweeps=400, warmup=40, threads=1, checkpoint=path, resume=True, **given)
+    for a, b in zip(whole.blocks, resumed.blocks, strict=True):
+        pair = [gs.run.recorders.observable.read_bins(rows[0]) for rows in (a, b)]
+        assert all(np.array_equal(p, q) for p, q in zip(pair[0][:-1], pair[1][:-1], strict=True))
+    assert np.array_equal(whole.observables["u"].series, resumed.observables["u"].series)
+    whole.save(tmp_path / "saved.npz")
+    again = gs.load_result(tmp_path / "saved.npz")
+    assert again.observables["two-point"].names == ("0", "1", "2")
+    assert np.array_equal(again.observables["two-point"].mean, whole.observables["two-point"].mean)
+    assert np.array_equal(again.observables["u"].series, whole.observables["u"].series)
+
+
+def test_another_function_is_another_run(tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    given: dict[str, Any] = {"sweeps": 50, "rng": 5, "progress": False, "checkpoint": path}
+    gs.sample(MODEL, record=["marginals", gs.Observable("u", uneven)], **given)
+    with pytest.raises(gs.CheckpointError, match="record"):
+        gs.sample(MODEL, record=["marginals", gs.Observable("u", lambda x: x[0])], resume=True, **given)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda x: np.log(x[0] - 5.0), ["'bad'", "NaN"]),
+        (lambda x: x[99], ["'bad'", "IndexError"]),
+        (lambda x: 1 / int(x[0] - x[0]), ["'bad'", "ZeroDivisionError"]),
+    ],
+)
+def test_functions_that_fail_are_named(function: Any, words: list[str]) -> None:
+    with pytest.raises(gs.SamplingError) as failed:
+        run(MODEL, gs.Observable("bad", function))
+    assert all(word in str(failed.value) for word in words)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: gs.Observable("", uneven), ["name"]),
+        (lambda: gs.Observable("a", uneven, 0), ["'a'", "whole number"]),
+        (lambda: gs.Observable("a", uneven, 2, names=("b",)), ["2 names"]),
+        (lambda: run(MODEL, gs.Observable("a")), ["'a'", "function"]),
+        (lambda: run(MODEL, gs.Observable("a", uneven), gs.Observable("a", both, 2)), ["'a'", "different"]),
+        (lambda: run(MODEL, "magnetization"), ["magnetisation"]),
+        (lambda: run(MODEL, gs.TwoPoint(40)), ["40", "(3, 4)"]),
+        (lambda: run(gs.FactorGraph({"a": 2}), gs.TwoPoint(1)), ["lattice"]),
+        (lambda: run(MODEL, gs.Agreement([1, 2])), ["12 state codes"]),
+        (lambda: run(MODEL, gs.Agreement({"0": 1})), ["'1'"]),
+        (lambda: run(MODEL).observables["m"], ["'m'", "none"]),
+        (lambda: run(MODEL, "magnetisation").observables["magnetisation"].series, ["series=True"]),
+        (
+            lambda: gs.sample(MODEL, gs.AnnealedGibbs(sweeps=5), record="magnetisation", progress=False),
+            ["AnnealedGibbs", "Magnetisation"],
+        ),
+    ],
+)
+def test_bad_input(make: Any, words: list[str]) -> None:
+    with pytest.raises(gs.GibbsiteError) as failed:
+        make()
+    assert all(word in str(failed.value) for word in words), str(failed.value)
+
+
+def _longest_run(x: Any, memory: Any) -> None:
+    """How long the first site has stayed as it is, and the longest that was."""
+    memory[1] = memory[1] + 1 if x[0] == memory[0] else 1
+    memory[0] = x[0]
+    memory[2] = max(memory[2], memory[1])
+
+
+@dataclass(frozen=True)
+class LongestStay(OpenRecorder):
+    """A recorder with a memory of its own."""
+
+    key = "longest stay"
+
+    def prepare(self, model: Any) -> Prepared:
+        return Prepared(adopt(_longest_run, "update"), np.zeros(3))
+
+    def conclude(self, blocks: Any, draws: int) -> Any:
+        return blocks[:, 2].astype(int)
+
+
+def test_a_recorder_of_the_user_is_a_class(tmp_path: Path) -> None:
+    result = run(MODEL, LongestStay())
+    expected = []
+    for chain in result.values[:, :, 0]:
+        ends = np.flatnonzero(np.diff(chain)) + 1
+        expected.append(np.diff(np.concatenate([[0], ends, [chain.size]])).max())
+    assert result.recorded["longest stay"].tolist() == expected
+    result.save(tmp_path / "r.npz")
+    assert gs.load_result(tmp_path / "r.npz").recorded["longest stay"].tolist() == expected
