@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,7 @@ from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.kinds.potts import PottsGraph
 from gibbsite.graph.kinds.table import TableGraph
-from gibbsite.graph.layouts.by_color import arrange_by_color
-from gibbsite.graph.layouts.site_order import PackedModel
 from gibbsite.graph.local import log_odds, weights
-from gibbsite.kernel.at_once.keyed import keyed_memory
 from gibbsite.kernel.base import Buffer, Kernel, step, transition
 from gibbsite.kernel.gibbs.conditional_cache import (
     Remembered,
@@ -40,9 +37,6 @@ from gibbsite.kernel.gibbs.running_weights import (
     running_weights,
 )
 from gibbsite.kernel.rules import HEAT_BATH, RULES, apply_rule, pick
-
-if TYPE_CHECKING:
-    from gibbsite.model import FactorGraph
 
 _ONE = np.uintp(1)
 _BINS = 1024
@@ -77,20 +71,6 @@ class Gibbs(Kernel):
     """
 
     rule: str = "heat-bath"
-
-    @property
-    def side_by_side(self) -> bool:
-        """The heat bath, which forgets the old value, can move many chains at once."""
-        return not self._looks_back
-
-    def pack(self, model: FactorGraph, graph: Graph) -> PackedModel | None:
-        """Lay lattices and binary models out by color: the heat bath can move many sites at once."""
-        return None if self._looks_back else arrange_by_color(model, graph)
-
-    def packed_memory(self, arranged: Any, stream: NDArray[np.uint64], team: int) -> NamedTuple:
-        """Allocate room for random numbers, and for what is made of the neighbours."""
-        memory: NamedTuple = keyed_memory(arranged, stream, team)
-        return memory
 
     @property
     def reversible(self) -> bool:
