@@ -21,7 +21,7 @@ from benchmarks.workloads import Agreements, Spins, grid, load, potts
 from gibbsite._random.generators import stream
 from gibbsite.kernel.base import Team
 from gibbsite.run.chain import advance
-from gibbsite.run.chain_layout import ChainLayout, arrange, replicate
+from gibbsite.run.chain_layout import ChainLayout, pack_chains, pack_sites
 from gibbsite.run.executor import Executor
 from gibbsite.run.record import lay_out
 from gibbsite.run.tape import LENGTH
@@ -112,9 +112,9 @@ def make_form(case: Case, workload: Spins | Agreements, record: list[Any] | None
     graph = gs.compile_graph(model)
     layout = lay_out(model, graph, GIBBS, record)
     form = (
-        replicate(model, graph, layout, case.chains)
+        pack_chains(model, graph, GIBBS, layout, case.chains)
         if case.chains > 1
-        else arrange(model, graph, GIBBS, layout)
+        else pack_sites(model, graph, GIBBS, layout)
     )
     assert form is not None
     return form
@@ -188,7 +188,7 @@ _LATTICE = """
 import json, resource, time, tracemalloc
 import numpy as np
 import gibbsite as gs
-from gibbsite.run.chain_layout import arrange
+from gibbsite.run.chain_layout import pack_sites
 from gibbsite.run.record import lay_out
 from gibbsite._random.generators import stream
 from gibbsite.kernel.base import alone
@@ -196,7 +196,7 @@ from gibbsite.run.chain import advance
 def begin(side):
     model = gs.ising_grid((side, side), coupling=0.2)
     graph = gs.compile_graph(model)
-    form = arrange(model, graph, gs.Gibbs(), lay_out(model, graph, gs.Gibbs(), []))
+    form = pack_sites(model, graph, gs.Gibbs(), lay_out(model, graph, gs.Gibbs(), []))
     return form, form.start([np.zeros(side * side, np.int8)], [stream(1, 0)])
 def run(form, state, sweeps):
     n = form.graph.n_sites

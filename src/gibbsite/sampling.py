@@ -334,7 +334,7 @@ def make_result(recording: Recording) -> Result:
     draws = int(counters[DRAWS])
     span = setup.kernel.natural_sweeps(model.n_sites)
     totals = np.stack([tape.total + tape.open_batch for tape in tapes])
-    bests = np.array([tape.best[0] for tape in tapes if layout.best]) + setup.graph.log_offset
+    bests = np.array([tape.best[0] for tape in tapes if layout.best]) + setup.form.log_offset
     return Result(
         plan=replace(setup.plan, warmup=recording.warmup),
         domains=model.domains,
@@ -350,14 +350,14 @@ def make_result(recording: Recording) -> Result:
         sets=JointSets(layout.set_start, layout.set_member, layout.set_cell, layout.n_joint),
         draw_sites=layout.draw_sites,
         values=np.stack([tape.values[:draws] for tape in tapes]),
-        energy=np.stack([tape.energy[:draws] - setup.graph.log_offset for tape in tapes]),
+        energy=np.stack([tape.energy[:draws] - setup.form.log_offset for tape in tapes]),
         bests=bests,
         best_x=tapes[int(np.argmax(bests))].best_x if layout.best else np.zeros(0, setup.graph.state_dtype),
         errors=_source_of_errors(setup),
         remarks=tuple(remark.text for remark in setup.remarks),
         period=None if span is None else span // setup.plan.thin,
         report=recording.report,
-        pulse=np.stack([read_pulse(tape) for tape in tapes]) + setup.graph.log_offset,
+        pulse=np.stack([read_pulse(tape) for tape in tapes]) + setup.form.log_offset,
         open=tuple(recorder for recorder, _ in layout.open),
         blocks=tuple(np.stack(blocks) for blocks in zip(*map(layout.blocks, tapes), strict=True)),
         interrupted=recording.interrupted,

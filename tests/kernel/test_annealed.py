@@ -229,8 +229,8 @@ def test_named_schedules() -> None:
     assert falling.tolist() == [2.0, 1.0, 0.5, 0.25]
     default = gs.AnnealedGibbs("exponential", 50, start=1.0).temperatures
     assert default[[0, -1]] == pytest.approx([1.0, 0.01])
-    assert gs.AnnealedGibbs().span(9) == 1000
-    assert gs.AnnealedGibbs((1, 0)).span(9) == 2
+    assert gs.AnnealedGibbs().natural_sweeps(9) == 1000
+    assert gs.AnnealedGibbs((1, 0)).natural_sweeps(9) == 2
 
 
 BAD: dict[str, tuple[dict[str, Any], list[str]]] = {

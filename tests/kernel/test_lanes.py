@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gibbsite._compile.intrinsic import WIDTH
 from gibbsite._compile.jit import compiled
-from gibbsite.kernel.at_once.lanes import WIDTH, Near, add_lanes, draw_lanes
+from gibbsite.kernel.at_once.lanes import Near, add_lanes, draw_lanes
 
 
 @compiled

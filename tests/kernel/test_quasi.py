@@ -199,7 +199,7 @@ def test_models_without_free_sites() -> None:
 def test_other_kernels_do_not_mind() -> None:
     course = RunOutline("RandomScan", None, 3, 7, 22)
     assert gs.Gibbs().resolve(course) == gs.Gibbs()
-    assert gs.Gibbs().span(3) is None
+    assert gs.Gibbs().natural_sweeps(3) is None
 
 
 # ---- what it gains

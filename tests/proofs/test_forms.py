@@ -19,9 +19,9 @@ from gibbsite.run.chain_layout import (
     ChainLayout,
     PackedLayout,
     ReplicatedLayout,
-    arrange,
     choose_scan_and_layout,
-    replicate,
+    pack_chains,
+    pack_sites,
 )
 from gibbsite.run.executor import Executor
 from gibbsite.run.record import lay_out
@@ -123,10 +123,10 @@ def models() -> dict[str, gs.FactorGraph]:
 def forms(model: gs.FactorGraph, lanes: int = 3) -> list[ChainLayout]:
     graph = gs.compile_graph(model)
     layout = lay_out(model, graph, GIBBS, None)
-    found = [arrange(model, graph, GIBBS, layout), replicate(model, graph, layout, lanes)]
+    found = [pack_sites(model, graph, GIBBS, layout), pack_chains(model, graph, GIBBS, layout, lanes)]
     if graph.kind == "lattice":  # the way of general graphs, too
         graph = gs.compile_graph(model, "ising")
-        found.append(arrange(model, graph, GIBBS, lay_out(model, graph, GIBBS, None)))
+        found.append(pack_sites(model, graph, GIBBS, lay_out(model, graph, GIBBS, None)))
     return [form for form in found if form is not None]
 
 
@@ -198,11 +198,11 @@ def test_the_law_is_kept(name: str) -> None:
         else:
             assert isinstance(form, PackedLayout)
             runner = Runner(form, starts[:1])
-            ends = form.there.pack(starts)
+            ends = form.order.pack(starts)
             for x in ends:
                 runner.state.x[:] = x
                 x[:] = runner.run(2).state.x
-            ends = form.there.unpack(ends)
+            ends = form.order.unpack(ends)
         p, worst = law_p_value(exact, ends)
         assert p > FALSE_ALARM, (label(form), worst)
 
@@ -250,7 +250,7 @@ def test_replicas_equal_single_chains(name: str) -> None:
     graph = gs.compile_graph(model, "ising")
     layout = lay_out(model, graph, GIBBS, None)
     starts = np.random.default_rng(1).integers(0, 2, (5, model.n_sites)).astype(np.int8)
-    side, one = replicate(model, graph, layout, 5), arrange(model, graph, GIBBS, layout)
+    side, one = pack_chains(model, graph, GIBBS, layout, 5), pack_sites(model, graph, GIBBS, layout)
     assert side is not None and one is not None
     together = Runner(side, starts).run(7, keep=True)
     for c in range(5):
@@ -282,7 +282,7 @@ def test_conditionals_of_boards_are_those_of_the_plain_kind(name: str) -> None:
 def test_teams_equal_one_thread(name: str, members: int) -> None:
     model = EVERY[name]
     graph = gs.compile_graph(model)
-    form = arrange(model, graph, GIBBS, lay_out(model, graph, GIBBS, None))
+    form = pack_sites(model, graph, GIBBS, lay_out(model, graph, GIBBS, None))
     assert form is not None
     start = random_start(model)
     single, shared = Runner(form, start).run(9, keep=True), Runner(form, start)
@@ -359,7 +359,7 @@ def test_couplings_beyond_single_precision_take_the_plain_form(strength: float, 
             scan, form = choose_scan_and_layout(model, graph, GIBBS, scan, layout, chains)
             assert form.name == "plain"
         assert isinstance(scan, gs.Systematic)  # by itself: no color moves at once
-    assert arrange(model, graph, GIBBS, layout) is None and strength > MOST_ODDS
+    assert pack_sites(model, graph, GIBBS, layout) is None and strength > MOST_ODDS
 
 
 def test_forms_are_chosen_by_themselves() -> None:
@@ -410,5 +410,5 @@ def test_boards_of_potts_lattices_are_refused_where_they_would_be_wrong() -> Non
     }
     for name, model in {**fine, **wrong}.items():
         graph = gs.compile_graph(model)
-        form = arrange(model, graph, GIBBS, lay_out(model, graph, GIBBS, None))
+        form = pack_sites(model, graph, GIBBS, lay_out(model, graph, GIBBS, None))
         assert (form is not None) == (name in fine), name

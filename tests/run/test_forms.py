@@ -139,7 +139,7 @@ def test_potts_runs_agree_with_exact_marginals(uniform: bool, steps: float) -> N
     chains, n = 48, here.n_sites
     graph = gs.compile_graph(here)
     kernel = gs.Gibbs()
-    form = forms.arrange(here, graph, kernel, lay_out(here, graph, kernel, None))
+    form = forms.pack_sites(here, graph, kernel, lay_out(here, graph, kernel, None))
     assert form is not None and form.name == "checkered"
     means = []
     for c in range(chains):

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import DISABLED, Integer, called, intrinsic_for
 
+#: Bytes that are worked on in one go by vector instructions (:mod:`gibbsite._compile.vector`).
+WIDTH = 32
+
 
 def float_from_bits(word: Any) -> Any:
     """Return the 32-bit float whose bits are those of an integer.

@@ -15,7 +15,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-WIDTH = 32  # chains
+from gibbsite._compile.intrinsic import WIDTH
+
 intrinsic = cast("Callable[[Callable[..., Any]], Any]", numba.extending.intrinsic)
 _WORD = ir.IntType(32)
 

@@ -18,6 +18,7 @@ from gibbsite._compile.jit import compiled_loop, interpreted
 from gibbsite._random.generators import stream
 from gibbsite.exact.fillgraph import EliminationGraph, make_workspace
 from gibbsite.exact.greedy import FILL, SIMPLICIAL, TABLE, eliminate
+from gibbsite.graph.rows import row_starts
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -185,8 +186,7 @@ def _induced(graph: EliminationGraph, kept: NDArray[np.bool_]) -> EliminationGra
     vertex = np.repeat(np.arange(kept.size), np.diff(graph.start))
     inside = kept[vertex] & kept[graph.neighbour]
     number = np.cumsum(kept) - 1
-    rows = np.zeros(int(kept.sum()) + 1, np.int64)
-    np.cumsum(np.bincount(number[vertex[inside]], minlength=rows.size - 1), out=rows[1:])
+    rows = row_starts(np.bincount(number[vertex[inside]], minlength=int(kept.sum())))
     return EliminationGraph(rows, number[graph.neighbour[inside]], graph.log_card[kept])
 
 
@@ -208,8 +208,7 @@ def interaction_graph(member_start: Longs, member: Longs, n: int) -> tuple[Longs
     pair = np.concatenate(keys)
     pair.sort()
     pair = pair[np.concatenate([pair[:1] >= 0, pair[1:] != pair[:-1]])]
-    start = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(pair // max(n, 1), minlength=n), out=start[1:])
+    start = row_starts(np.bincount(pair // max(n, 1), minlength=n))
     return start, pair % max(n, 1)
 
 

@@ -8,7 +8,7 @@ table are in the clique's order, so a table is described by the bits of its axes
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from gibbsite._compile.jit import called, compiled_loop
 from gibbsite.exact.reduce import Reduced
 from gibbsite.exact.tree import MOST_AXES, Tree
+from gibbsite.graph.rows import row_starts
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -80,28 +81,22 @@ def plan_tables(tree: Tree, problem: Reduced) -> tuple[Potentials, Operands]:
     potentials = Potentials(group, np.zeros(n_factors + 1, np.int64), clique, mask)
     group_start = np.zeros(n_cliques + 1, np.int64)
     by_clique = np.argsort(owner, kind="stable")
-    row = _starts(np.bincount(owner, minlength=n_cliques))
+    row = row_starts(np.bincount(owner, minlength=n_cliques))
     _group_factors(tree, problem, by_clique, row, np.zeros(tree.home.size, np.int64), potentials, group_start)
     count = int(group_start[-1])
     potentials = Potentials(group, potentials.table[: count + 1], clique[:count], mask[:count])
     children = np.bincount(tree.parent[tree.parent >= 0], minlength=n_cliques)
-    start = _starts(np.diff(group_start) + children)
+    start = row_starts(np.diff(group_start) + children)
     operands = Operands(
         start=start,
         inner=start[1:] - children,
         mask=np.zeros(int(start[-1]), np.int64),
         table=np.zeros(int(start[-1]), np.int64),
         child=np.full(int(start[-1]), -1, np.int64),
-        message=potentials.table[-1] + _starts(tree.separator.astype(np.int64)),
+        message=potentials.table[-1] + row_starts(tree.separator.astype(np.int64)),
     )
     _list_tables(tree, potentials, operands, group_start, operands.inner.copy())
     return potentials, operands
-
-
-def _starts(sizes: NDArray[Any]) -> Longs:
-    start = np.zeros(sizes.size + 1, np.int64)
-    np.cumsum(sizes, out=start[1:])
-    return start
 
 
 @compiled_loop

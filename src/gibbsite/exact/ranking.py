@@ -20,6 +20,7 @@ from gibbsite.exact.potentials import Operands
 from gibbsite.exact.rings import Max
 from gibbsite.exact.trace import Slate, assign, make_slate, weigh
 from gibbsite.exact.tree import Tree
+from gibbsite.graph.rows import row_starts
 
 if TYPE_CHECKING:
     from gibbsite.exact.plan import EliminationPlan
@@ -36,7 +37,7 @@ def rank_states(plan: EliminationPlan, pool: Floats, many: int) -> Longs:
     ring, tree = Max(), plan.tree
     slate, cliques = make_slate(tree), tree.own.size
     own = np.rint(tree.size / tree.separator).astype(np.int64)
-    start = np.concatenate([[0], np.cumsum(own)])
+    start = row_starts(own)
     losses = np.zeros(int(start[-1]))
     found: list[Longs] = []
     number = itertools.count()  # ties are resolved by age

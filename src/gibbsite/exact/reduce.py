@@ -17,6 +17,7 @@ from gibbsite._compile.jit import interpreted
 from gibbsite.errors import SupportError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.kinds.table import TableGraph
+from gibbsite.graph.rows import row_lengths, row_starts
 from gibbsite.support.possible import alive_states
 
 if TYPE_CHECKING:
@@ -95,14 +96,14 @@ def reduce_model(model: FactorGraph) -> Reduction:
     living = np.add.reduceat(alive, arrays.offset[:-1], dtype=np.int64) if card.size else card
     first = np.flatnonzero(alive)  # codes of the living states, site by site
     code = first - np.repeat(arrays.offset[:-1], living)
-    start = _starts(living)
+    start = row_starts(living)
     codes = code[start[:-1]] if card.size else card
     # the sites' own weights are factors like others, unless they say nothing
     lively = np.maximum.reduceat(arrays.log_unary != 0.0, arrays.offset[:-1]) if card.size else alive
     weighed = np.flatnonzero(lively)
     member = np.concatenate([arrays.member.astype(np.int64), weighed])
     stride = np.concatenate([arrays.stride, np.ones(weighed.size, np.int64)])
-    width = np.concatenate([np.diff(arrays.member_start.astype(np.int64)), np.ones(weighed.size, np.int64)])
+    width = np.concatenate([row_lengths(arrays.member_start), np.ones(weighed.size, np.int64)])
     table = np.concatenate([arrays.table, arrays.log_value.size + arrays.offset[weighed]])
     value = np.concatenate([arrays.log_value, arrays.log_unary])
     constant = graph.log_offset
@@ -124,18 +125,12 @@ def reduce_model(model: FactorGraph) -> Reduction:
     problem = Reduced(
         origin=np.flatnonzero(free),
         cards=living[free],
-        code_start=_starts(living[free]),
+        code_start=row_starts(living[free]),
         code=code,
-        member_start=_starts(width),
+        member_start=row_starts(width),
         member=member,
         stride=stride,
         table=table,
         value=value,
     )
     return Reduction(problem, codes, alive, constant)
-
-
-def _starts(sizes: Longs) -> Longs:
-    start = np.zeros(sizes.size + 1, np.int64)
-    np.cumsum(sizes, out=start[1:])
-    return start

@@ -17,8 +17,7 @@ from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.distance import DistanceGraph
 from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.rows import build_rows
-
-_MOST_LISTED = 4096  # sites whose neighbours are listed where all are neighbours
+from gibbsite.model.distance import MOST_LISTED
 
 
 def color_sites(graph: Graph) -> NDArray[np.int32]:
@@ -84,10 +83,10 @@ def markov_graph(graph: Graph) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
 
 def _all_others(n: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Rows of a graph that joins all sites, up to a size."""
-    if n > _MOST_LISTED:
+    if n > MOST_LISTED:
         raise TooLargeError(
             f"Every site depends on all others, and neighbours of {n:,} sites are not listed beyond "
-            f"{_MOST_LISTED:,}; sample the model with gs.PoissonGibbs() or gs.Gibbs()."
+            f"{MOST_LISTED:,}; sample the model with gs.PoissonGibbs() or gs.Gibbs()."
         )
     others = np.arange(n * max(n - 1, 0)).reshape(n, -1) % max(n - 1, 1)
     neighbour = others + (others >= np.arange(n)[:, None])

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-import numpy as np
-
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.graph.graph import Graph
+from gibbsite.graph.graph import Graph, seal
 from gibbsite.graph.registry import compiler_of, registered_kinds
 from gibbsite.model import FactorGraph, Model
 
@@ -31,7 +29,7 @@ def _compile_other(model: Any, kind: str | None) -> Graph:
     graph: Graph | None = model.structure.get("graph")
     if graph is None:
         found = function(model)
-        _seal(found.arrays)
+        seal(found.arrays)
         model.structure["functions"] = list(found.functions)  # their machine code lives as long as these
         digest = f"{found.kind}-{model.digest}"
         graph = Graph(found.kind, found.arrays, model.cards, 0.0, digest, model.structure, found.units)
@@ -39,15 +37,6 @@ def _compile_other(model: Any, kind: str | None) -> Graph:
     if kind not in (None, graph.kind):
         raise IncompatibleError(f"A {type(model).__name__} cannot be represented as a {kind} graph.")
     return graph
-
-
-def _seal(arrays: Any) -> None:
-    """Make all arrays read-only: they are shared by chains, and compiled code is for one type of them."""
-    for part in arrays:
-        if isinstance(part, np.ndarray):
-            part.setflags(write=False)
-        elif isinstance(part, tuple):
-            _seal(part)
 
 
 def compile_graph(model: Model, kind: str | None = None, among: Collection[str] = ()) -> Graph:
@@ -89,7 +78,7 @@ def compile_graph(model: Model, kind: str | None = None, among: Collection[str] 
         built = registered_kinds()[name].build(model)
         if built is not None:
             arrays, constant = built
-            _seal(arrays)
+            seal(arrays)
             return Graph(
                 kind=name,
                 arrays=arrays,

@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.foreign import take_raised
 from gibbsite.graph.registry import registered_kinds
+
+Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
+
+
+def seal(arrays: Arrays) -> Arrays:
+    """Make all arrays of a named tuple read-only, and return it.
+
+    They are shared by chains, and compiled code is for one type of them.
+
+    Examples
+    --------
+    >>> seal((np.zeros(2), (np.zeros(2),)))[1][0].flags.writeable
+    False
+    """
+    for part in arrays:
+        if isinstance(part, np.ndarray):
+            part.setflags(write=False)
+        elif isinstance(part, tuple):
+            seal(part)
+    return arrays
 
 
 @dataclass(frozen=True)

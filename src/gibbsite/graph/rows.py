@@ -1,4 +1,4 @@
-"""Compressed rows: from a list of pairs to neighbours by site, in linear time."""
+"""Compressed rows: where they begin, and from a list of pairs to neighbours by site, in linear time."""
 
 from __future__ import annotations
 
@@ -21,6 +21,32 @@ class Rows(NamedTuple):
     neighbour: NDArray[np.uint32]
     source: NDArray[np.uint32]
     side: NDArray[np.uint8]
+
+
+def row_starts(counts: Any, dtype: Any = np.int64) -> NDArray[Any]:
+    """Return where the rows of a compressed list begin, given how many entries each has, and where it ends.
+
+    Examples
+    --------
+    >>> row_starts([2, 0, 1]).tolist()
+    [0, 2, 2, 3]
+    """
+    counts = np.asarray(counts)
+    start = np.zeros(counts.size + 1, dtype)
+    np.cumsum(counts, out=start[1:])
+    return start
+
+
+def row_lengths(start: NDArray[Any]) -> NDArray[np.int64]:
+    """Return how many entries the rows of a compressed list have; unsigned starts are welcome.
+
+    Examples
+    --------
+    >>> row_lengths(np.array([0, 2, 2, 3], np.uint32)).tolist()
+    [2, 0, 1]
+    """
+    lengths: NDArray[np.int64] = np.diff(start.astype(np.int64)).astype(np.int64, copy=False)
+    return lengths
 
 
 def build_rows(pairs: NDArray[np.integer[Any]], n_sites: int) -> Rows:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, called, compiled_loop, inlined
 from gibbsite.errors import ModelError
+from gibbsite.graph.rows import row_starts
 from gibbsite.influence._maxima import first_largest, make_tree, set_leaf
 from gibbsite.influence.descent import Descent
 from gibbsite.influence.matrix import Influence
@@ -140,19 +141,15 @@ def collapse(influence: Influence, blocks: list[NDArray[np.int64]]) -> BlockRows
     by_site = np.argsort(touched, kind="stable")
     near = np.bincount(touched, minlength=influence.n_sites)
     return BlockRows(
-        _starts(sizes),
+        row_starts(sizes),
         member,
-        _starts(rims),
+        row_starts(rims),
         edge,
-        _starts(sizes * rims),
+        row_starts(sizes * rims),
         np.concatenate([table.ravel() for table in tables]),
-        _starts(near),
+        row_starts(near),
         owner[by_site],
     )
-
-
-def _starts(lengths: NDArray[np.int64]) -> Start:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 @inlined
@@ -281,7 +278,7 @@ def descend_blocks(
     """Improve a fixed scan of blocks, as :func:`gibbsite.influence.descent.descend` does one of sites."""
     length = np.array([len(scan)])
     before = float(BlockDecay(rows, influence, weights, scan).values(length)[0])
-    first = _starts((rows.start[1:] - rows.start[:-1])[scan])
+    first = row_starts((rows.start[1:] - rows.start[:-1])[scan])
     top = make_tree(rows.start.size - 1)
     new, old, b = np.empty_like(scan), np.empty(int(first[-1])), np.ones(weights.size)
     tracked, kept = _descend(rows, scan, new, first, old, weights.astype(float), b, top, before, goal)

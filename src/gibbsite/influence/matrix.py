@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import compiled, compiled_loop
 from gibbsite.errors import ModelError
+from gibbsite.graph.rows import row_starts
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.uint32]
@@ -241,8 +242,7 @@ def from_entries(
     first = np.ones(keys.size, bool)
     first[1:] = keys[1:] != keys[:-1]
     keys, values = keys[first], values[first]
-    start = np.zeros(n_sites + 1, np.uint32)
-    np.cumsum(np.bincount(keys // n, minlength=n_sites), out=start[1:])
+    start = row_starts(np.bincount(keys // n, minlength=n_sites), np.uint32)
     known = np.broadcast_to(np.asarray(exact, bool), (n_sites,))
     return Influence(start, (keys % n).astype(np.uint32), values, known)
 

@@ -26,7 +26,6 @@ from gibbsite._random.generators import Words
 from gibbsite.errors import IncompatibleError
 from gibbsite.graph.compile import KINDS
 from gibbsite.graph.graph import Graph
-from gibbsite.graph.layouts.site_order import PackedModel
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
@@ -110,19 +109,6 @@ class Kernel(ABC):
     joint: ClassVar[bool] = False
     reads_all: ClassVar[bool] = True
     fallible: ClassVar[bool] = False
-
-    @property
-    def side_by_side(self) -> bool:
-        """Whether there is a walk that moves many chains at once."""
-        return False
-
-    def pack(self, model: Any, graph: Graph) -> PackedModel | None:
-        """Lay a model out for a walk that moves many sites at once (see :func:`visit`), if there is one."""
-        return None
-
-    def packed_memory(self, arranged: Any, stream: NDArray[np.uint64], team: int) -> NamedTuple:
-        """Allocate what one chain carries besides its state in such a layout; ``team`` threads share it."""
-        raise NotImplementedError
 
     def units(self, graph: Graph) -> int | None:
         """Return how many things a sweep visits, where they are not the sites: blocks, or all at once."""
@@ -232,6 +218,10 @@ def step(
     raise NotImplementedError
 
 
+#: Most threads that share the work of one chain: memories have room for so many.
+MOST_MEMBERS = 16
+
+
 class Team(NamedTuple):
     """Threads that share the work of one chain: this one's number, how many there are, where they meet."""
 
@@ -264,7 +254,7 @@ def visit(
     """Visit the positions from ``where`` to ``stop`` of period number ``turn`` of a schedule.
 
     Site by site (:mod:`gibbsite.run.chain`) unless there is an implementation for kernel and graph that moves
-    many sites at once.
+    many sites at once (:mod:`gibbsite.kernel.at_once`).
     """
     raise NotImplementedError
 

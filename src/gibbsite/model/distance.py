@@ -20,7 +20,7 @@ from gibbsite.model.weighted import agreement_tables
 if TYPE_CHECKING:
     from gibbsite.model.evidence import Folding
 
-#: Sites up to which pairs may be listed one by one.
+#: Sites up to which pairs, or neighbours, are listed one by one where every site depends on all others.
 MOST_LISTED = 4096
 _CHECKED = 2000  # distances at which a function of the user is tried
 _CHUNK = 1 << 22  # couplings computed at a time

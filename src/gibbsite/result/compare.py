@@ -201,11 +201,15 @@ def same_layout(a: SiteTable, b: SiteTable) -> bool:
 
 def _columns_by_cell(a: SiteTable, b: SiteTable, errors: list[SiteTable]) -> _Columns:
     squares = [np.square(_flatten(table)) for table in errors]
-    start = np.zeros(a.domains.n_sites + 1, np.int64)
-    np.cumsum(a.domains.cards, out=start[1:])
     error = np.sqrt(sum(squares)) if squares else None
     return _Columns(
-        start, _flatten(a), _flatten(b), error, a.domains.names, a.domains.labels, a.domains.numbers
+        a.domains.offset,
+        _flatten(a),
+        _flatten(b),
+        error,
+        a.domains.names,
+        a.domains.labels,
+        a.domains.numbers,
     )
 
 

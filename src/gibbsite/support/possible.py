@@ -19,6 +19,7 @@ from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.kinds.pairwise import PairwiseGraph
 from gibbsite.graph.kinds.potts import PottsGraph
 from gibbsite.graph.kinds.table import TableGraph
+from gibbsite.graph.rows import row_lengths, row_starts
 from gibbsite.support.propagate import Constraints, Flags, LiveStates, Longs, tighten
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def find_constraints(graph: Graph) -> Constraints:
         raise TypeError(f"a {graph.kind} graph has no zeros")
     if isinstance(arrays, PairwiseGraph):
         # every pair is in the rows of both ends; the one seen from the smaller site is taken
-        site = np.repeat(np.arange(graph.n_sites), _widths(arrays.start))
+        site = np.repeat(np.arange(graph.n_sites), row_lengths(arrays.start))
         taken = np.flatnonzero(arrays.neighbour > site)
         member = np.stack([site[taken], arrays.neighbour[taken]], axis=1).ravel()
         stride = np.stack([np.ones_like(taken), arrays.card[site[taken]]], axis=1).ravel()
@@ -105,7 +106,7 @@ def find_constraints(graph: Graph) -> Constraints:
         width = np.full(taken.size, 2, np.int64)
     elif isinstance(arrays, TableGraph):
         member, stride, table = arrays.member, arrays.stride, arrays.table
-        width = _widths(arrays.member_start)
+        width = row_lengths(arrays.member_start)
     else:  # agreements have no zeros, only single sites do
         member = stride = table = width = np.zeros(0, np.int64)
     logs = np.zeros(0) if isinstance(arrays, PottsGraph | DistanceGraph) else arrays.log_value
@@ -117,13 +118,13 @@ def find_constraints(graph: Graph) -> Constraints:
     factor = np.repeat(np.arange(width.size), width)
     by_site = np.argsort(member, kind="stable")
     return Constraints(
-        start=_starts(np.bincount(member, minlength=graph.n_sites)),
+        start=row_starts(np.bincount(member, minlength=graph.n_sites)),
         factor=factor[by_site],
         own_stride=stride[by_site],
-        member_start=_starts(width),
+        member_start=row_starts(width),
         member=member,
         stride=stride,
-        slot=_starts(card[member]),
+        slot=row_starts(card[member]),
         table=table,
         allowed=allowed,
         card=card,
@@ -135,21 +136,10 @@ def _with_zeros(member: NDArray[Any], table: Longs, width: Longs, allowed: Flags
     """Which factors have at least one zero entry."""
     if not table.size:
         return np.zeros(0, np.bool_)
-    size = np.multiply.reduceat(card[member], _starts(width)[:-1])
-    zeros = _starts(~allowed)
+    size = np.multiply.reduceat(card[member], row_starts(width)[:-1])
+    zeros = row_starts(~allowed)
     kept: Flags = zeros[table + size] > zeros[table]
     return kept
-
-
-def _widths(start: NDArray[Any]) -> Longs:
-    widths: Longs = np.diff(start.astype(np.int64)).astype(np.int64)
-    return widths
-
-
-def _starts(sizes: NDArray[Any]) -> Longs:
-    start = np.zeros(sizes.size + 1, np.int64)
-    np.cumsum(sizes, out=start[1:])
-    return start
 
 
 def new_live(constraints: Constraints, graph: Graph) -> LiveStates:

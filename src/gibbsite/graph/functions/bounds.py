@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from gibbsite._compile.foreign import Foreign, call_at
 from gibbsite._compile.jit import compiled
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.graph.graph import Graph
+from gibbsite.graph.graph import Graph, seal
 from gibbsite.model.functions import FunctionFactors
 
 Floats = NDArray[np.float64]
@@ -127,10 +127,7 @@ def _weighted(group: FunctionFactors, least: Floats, most: Floats) -> tuple[Floa
 
 
 def _joined(parts: list[tuple[Floats, Floats]]) -> Bounds:
-    found = Bounds(*(np.concatenate([np.zeros(0), *(part[k] for part in parts)]) for k in range(2)))
-    for part in found:
-        part.setflags(write=False)
-    return found
+    return seal(Bounds(*(np.concatenate([np.zeros(0), *(part[k] for part in parts)]) for k in range(2))))
 
 
 @compiled

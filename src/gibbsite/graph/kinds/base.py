@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import SupportError
-from gibbsite.graph.rows import Rows, build_rows
+from gibbsite.graph.rows import Rows, build_rows, row_starts
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph, FactorGroup
@@ -65,8 +65,7 @@ class Cells:
     @classmethod
     def collect(cls, model: FactorGraph) -> Cells:
         """Add up the factors of single sites; refuse sites without a possible state."""
-        offset = np.zeros(model.n_sites + 1, np.int64)
-        np.cumsum(model.cards, out=offset[1:])
+        offset = row_starts(model.cards)
         logs = np.zeros(int(offset[-1]))
         constant = 0.0
         for group in groups_of(model):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gibbsite._compile.foreign import Foreign, adopt
 from gibbsite.errors import ModelError
 from gibbsite.graph.registry import CompiledModel, compiles
+from gibbsite.graph.rows import row_starts
 from gibbsite.model.conditionals import Conditionals
 
 
@@ -56,7 +57,7 @@ def compile_conditionals(model: Conditionals) -> CompiledModel:
         high=high,
         period=domains.periods,
         card=np.where(domains.numbers, 0, cards).astype(np.int32),
-        start=np.concatenate([[0], np.cumsum([len(block) for block in model.blocks])]).astype(np.int64),
+        start=row_starts([len(block) for block in model.blocks]),
         member=np.array([site for block in model.blocks for site in block], np.int32),
         address=np.array([0 if draw is None else draw.address for draw in draws], np.int64),
         density=0 if density is None else density.address,

@@ -18,6 +18,7 @@ from gibbsite._compile.jit import Integer, compiled, inlined
 from gibbsite.errors import ModelError
 from gibbsite.graph.functions.bounds import given_bounds
 from gibbsite.graph.registry import CompiledModel, compiles
+from gibbsite.graph.rows import row_starts
 from gibbsite.model.continuous import ContinuousModel
 from gibbsite.model.functions import FunctionFactors
 
@@ -155,7 +156,7 @@ def compile_functions(model: ContinuousModel) -> CompiledModel:
             )
     codes = [_adopted(model, group) for group in groups]
     sizes = np.array([group.size for group in groups], np.int64)
-    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    first = row_starts(sizes)
     arity = np.array([group.arity for group in groups], np.int64)
     width = np.array([group.parameters.shape[1] for group in groups], np.int64)
     place, known = model.places
@@ -207,8 +208,7 @@ def _adopted(model: ContinuousModel, group: FunctionFactors) -> Foreign:
 
 
 def _begins(parts: list[Any]) -> Longs:
-    sizes = [part.size for part in parts]
-    return np.cumsum([0, *sizes[:-1]]).astype(np.int64) if parts else np.zeros(1, np.int64)
+    return row_starts([part.size for part in parts])[:-1] if parts else np.zeros(1, np.int64)
 
 
 def _rows(
@@ -255,7 +255,7 @@ def _rows(
             known[key] = len(parts)
         parts.append(everything.astype(np.int32))
         sure.append(int(always[everything].sum()) if everything.size else 0)
-    start = np.concatenate([[0], np.cumsum([part.size for part in parts])]).astype(np.int64)
+    start = row_starts([part.size for part in parts])
     joined = np.concatenate([np.zeros(0, np.int32), *parts]).astype(np.int32)
     return row, start, start[:-1] + np.array(sure, np.int64), joined
 

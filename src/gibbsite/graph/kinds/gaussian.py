@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.graph.registry import CompiledModel, compiles
+from gibbsite.graph.rows import row_starts
 from gibbsite.model.gaussian import Gaussian
 
 
@@ -45,7 +46,7 @@ def compile_gaussian(model: Gaussian) -> CompiledModel:
     center = model.mean + np.bincount(row, weight * model.mean[column], minlength=n)
     arrays = GaussianGraph(
         offset=model.domains.offset,
-        start=np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n))]).astype(np.uint32),
+        start=row_starts(np.bincount(row, minlength=n), np.uint32),
         neighbour=column.astype(np.uint32),
         weight=weight,
         center=center,

@@ -11,6 +11,7 @@ from gibbsite._compile.jit import Integer, implement, inlined
 from gibbsite.graph.kinds.base import Cells, Floats, Index, Tables, groups_of
 from gibbsite.graph.local import ONE, TINY, State, Work, from_logs, log_potential, log_weights, weights
 from gibbsite.graph.registry import builds
+from gibbsite.graph.rows import row_starts
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -63,10 +64,8 @@ def build_table(model: FactorGraph) -> tuple[TableGraph, float]:
     factor = np.repeat(np.arange(width.size, dtype=np.int64), width)
     # rows of sites: a stable sort of (site, factor) pairs by site
     by_site = np.argsort(member, kind="stable")
-    start = np.zeros(model.n_sites + 1, np.uint32)
-    np.cumsum(np.bincount(member, minlength=model.n_sites), out=start[1:])
-    member_start = np.zeros(width.size + 1, np.uint32)
-    np.cumsum(width, out=member_start[1:])
+    start = row_starts(np.bincount(member, minlength=model.n_sites), np.uint32)
+    member_start = row_starts(width, np.uint32)
     logs = tables.joined()
     arrays = TableGraph(
         start=start,

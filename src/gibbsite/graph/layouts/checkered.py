@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.lattice import LatticeGraph, Triple
 from gibbsite.graph.layouts.colored import MOST_ODDS
-from gibbsite.graph.layouts.site_order import Parity
+from gibbsite.graph.layouts.site_order import PackedModel, Parity
 
 Floats = NDArray[np.float32]
 
@@ -55,16 +55,16 @@ class PlaneBoard(NamedTuple):
     field: Floats
 
 
-def checker_graph(graph: Graph) -> tuple[UniformBoard | PlaneBoard, Parity] | None:
+def pack_checkerboard(graph: Graph) -> PackedModel | None:
     """Lay a lattice out by color; None if two colors do not suffice or couplings are too large.
 
     Examples
     --------
     >>> import gibbsite as gs
-    >>> arrays, there = checker_graph(gs.compile_graph(gs.ising_grid((4, 4), coupling=0.25, field=1.0)))
-    >>> arrays.coupling_2, arrays.field, there.shape
+    >>> packed = pack_checkerboard(gs.compile_graph(gs.ising_grid((4, 4), coupling=0.25, field=1.0)))
+    >>> packed.arrays.coupling_2, packed.arrays.field, packed.order.shape
     (1.0, 2.0, (1, 4, 4))
-    >>> checker_graph(gs.compile_graph(gs.ising_grid((3, 3), coupling=0.25, periodic=True))) is None
+    >>> pack_checkerboard(gs.compile_graph(gs.ising_grid((3, 3), coupling=0.25, periodic=True))) is None
     True
     """
     g = graph.arrays
@@ -77,17 +77,25 @@ def checker_graph(graph: Graph) -> tuple[UniformBoard | PlaneBoard, Parity] | No
     reach = 2 * np.abs(g.field).max() + sum(4 * np.abs(w).max() for w in couplings)
     if not reach <= MOST_ODDS:
         return None
-    there = Parity(shape)
-    board = Checkerboard(*shape, *wraps, there.starts())
+    order = Parity(shape)
+    board = Checkerboard(*shape, *wraps, order.starts())
+    arrays: UniformBoard | PlaneBoard
     if not any(steps) and not g.step_field:
         w0, w1, w2 = (4.0 * float(w[0]) for w in couplings)
-        return UniformBoard(board, w0, w1, w2, 2.0 * float(g.field[0])), there
-    planes = np.zeros((n_directions(shape), graph.n_sites), np.float32)
-    field = np.broadcast_to(2.0 * g.field, graph.n_sites).reshape(shape).copy()
-    for d, weight in enumerate(toward_neighbours([4.0 * w for w in couplings], shape, wraps)):
-        field -= 0.5 * weight
-        planes[d] = there.pack(weight.ravel())
-    return PlaneBoard(board, planes, there.pack(field.ravel()).astype(np.float32)), there
+        arrays = UniformBoard(board, w0, w1, w2, 2.0 * float(g.field[0]))
+    else:
+        planes = np.zeros((n_directions(shape), graph.n_sites), np.float32)
+        field = np.broadcast_to(2.0 * g.field, graph.n_sites).reshape(shape).copy()
+        for d, weight in enumerate(toward_neighbours([4.0 * w for w in couplings], shape, wraps)):
+            field -= 0.5 * weight
+            planes[d] = order.pack(weight.ravel())
+        arrays = PlaneBoard(board, planes, order.pack(field.ravel()).astype(np.float32))
+    return pack_two_colors(graph, arrays, order)
+
+
+def pack_two_colors(graph: Graph, arrays: Any, order: Parity) -> PackedModel:
+    """Return a lattice laid out like a checkerboard; what its arrays leave out is what the graph's do."""
+    return PackedModel(arrays, order, graph.n_sites // 2, graph.log_offset)
 
 
 def takes_two_colors(shape: Triple, wraps: Triple) -> bool:

@@ -18,11 +18,12 @@ from gibbsite.graph.layouts.checkered import (
     Checkerboard,
     Floats,
     n_directions,
+    pack_two_colors,
     takes_two_colors,
     toward_neighbours,
 )
 from gibbsite.graph.layouts.colored import MOST_ODDS
-from gibbsite.graph.layouts.site_order import Parity
+from gibbsite.graph.layouts.site_order import PackedModel, Parity
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph, LatticeFactors
@@ -53,7 +54,7 @@ class PlanePotts(NamedTuple):
     weight: PottsWeights
 
 
-def checker_potts(model: FactorGraph, graph: Graph) -> tuple[UniformPotts | PlanePotts, Parity] | None:
+def pack_potts_checkerboard(model: FactorGraph, graph: Graph) -> PackedModel | None:
     """Lay a Potts lattice out by color; None if it is none, needs a third color, or is too strongly coupled.
 
     Impossible states have weight zero, which is exact. All other products stay within exp(64) of each other,
@@ -63,12 +64,13 @@ def checker_potts(model: FactorGraph, graph: Graph) -> tuple[UniformPotts | Plan
     --------
     >>> import gibbsite as gs
     >>> model = gs.potts_grid((4, 6), 3, coupling=np.log(2.0), field=[0.0, -np.inf, 0.0])
-    >>> arrays, there = checker_potts(model, gs.compile_graph(model))
-    >>> round(arrays.factor_2, 9), arrays.weight.all.tolist(), there.shape
+    >>> packed = pack_potts_checkerboard(model, gs.compile_graph(model))
+    >>> round(packed.arrays.factor_2, 9), packed.arrays.weight.all.tolist(), packed.order.shape
     (2.0, [1.0, 0.0, 1.0], (1, 4, 6))
     """
-    lattice, g = _only_lattice(model), graph.arrays
-    if lattice is None or not isinstance(g, PottsGraph):
+    g = graph.arrays
+    lattice = _only_lattice(model) if isinstance(g, PottsGraph) else None
+    if lattice is None:
         return None
     shape, wraps, couplings = three_axes(lattice)
     logs = g.log_unary.reshape(graph.n_sites, -1)
@@ -76,16 +78,19 @@ def checker_potts(model: FactorGraph, graph: Graph) -> tuple[UniformPotts | Plan
     reach = spread + sum(2 * np.abs(w).max() for w in couplings)
     if not takes_two_colors(shape, wraps) or not reach <= MOST_ODDS:
         return None
-    there = Parity(shape)
-    board = Checkerboard(*shape, *wraps, there.starts())
-    weight = _weights(logs, there)
+    order = Parity(shape)
+    board = Checkerboard(*shape, *wraps, order.starts())
+    weight = _weights(logs, order)
+    arrays: UniformPotts | PlanePotts
     if all(w.size == 1 for w in couplings):
         f0, f1, f2 = (float(np.exp(w[0])) for w in couplings)
-        return UniformPotts(board, f0, f1, f2, weight), there
-    factor = np.empty((n_directions(shape), graph.n_sites), np.float32)
-    for d, coupling in enumerate(toward_neighbours(couplings, shape, wraps)):
-        factor[d] = there.pack(np.exp(coupling).ravel())
-    return PlanePotts(board, factor, weight), there
+        arrays = UniformPotts(board, f0, f1, f2, weight)
+    else:
+        factor = np.empty((n_directions(shape), graph.n_sites), np.float32)
+        for d, coupling in enumerate(toward_neighbours(couplings, shape, wraps)):
+            factor[d] = order.pack(np.exp(coupling).ravel())
+        arrays = PlanePotts(board, factor, weight)
+    return pack_two_colors(graph, arrays, order)
 
 
 def _only_lattice(model: FactorGraph) -> LatticeFactors | None:
@@ -99,12 +104,12 @@ def _only_lattice(model: FactorGraph) -> LatticeFactors | None:
     return None if lattice.spin or len(lattice.shape) > 3 else lattice
 
 
-def _weights(logs: NDArray[np.float64], there: Parity) -> PottsWeights:
+def _weights(logs: NDArray[np.float64], order: Parity) -> PottsWeights:
     """Return the weights of single sites, given their logarithms by site and state."""
     n, states = logs.shape
     if (logs == logs[:1]).all():
         return PottsWeights(np.exp(logs[0]), np.zeros((states, 0), np.float32))
     own = np.empty((states, n), np.float32)
     for q in range(states):
-        own[q] = there.pack(np.exp(logs[:, q]))
+        own[q] = order.pack(np.exp(logs[:, q]))
     return PottsWeights(np.ones(states), own)

@@ -8,16 +8,21 @@ through the graph where that brings neighbours closer together: what is near in 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import compiled
 from gibbsite.graph.color import color_sites
+from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.ising import IsingGraph
-from gibbsite.graph.layouts.site_order import Permutation
+from gibbsite.graph.layouts.site_order import PackedModel, Permutation
+from gibbsite.graph.rows import row_lengths, row_starts
+
+if TYPE_CHECKING:
+    from gibbsite.model import Model
 
 Longs = NDArray[np.int64]
 
@@ -54,25 +59,32 @@ class ColoredGraph(NamedTuple):
     threshold: NDArray[np.uint32]
 
 
-def color_graph(graph: Graph, most_tabled: int = MOST_TABLED) -> tuple[ColoredGraph, Permutation] | None:
-    """Lay a binary graph out color by color; None if its couplings are too large for it.
+def pack_columns(model: Model, graph: Graph, most_tabled: int = MOST_TABLED) -> PackedModel | None:
+    """Lay a binary model out color by color; None if it is none, or its couplings are too large for it.
 
-    Sites of at most so many neighbours have tables of thresholds.
+    Sites of at most ``most_tabled`` neighbours have tables of thresholds.
 
     Examples
     --------
     >>> import gibbsite as gs
-    >>> arrays, there = color_graph(gs.compile_graph(gs.ising_grid((2, 2), coupling=1.0), "ising"))
-    >>> arrays.color_start.tolist(), there.order.tolist()
+    >>> model = gs.ising_grid((2, 2), coupling=1.0)
+    >>> packed = pack_columns(model, gs.compile_graph(model))
+    >>> packed.arrays.color_start.tolist(), packed.order.order.tolist()
     ([0, 2, 4], [0, 3, 1, 2])
     """
-    arrays = graph.arrays
-    if not isinstance(arrays, IsingGraph):
+    if not graph.binary:
         return None
-    start = arrays.start.astype(np.int64)
-    degree = np.diff(start)
-    if not _fits(arrays, start):
+    rows = graph if isinstance(graph.arrays, IsingGraph) else compile_graph(model, "ising")
+    if not _fits(rows.arrays):
         return None
+    arrays, order = _color_rows(rows, most_tabled)
+    return PackedModel(arrays, order, int(np.diff(arrays.color_start).max(initial=0)), rows.log_offset)
+
+
+def _color_rows(graph: Graph, most_tabled: int) -> tuple[ColoredGraph, Permutation]:
+    """Turn the compressed rows of a binary graph into columns, color by color."""
+    arrays: IsingGraph = graph.arrays
+    start, degree = arrays.start.astype(np.int64), row_lengths(arrays.start)
     color = color_sites(graph)
     near = _walk_ranks(arrays.start, arrays.neighbour) if _scattered(arrays, degree) else np.zeros(1, np.int8)
     order = np.lexsort((np.broadcast_to(near, degree.shape), degree, color))
@@ -83,7 +95,7 @@ def color_graph(graph: Graph, most_tabled: int = MOST_TABLED) -> tuple[ColoredGr
     new[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
     first = np.append(np.flatnonzero(new), order.size)
     size, degree = np.diff(first), degree[order][first[:-1]]
-    edge = np.append(0, np.cumsum(size * degree))
+    edge = row_starts(size * degree)
     neighbour = np.empty(int(edge[-1]), np.uint32)
     coupling = np.empty(int(edge[-1]), np.float32)
     field = arrays.field[order]
@@ -109,7 +121,7 @@ def color_graph(graph: Graph, most_tabled: int = MOST_TABLED) -> tuple[ColoredGr
         color_class=np.searchsorted(colors, np.arange(count + 1)).astype(np.int64),
         first=first.astype(np.int64),
         degree=degree.astype(np.int64),
-        edge=edge.astype(np.int64),
+        edge=edge,
         table=table,
         neighbour=neighbour,
         coupling=coupling,
@@ -120,9 +132,9 @@ def color_graph(graph: Graph, most_tabled: int = MOST_TABLED) -> tuple[ColoredGr
     return arrays_out, Permutation(order.astype(np.int32))
 
 
-def _fits(arrays: IsingGraph, start: Longs) -> bool:
+def _fits(arrays: IsingGraph) -> bool:
     """Tell whether all log-odds stay within bounds."""
-    row = np.repeat(np.arange(arrays.field.size), np.diff(start))
+    row = np.repeat(np.arange(arrays.field.size), row_lengths(arrays.start))
     reach = np.abs(arrays.field) + np.bincount(row, np.abs(arrays.coupling), arrays.field.size)
     return bool((reach <= MOST_ODDS).all())
 

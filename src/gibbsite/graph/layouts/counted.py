@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gibbsite._compile.jit import compiled
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.lattice import LatticeGraph, Triple
-from gibbsite.graph.layouts.checkered import Checkerboard, n_directions, takes_two_colors
+from gibbsite.graph.layouts.checkered import Checkerboard, n_directions, pack_two_colors, takes_two_colors
 from gibbsite.graph.layouts.site_order import PackedModel, Parity
 
 Shares = NDArray[np.uint32]
@@ -56,14 +56,14 @@ def counts_suffice(g: LatticeGraph) -> bool:
     return len(used) <= 1 and not (g.step_0 or g.step_1 or g.step_2) and not doubled
 
 
-def arrange_counted(graph: Graph) -> PackedModel | None:
+def pack_counted(graph: Graph) -> PackedModel | None:
     """Lay a lattice of one coupling out by color; None for any other graph.
 
     Examples
     --------
     >>> import gibbsite as gs
-    >>> found = arrange_counted(gs.compile_graph(gs.ising_grid((4, 4), coupling=0.25)))
-    >>> (found.arrays.share[4] / 2.0**32).round(3).tolist()
+    >>> packed = pack_counted(gs.compile_graph(gs.ising_grid((4, 4), coupling=0.25)))
+    >>> (packed.arrays.share[4] / 2.0**32).round(3).tolist()
     [0.119, 0.269, 0.5, 0.731, 0.881]
     """
     g = graph.arrays
@@ -72,13 +72,13 @@ def arrange_counted(graph: Graph) -> PackedModel | None:
     shape, wraps = (g.size_0, g.size_1, g.size_2), (g.wrap_0, g.wrap_1, g.wrap_2)
     if not takes_two_colors(shape, wraps):
         return None
-    there = Parity(shape)
-    board = Checkerboard(*shape, *wraps, there.starts())
+    order = Parity(shape)
+    board = Checkerboard(*shape, *wraps, order.starts())
     coupling = next((4.0 * float(w[0]) for w, size in zip(g[10:13], shape, strict=True) if size > 1), 0.0)
     most = n_directions(shape)
     arrays: CountedUniform | CountedPlanes
     if g.step_field:
-        base = there.pack((2.0 * g.field.reshape(shape) - 0.5 * coupling * _degrees(shape, wraps)).ravel())
+        base = order.pack((2.0 * g.field.reshape(shape) - 0.5 * coupling * _degrees(shape, wraps)).ravel())
         share = np.empty((most + 1, graph.n_sites + APART), np.uint32)
         _fill_shares(share, base, coupling)
         arrays = CountedPlanes(board, coupling, base, share)
@@ -87,7 +87,7 @@ def arrange_counted(graph: Graph) -> PackedModel | None:
         share = np.empty((most + 1, most + 1), np.uint32)
         _fill_shares(share.T, field - 0.5 * coupling * np.arange(most + 1.0), coupling)
         arrays = CountedUniform(board, coupling, field, share)
-    return PackedModel(graph, arrays, there, graph.n_sites // 2, "counted")
+    return pack_two_colors(graph, arrays, order)
 
 
 def _degrees(shape: Triple, wraps: Triple) -> NDArray[np.float64]:

@@ -10,13 +10,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from gibbsite.graph.graph import Graph
 
 
 class SiteOrder(ABC):
@@ -36,27 +33,25 @@ class SiteOrder(ABC):
 
 
 class PackedModel(NamedTuple):
-    """A model laid out for a walk that moves many sites at once.
+    """A model laid out for moves of many sites at once.
 
     Attributes
     ----------
-    graph : Graph
-        The model in its own order, of the kind that was laid out.
     arrays : NamedTuple
         What compiled code sees.
-    there : SiteOrder
+    order : SiteOrder
         The order of the sites.
     longest : int
         Most sites that move at once.
-    name : str
-        Of the layout, for plans.
+    log_offset : float
+        Constant to be added to log-potentials computed from the arrays; not the one of a graph whose arrays
+        leave out something else.
     """
 
-    graph: Graph
     arrays: Any
-    there: SiteOrder
+    order: SiteOrder
     longest: int
-    name: str
+    log_offset: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.intrinsic import wait_for_all
-from gibbsite._compile.jit import Integer, called, generic, implement, inlined
+from gibbsite._compile.jit import Integer, called, generic, inlined
 from gibbsite._random.generators import BLOCK, WORDS, Words, fill_keyed
-from gibbsite.graph.layouts.checkered import Checkerboard, PlaneBoard, UniformBoard
-from gibbsite.graph.layouts.checkered_potts import PlanePotts, UniformPotts
+from gibbsite.graph.layouts.checkered import Checkerboard
 from gibbsite.kernel.at_once.colored import counters, share
-from gibbsite.kernel.base import Team, sums_up, visit
+from gibbsite.kernel.base import Team
 from gibbsite.kernel.gibbs.gibbs import GibbsParameters
 
 _U = np.uintp
@@ -154,14 +153,6 @@ def draw_block(
     raise NotImplementedError
 
 
-@implement(sums_up, UniformBoard)
-@implement(sums_up, PlaneBoard)
-@implement(sums_up, UniformPotts)
-@implement(sums_up, PlanePotts)
-def _adds(arrays: Any) -> bool:
-    return True
-
-
 @called
 def first_row(start: NDArray[np.int64], position: Integer) -> Integer:
     """Return the row that a position of a color is in, by bisection."""
@@ -201,11 +192,7 @@ def look_along(
     return row
 
 
-@implement(visit, GibbsParameters, UniformBoard)
-@implement(visit, GibbsParameters, PlaneBoard)
-@implement(visit, GibbsParameters, UniformPotts)
-@implement(visit, GibbsParameters, PlanePotts)
-def _walk_board(
+def move_board(
     parameters: GibbsParameters,
     arrays: Any,
     schedule: Any,
@@ -220,6 +207,7 @@ def _walk_board(
     keep: bool,
     team: Team,
 ) -> Words:
+    """Draw the sites of a board, row by row of one color; the move of every way of the heat bath on one."""
     words, room = memory.words[team.member], memory.room[team.member]
     board = arrays.board
     rows = board.start.shape[1] - 1

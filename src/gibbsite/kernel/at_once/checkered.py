@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, called, generic, implement, inlined
-from gibbsite.graph.layouts.checkered import PlaneBoard, UniformBoard
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.layouts.checkered import PlaneBoard, UniformBoard, pack_checkerboard
+from gibbsite.graph.layouts.site_order import PackedModel
 from gibbsite.graph.local import log_potential
+from gibbsite.kernel.at_once.base import register_way
 from gibbsite.kernel.at_once.board import (
     NOWHERE,
     Row,
@@ -18,17 +21,34 @@ from gibbsite.kernel.at_once.board import (
     left_of,
     look_inside,
     look_single,
+    move_board,
     or_own,
     right_of,
 )
 from gibbsite.kernel.at_once.heatbath import draw_at_once
-from gibbsite.kernel.at_once.keyed import KeyedMemory
+from gibbsite.kernel.at_once.keyed import HeatBath, KeyedMemory
+
+if TYPE_CHECKING:
+    from gibbsite.model import Model
 
 _ONE = np.uintp(1)
 F = np.float32
 _HALF = F(0.5)
 Odds = NDArray[np.float32]
 State = NDArray[np.int8]
+
+
+@register_way
+class Checkerboard(HeatBath):
+    """The heat bath on binary lattices."""
+
+    name, form, rank = "checkerboard", "checkered", 10
+    layouts = (UniformBoard, PlaneBoard)
+    move = staticmethod(move_board)
+
+    def pack(self, model: Model, graph: Graph) -> PackedModel | None:
+        """Lay a lattice out, if two colors suffice for it and its couplings allow it."""
+        return pack_checkerboard(graph)
 
 
 @generic

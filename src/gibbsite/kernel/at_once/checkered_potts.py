@@ -8,15 +8,18 @@ neighbour is in that state, of one elsewhere.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, called, generic, implement, inlined
 from gibbsite._random.generators import chain_key
-from gibbsite.graph.layouts.checkered_potts import PlanePotts, UniformPotts
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.layouts.checkered_potts import PlanePotts, UniformPotts, pack_potts_checkerboard
+from gibbsite.graph.layouts.site_order import PackedModel
 from gibbsite.graph.local import log_potential
+from gibbsite.kernel.at_once.base import Streams, register_way
 from gibbsite.kernel.at_once.board import (
     NOWHERE,
     Row,
@@ -25,10 +28,15 @@ from gibbsite.kernel.at_once.board import (
     left_of,
     look_inside,
     look_single,
+    move_board,
     right_of,
 )
 from gibbsite.kernel.at_once.heatbath import draw_states_at_once
-from gibbsite.kernel.at_once.keyed import ROOM, keyed_memory
+from gibbsite.kernel.at_once.keyed import ROOM, HeatBath
+from gibbsite.kernel.base import MOST_MEMBERS, Kernel
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph, Model
 
 _ONE = np.uintp(1)
 F = np.float32
@@ -55,17 +63,30 @@ class PottsMemory(NamedTuple):
     left: NDArray[np.float64]
 
 
-@implement(keyed_memory, UniformPotts)
-@implement(keyed_memory, PlanePotts)
-def _potts_memory(arrays: Any, stream: NDArray[np.uint64], team: int) -> PottsMemory:
-    return PottsMemory(
-        key=chain_key(stream),
-        words=np.zeros((team, ROOM), np.uint32),
-        room=np.zeros((team, 6, ROOM), np.int16),
-        weight=np.zeros((team, arrays.weight.all.size, ROOM), np.float32),
-        total=np.zeros((team, ROOM)),
-        left=np.zeros((team, ROOM)),
-    )
+@register_way
+class PottsCheckerboard(HeatBath):
+    """The heat bath on Potts lattices."""
+
+    name, form, rank = "Potts checkerboard", "checkered", 11
+    layouts = (UniformPotts, PlanePotts)
+    move = staticmethod(move_board)
+
+    def pack(self, model: Model, graph: Graph) -> PackedModel | None:
+        """Lay a lattice out, if two colors suffice for it and its couplings allow it."""
+        return pack_potts_checkerboard(cast("FactorGraph", model), graph)
+
+    def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> PottsMemory:
+        """Allocate room for random numbers, and for states and weights of a block of sites."""
+        (stream,) = streams
+        states = packed.arrays.weight.all.size
+        return PottsMemory(
+            key=chain_key(stream),
+            words=np.zeros((MOST_MEMBERS, ROOM), np.uint32),
+            room=np.zeros((MOST_MEMBERS, 6, ROOM), np.int16),
+            weight=np.zeros((MOST_MEMBERS, states, ROOM), np.float32),
+            total=np.zeros((MOST_MEMBERS, ROOM)),
+            left=np.zeros((MOST_MEMBERS, ROOM)),
+        )
 
 
 @implement(look_inside, UniformPotts)

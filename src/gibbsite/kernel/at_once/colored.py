@@ -6,7 +6,7 @@ the same on one thread or many.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,22 +14,23 @@ from numpy.typing import NDArray
 from gibbsite._compile.intrinsic import wait_for_all
 from gibbsite._compile.jit import Integer, called, implement, inlined
 from gibbsite._random.generators import BLOCK, BYTES, WORDS, Words, fill_keyed, single_word
-from gibbsite.graph.layouts.colored import SCALE, ColoredGraph
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.layouts.colored import SCALE, ColoredGraph, pack_columns
+from gibbsite.graph.layouts.site_order import PackedModel
 from gibbsite.graph.local import log_potential
+from gibbsite.kernel.at_once.base import register_way
 from gibbsite.kernel.at_once.heatbath import draw_at_once
-from gibbsite.kernel.at_once.keyed import UNIT, KeyedMemory
-from gibbsite.kernel.base import Team, sums_up, visit
+from gibbsite.kernel.at_once.keyed import UNIT, HeatBath, KeyedMemory
+from gibbsite.kernel.base import Team
 from gibbsite.kernel.gibbs.gibbs import GibbsParameters
+
+if TYPE_CHECKING:
+    from gibbsite.model import Model
 
 _U = np.uintp
 _U32 = np.uint32
 F = np.float32
 _TO_UNIT = F(1.0 / SCALE)
-
-
-@implement(sums_up, ColoredGraph)
-def _adds(arrays: ColoredGraph) -> bool:
-    return True
 
 
 @inlined
@@ -58,8 +59,52 @@ def first_without_table(arrays: ColoredGraph, c: Integer) -> Integer:
     return _U(arrays.first[k])
 
 
-@implement(visit, GibbsParameters, ColoredGraph)
-def _walk_colors(
+class Columns(NamedTuple):
+    """What a class has from one of its positions on: its size, the degree, first edge and threshold."""
+
+    size: Integer
+    degree: Integer
+    edge: Integer
+    table: Integer
+
+
+@inlined
+def find_columns(arrays: ColoredGraph, k: Integer, p: Integer) -> Columns:
+    """Return what class k has from position p on; its threshold means nothing where there are none."""
+    size, inside = _U(arrays.first[k + 1] - arrays.first[k]), p - _U(arrays.first[k])
+    degree = _U(arrays.degree[k])
+    return Columns(size, degree, _U(arrays.edge[k]) + inside, _U(arrays.table[k]) + (inside << degree))
+
+
+# The states of neighbours as the bits of a number. They are written out for the common degrees: a fifth
+# faster than what the compiler makes of the loop.
+
+
+@inlined
+def bits_of_three(x: NDArray[np.int8], neighbour: NDArray[np.uint32], e: Integer, size: Integer) -> Integer:
+    """Return the states of three neighbours, entries e, e + size and so on, as bits."""
+    low = _U(x[neighbour[e]]) + (_U(x[neighbour[e + size]]) << _U(1))
+    return low + (_U(x[neighbour[e + _U(2) * size]]) << _U(2))
+
+
+@inlined
+def bits_of_four(x: NDArray[np.int8], neighbour: NDArray[np.uint32], e: Integer, size: Integer) -> Integer:
+    """Return the states of four neighbours as bits."""
+    return bits_of_three(x, neighbour, e, size) + (_U(x[neighbour[e + _U(3) * size]]) << _U(3))
+
+
+@inlined
+def bits_of_all(
+    x: NDArray[np.int8], neighbour: NDArray[np.uint32], e: Integer, size: Integer, degree: Integer
+) -> Integer:
+    """Return the states of any number of neighbours as bits."""
+    bits = _U(0)
+    for q in range(degree):
+        bits += _U(x[neighbour[e + q * size]]) << q
+    return bits
+
+
+def _move_colors(
     parameters: GibbsParameters,
     arrays: ColoredGraph,
     schedule: Any,
@@ -146,35 +191,25 @@ def _look_up(
     keep: bool,
 ) -> None:
     """Update positions u to v of a class with thresholds, which the neighbours' states select."""
-    size, inside = _U(arrays.first[k + 1] - arrays.first[k]), u - _U(arrays.first[k])
-    degree, edge = _U(arrays.degree[k]), _U(arrays.edge[k]) + inside
-    table = _U(arrays.table[k]) + (inside << degree)
+    size, degree, edge, table = find_columns(arrays, k, u)
     neighbour, quarters = arrays.neighbour, memory.quarters[team.member]
     key_0, key_1 = memory.key[0], memory.key[1]
     at = u - base
-    # written out for the common degrees: a fifth faster than what the compiler makes of the last loop
     if degree == _U(4):
         for i in range(v - u):
-            e = edge + i
-            place = table + (i << _U(4)) + _U(x[neighbour[e]]) + (_U(x[neighbour[e + size]]) << _U(1))
-            place += _U(x[neighbour[e + _U(2) * size]]) << _U(2)
-            place += _U(x[neighbour[e + _U(3) * size]]) << _U(3)
+            place = table + (i << _U(4)) + bits_of_four(x, neighbour, edge + i, size)
             x[u + i] = passes(arrays, quarters[at + i], place, key_0, key_1, turn, u + i)
             if keep:
                 sums[u + i] += F(arrays.threshold[place]) * _TO_UNIT
     elif degree == _U(3):
         for i in range(v - u):
-            e = edge + i
-            place = table + (i << _U(3)) + _U(x[neighbour[e]]) + (_U(x[neighbour[e + size]]) << _U(1))
-            place += _U(x[neighbour[e + _U(2) * size]]) << _U(2)
+            place = table + (i << _U(3)) + bits_of_three(x, neighbour, edge + i, size)
             x[u + i] = passes(arrays, quarters[at + i], place, key_0, key_1, turn, u + i)
             if keep:
                 sums[u + i] += F(arrays.threshold[place]) * _TO_UNIT
     else:
         for i in range(v - u):
-            place = table + (i << degree)
-            for q in range(degree):
-                place += _U(x[neighbour[edge + i + q * size]]) << q
+            place = table + (i << degree) + bits_of_all(x, neighbour, edge + i, size, degree)
             x[u + i] = passes(arrays, quarters[at + i], place, key_0, key_1, turn, u + i)
             if keep:
                 sums[u + i] += F(arrays.threshold[place]) * _TO_UNIT
@@ -185,8 +220,7 @@ def _add_up(
     arrays: ColoredGraph, k: Integer, x: NDArray[np.int8], u: Integer, v: Integer, odds: NDArray[np.float32]
 ) -> None:
     """Write the log-odds of positions u to v of a class: four neighbours at a time, then one by one."""
-    size, inside = _U(arrays.first[k + 1] - arrays.first[k]), u - _U(arrays.first[k])
-    degree, edge = _U(arrays.degree[k]), _U(arrays.edge[k]) + inside
+    size, degree, edge, _ = find_columns(arrays, k, u)
     neighbour, coupling = arrays.neighbour, arrays.coupling
     count = v - u
     for i in range(count):
@@ -221,3 +255,16 @@ def _log_potential(arrays: ColoredGraph, x: NDArray[np.int8]) -> float:
                     e = _U(arrays.edge[k]) + q * size + i
                     pairs += arrays.coupling[e] * x[arrays.neighbour[e]]
     return total + 0.5 * pairs  # every pair was met from both ends
+
+
+@register_way
+class Colors(HeatBath):
+    """The heat bath on binary models, color by color."""
+
+    name, form, rank = "colors", "arranged", 20
+    layouts = (ColoredGraph,)
+    move = staticmethod(_move_colors)
+
+    def pack(self, model: Model, graph: Graph) -> PackedModel | None:
+        """Lay a binary model out, if its couplings allow it."""
+        return pack_columns(model, graph)

@@ -8,8 +8,7 @@ number of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +16,12 @@ from numpy.typing import NDArray
 from gibbsite._compile.intrinsic import wait_for_all
 from gibbsite._compile.jit import Integer, called, generic, implement, inlined
 from gibbsite._random.generators import BLOCK, Words
+from gibbsite.graph.graph import Graph
 from gibbsite.graph.layouts.checkered import Checkerboard
-from gibbsite.graph.layouts.counted import APART, CountedPlanes, CountedUniform
+from gibbsite.graph.layouts.counted import APART, CountedPlanes, CountedUniform, pack_counted
+from gibbsite.graph.layouts.site_order import PackedModel
 from gibbsite.graph.local import log_potential
+from gibbsite.kernel.at_once.base import AtOnce, Streams, register_way
 from gibbsite.kernel.at_once.board import (
     NOWHERE,
     Row,
@@ -33,9 +35,12 @@ from gibbsite.kernel.at_once.board import (
     right_of,
 )
 from gibbsite.kernel.at_once.colored import share
-from gibbsite.kernel.base import Team, sums_up, visit
-from gibbsite.kernel.herded.herded import arranged_weights
+from gibbsite.kernel.base import MOST_MEMBERS, Kernel, Team
+from gibbsite.kernel.herded.herded import HerdedGibbs
 from gibbsite.kernel.herded.step import HerdedParameters
+
+if TYPE_CHECKING:
+    from gibbsite.model import Model
 
 _U, _U8, _U32 = np.uintp, np.uint8, np.uint32
 F = np.float32
@@ -72,21 +77,6 @@ class HerdedWorkspace(NamedTuple):
     room: Room
     sums: NDArray[np.float32]
     keep: bool
-
-
-@implement(arranged_weights, CountedUniform)
-@implement(arranged_weights, CountedPlanes)
-def _counted_memory(arrays: Any, first: Callable[..., NDArray[np.uint32]], team: int) -> CountedMemory:
-    sites = int(arrays.board.start[:, -1].sum())
-    phase = first(arrays.share.shape[0], sites + APART)
-    seen, part = np.zeros((team, _STRETCH + 64), np.uint8), np.zeros((team, _STRETCH + 64), np.uint32)
-    return CountedMemory(phase, Room(seen, seen.copy(), part))
-
-
-@implement(sums_up, CountedUniform)
-@implement(sums_up, CountedPlanes)
-def _adds(arrays: Any) -> bool:
-    return True
 
 
 @inlined
@@ -228,9 +218,7 @@ def _herd_single(
     _settle(x, row.own + j, _ONE, room.up, room.part, workspace.sums, workspace.keep)
 
 
-@implement(visit, HerdedParameters, CountedUniform)
-@implement(visit, HerdedParameters, CountedPlanes)
-def _walk_counted(
+def _move_counted(
     parameters: HerdedParameters,
     arrays: Any,
     schedule: Any,
@@ -295,3 +283,29 @@ def _log_potential(arrays: Any, x: State) -> float:
                 odds = base_at(arrays, degree, place.own + j) + arrays.coupling * met
                 total += (x[place.own + j] - 0.5) * odds
     return total
+
+
+@register_way
+class HerdedCounts(AtOnce):
+    """Herding with keys that are numbers of neighbours, on lattices."""
+
+    name, form, rank = "herded counts", "counted", 10
+    parameters = HerdedParameters
+    layouts = (CountedUniform, CountedPlanes)
+    move = staticmethod(_move_counted)
+
+    def prepare(self, kernel: Kernel, model: Model, graph: Graph) -> PackedModel | None:
+        """Lay a lattice of one coupling out, where a table has a place for the weights of every number."""
+        if not isinstance(kernel, HerdedGibbs) or not kernel.shareable(graph):
+            return None
+        return pack_counted(graph) if kernel.keys_of(graph).counts else None
+
+    def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> CountedMemory:
+        """Allocate the weights of a chain, and room."""
+        assert isinstance(kernel, HerdedGibbs)
+        (stream,), arrays = streams, packed.arrays
+        sites, room = int(arrays.board.start[:, -1].sum()), (MOST_MEMBERS, _STRETCH + 64)
+        phase = kernel.first_weights(stream, arrays.share.shape[0], sites + APART)
+        return CountedMemory(
+            phase, Room(np.zeros(room, np.uint8), np.zeros(room, np.uint8), np.zeros(room, np.uint32))
+        )

@@ -6,25 +6,32 @@ answer as one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.intrinsic import wait_for_all
-from gibbsite._compile.jit import Integer, called, implement, inlined
+from gibbsite._compile.jit import Integer, called, inlined
 from gibbsite._random.generators import BLOCK, Words
-from gibbsite.graph.layouts.colored import ColoredGraph
-from gibbsite.kernel.at_once.colored import share
-from gibbsite.kernel.base import Team, visit
-from gibbsite.kernel.herded.herded import arranged_weights
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.layouts.colored import ColoredGraph, pack_columns
+from gibbsite.graph.layouts.site_order import PackedModel
+from gibbsite.graph.rows import row_lengths
+from gibbsite.kernel.at_once.base import AtOnce, Streams, register_way
+from gibbsite.kernel.at_once.colored import bits_of_all, bits_of_four, find_columns, share
+from gibbsite.kernel.base import Kernel, Team
+from gibbsite.kernel.herded.herded import HerdedGibbs
 from gibbsite.kernel.herded.herding import herd_entry
 from gibbsite.kernel.herded.step import HerdedParameters
+
+if TYPE_CHECKING:
+    from gibbsite.model import Model
 
 _U, _U64 = np.uintp, np.uint64
 F = np.float32
 _LOW, _TO_UNIT = _U64(0xFFFFFFFF), F(2.0**-32)
+_MOST_BITS = 12  # neighbours whose states make a table worth reading color by color
 
 
 class SelectedMemory(NamedTuple):
@@ -33,18 +40,7 @@ class SelectedMemory(NamedTuple):
     entry: NDArray[np.uint64]
 
 
-@implement(arranged_weights, ColoredGraph)
-def _selected_memory(
-    arrays: ColoredGraph, first: Callable[..., NDArray[np.uint32]], team: int
-) -> SelectedMemory:
-    entry = first(arrays.threshold.size).astype(np.uint64)
-    entry <<= _U64(32)
-    entry |= np.maximum(arrays.threshold, 1)
-    return SelectedMemory(entry)
-
-
-@implement(visit, HerdedParameters, ColoredGraph)
-def _walk_selected(
+def _move_selected(
     parameters: HerdedParameters,
     arrays: ColoredGraph,
     schedule: Any,
@@ -86,22 +82,15 @@ def _herd_class(
     keep: bool,
 ) -> None:
     """Update positions u to v of a class."""
-    size, inside = _U(arrays.first[k + 1] - arrays.first[k]), u - _U(arrays.first[k])
-    degree, edge = _U(arrays.degree[k]), _U(arrays.edge[k]) + inside
-    table = _U(arrays.table[k]) + (inside << degree)
+    size, degree, edge, table = find_columns(arrays, k, u)
     neighbour = arrays.neighbour
-    if degree == _U(4):  # the usual case, written out for speed
+    if degree == _U(4):
         for i in range(v - u):
-            e = edge + i
-            place = table + (i << _U(4)) + _U(x[neighbour[e]]) + (_U(x[neighbour[e + size]]) << _U(1))
-            place += _U(x[neighbour[e + _U(2) * size]]) << _U(2)
-            place += _U(x[neighbour[e + _U(3) * size]]) << _U(3)
+            place = table + (i << _U(4)) + bits_of_four(x, neighbour, edge + i, size)
             _herd_place(x, u + i, entry, place, sums, keep)
     else:
         for i in range(v - u):
-            place = table + (i << degree)
-            for q in range(degree):
-                place += _U(x[neighbour[edge + i + q * size]]) << q
+            place = table + (i << degree) + bits_of_all(x, neighbour, edge + i, size, degree)
             _herd_place(x, u + i, entry, place, sums, keep)
 
 
@@ -119,3 +108,29 @@ def _herd_place(
     x[p] = up
     if keep:
         sums[p] += F(own & _LOW) * _TO_UNIT
+
+
+@register_way
+class HerdedColors(AtOnce):
+    """Herding with keys that are states of neighbours, on binary models, color by color."""
+
+    name, form, rank = "herded colors", "arranged", 20
+    parameters = HerdedParameters
+    layouts = (ColoredGraph,)
+    move = staticmethod(_move_selected)
+
+    def prepare(self, kernel: Kernel, model: Model, graph: Graph) -> PackedModel | None:
+        """Lay a binary model of few neighbours out, with a threshold for every configuration of theirs."""
+        if not isinstance(kernel, HerdedGibbs) or kernel.keys != "blanket" or not kernel.shareable(graph):
+            return None
+        most = int(row_lengths(kernel.keys_of(graph).others()[0]).max(initial=0))
+        return pack_columns(model, graph, most) if most <= _MOST_BITS else None
+
+    def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> SelectedMemory:
+        """Allocate the weights of a chain, with the probabilities of their configurations."""
+        assert isinstance(kernel, HerdedGibbs)
+        (stream,), thresholds = streams, packed.arrays.threshold
+        entry = kernel.first_weights(stream, thresholds.size).astype(np.uint64)
+        entry <<= _U64(32)
+        entry |= np.maximum(thresholds, 1)
+        return SelectedMemory(entry)

@@ -1,14 +1,22 @@
-"""What a chain carries whose random numbers are keyed by sweep and position."""
+"""Ways of the heat bath; its random numbers are keyed by chain, sweep and position."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from abc import abstractmethod
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import generic, implement
 from gibbsite._random.generators import BLOCK, chain_key
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.layouts.site_order import PackedModel
+from gibbsite.kernel.at_once.base import AtOnce, Streams
+from gibbsite.kernel.base import MOST_MEMBERS, Kernel
+from gibbsite.kernel.gibbs.gibbs import Gibbs, GibbsParameters
+
+if TYPE_CHECKING:
+    from gibbsite.model import Model
 
 # Positions that are worked on at a time: the bytes of a block of random words.
 UNIT = 4 * BLOCK
@@ -29,13 +37,23 @@ class KeyedMemory(NamedTuple):
     room: NDArray[np.float32]
 
 
-@generic
-def keyed_memory(arrays: Any, stream: NDArray[np.uint64], team: int) -> Any:
-    """Allocate the memory of a chain with keyed numbers that is shared by a team."""
-    raise NotImplementedError
+class HeatBath(AtOnce):
+    """A way of the heat bath, whose new value does not depend on the old one; by default for binary sites."""
 
+    parameters = GibbsParameters
 
-@implement(keyed_memory)
-def _binary_memory(arrays: Any, stream: NDArray[np.uint64], team: int) -> KeyedMemory:
-    words = np.zeros((team, ROOM), np.uint32)
-    return KeyedMemory(chain_key(stream), words, words.view(np.uint8), np.zeros((team, ROOM), np.float32))
+    def prepare(self, kernel: Kernel, model: Model, graph: Graph) -> PackedModel | None:
+        """Lay a model out, unless the kernel follows another rule."""
+        if not isinstance(kernel, Gibbs) or kernel.rule != "heat-bath":
+            return None
+        return self.pack(model, graph)
+
+    @abstractmethod
+    def pack(self, model: Model, graph: Graph) -> PackedModel | None:
+        """Lay a model out; None where it does not fit."""
+
+    def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> NamedTuple:
+        """Allocate room for random numbers, and for what is made of the neighbours."""
+        (stream,) = streams
+        words, odds = np.zeros((MOST_MEMBERS, ROOM), np.uint32), np.zeros((MOST_MEMBERS, ROOM), np.float32)
+        return KeyedMemory(chain_key(stream), words, words.view(np.uint8), odds)

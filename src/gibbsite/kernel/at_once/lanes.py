@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._compile.intrinsic import WIDTH
 from gibbsite._compile.jit import DISABLED, Integer, inlined, intrinsic_for
 from gibbsite.graph.layouts.colored import SCALE
 
 _U, _U8, _U32 = np.uintp, np.uint8, np.uint32
 _TO_UNIT = np.float32(1.0 / SCALE)
-WIDTH = 32
 
 
 class Near(NamedTuple):

@@ -7,21 +7,28 @@ the same order, as it would alone: its states are those of :mod:`gibbsite.kernel
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._compile.intrinsic import WIDTH
 from gibbsite._compile.jit import Integer, called, implement, inlined
 from gibbsite._random.generators import BLOCK, BYTES, WORDS, Words, chain_key, philox
-from gibbsite.graph.layouts.colored import ColoredGraph
+from gibbsite.graph.graph import Graph
+from gibbsite.graph.layouts.colored import ColoredGraph, pack_columns
+from gibbsite.graph.layouts.site_order import PackedModel
 from gibbsite.graph.local import log_potential
-from gibbsite.kernel.at_once.colored import counters, first_without_table, rest_passes
+from gibbsite.kernel.at_once.base import Streams, register_way
+from gibbsite.kernel.at_once.colored import counters, find_columns, first_without_table, rest_passes
 from gibbsite.kernel.at_once.heatbath import draw_at_once
-from gibbsite.kernel.at_once.keyed import UNIT
-from gibbsite.kernel.at_once.lanes import WIDTH, Near, add_lanes, draw_lanes
-from gibbsite.kernel.base import Team, sums_up, visit
+from gibbsite.kernel.at_once.keyed import UNIT, HeatBath
+from gibbsite.kernel.at_once.lanes import Near, add_lanes, draw_lanes
+from gibbsite.kernel.base import Kernel, Team
 from gibbsite.kernel.gibbs.gibbs import GibbsParameters
+
+if TYPE_CHECKING:
+    from gibbsite.model import Model
 
 _U = np.uintp
 _U32, _U64 = np.uint32, np.uint64
@@ -48,30 +55,12 @@ class ReplicaMemory(NamedTuple):
     place: NDArray[np.uint8]
 
 
-def replica_memory(streams: list[NDArray[np.uint64]]) -> ReplicaMemory:
-    """Allocate the memory of chains with the given generator words."""
-    keys = np.stack([chain_key(words) for words in streams], axis=1)
-    r = len(streams)
-    return ReplicaMemory(
-        key=keys.ravel(),
-        words=np.zeros(4 * r, np.uint32),
-        odds=np.zeros(r, np.float32),
-        place=np.zeros(r, np.uint8),
-    )
-
-
 @implement(log_potential, ReplicatedGraph)
 def _unknown(arrays: ReplicatedGraph, x: NDArray[np.int8]) -> float:
     return np.nan  # there is not one state but many; runs that record energies take another form
 
 
-@implement(sums_up, ReplicatedGraph)
-def _adds(arrays: ReplicatedGraph) -> bool:
-    return True
-
-
-@implement(visit, GibbsParameters, ReplicatedGraph)
-def _walk_replicas(
+def _move_replicas(
     parameters: GibbsParameters,
     arrays: ReplicatedGraph,
     schedule: Any,
@@ -150,9 +139,7 @@ def _look_up(
     keep: bool,
 ) -> None:
     """Update one position with thresholds in all chains, with one byte of their words."""
-    size, inside = _U(arrays.first[k + 1] - arrays.first[k]), p - _U(arrays.first[k])
-    degree, edge = _U(arrays.degree[k]), _U(arrays.edge[k]) + inside
-    table = _U(arrays.table[k]) + (inside << degree)
+    size, degree, edge, table = find_columns(arrays, k, p)
     here = p * chains
     word, shift = (quarter >> _U(2)) * chains, _U32(8) * _U32(quarter & _U(3))
     # a missing neighbour is read from anywhere and masked out
@@ -203,8 +190,7 @@ def _add_up(
     arrays: ColoredGraph, chains: Integer, k: Integer, p: Integer, x: NDArray[np.int8], memory: ReplicaMemory
 ) -> None:
     """Write the log-odds of one position in all chains."""
-    size, inside = _U(arrays.first[k + 1] - arrays.first[k]), p - _U(arrays.first[k])
-    degree, edge = _U(arrays.degree[k]), _U(arrays.edge[k]) + inside
+    size, degree, edge, _ = find_columns(arrays, k, p)
     odds = memory.odds
     for r in range(chains):
         odds[r] = arrays.field[p]
@@ -213,3 +199,31 @@ def _add_up(
         there, weight = _U(arrays.neighbour[e]) * chains, arrays.coupling[e]
         for r in range(chains):
             odds[r] += weight * F(x[there + r])
+
+
+@register_way
+class Replicas(HeatBath):
+    """The heat bath on many chains of a binary model, side by side; their states are those of ``Colors``."""
+
+    name, form, rank = "replicas", "arranged", 0
+    lanes = WIDTH
+    layouts = (ReplicatedGraph,)
+    move = staticmethod(_move_replicas)
+
+    def pack(self, model: Model, graph: Graph) -> PackedModel | None:
+        """Lay a binary model out, if its couplings allow it."""
+        return pack_columns(model, graph)
+
+    def arrays(self, packed: PackedModel, chains: int) -> ReplicatedGraph:
+        """Return the graph for so many chains."""
+        return ReplicatedGraph(packed.arrays, chains)
+
+    def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> ReplicaMemory:
+        """Allocate the keys of all chains, and room for each of them."""
+        chains = len(streams)
+        return ReplicaMemory(
+            key=np.stack([chain_key(words) for words in streams], axis=1).ravel(),
+            words=np.zeros(4 * chains, np.uint32),
+            odds=np.zeros(chains, np.float32),
+            place=np.zeros(chains, np.uint8),
+        )

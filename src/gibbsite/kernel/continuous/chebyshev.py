@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, called, inlined
 from gibbsite._random.generators import Words, uniform
+from gibbsite.graph.rows import row_starts
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -76,9 +77,9 @@ def make_ladder(degrees: list[int], gridded: bool) -> Ladder:
         degree=np.array(degrees, np.int64),
         node=np.cos(np.pi * np.arange(degrees[-1] + 1) / degrees[-1]),
         matrix=np.concatenate(matrices),
-        matrix_at=np.cumsum([0, *(m.size for m in matrices[:-1])]).astype(np.int64),
+        matrix_at=row_starts([m.size for m in matrices])[:-1],
         grid=np.concatenate(grids),
-        grid_at=np.cumsum([0, *(g.size for g in grids[:-1])]).astype(np.int64),
+        grid_at=row_starts([g.size for g in grids])[:-1],
     )
 
 

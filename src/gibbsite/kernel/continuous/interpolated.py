@@ -22,6 +22,7 @@ import numpy as np
 from gibbsite._compile.jit import Integer, inlined
 from gibbsite._random.generators import Words, uniform
 from gibbsite.graph.kinds.functions import ContinuousGraph
+from gibbsite.graph.rows import row_starts
 from gibbsite.kernel.continuous.chebyshev import (
     Floats,
     Ladder,
@@ -61,7 +62,7 @@ def interpolate(energy: list[int] | None, density: list[int], tolerance: float) 
     nodes = fine if energy is None else make_ladder(energy, gridded=False)
     order = np.arange(0 if energy is None else energy[-1] + 1)
     parts = [np.cos(np.pi * np.outer(order, np.arange(d + 1)) / d).ravel() for d in density]
-    starts = np.cumsum([0, *(part.size for part in parts[:-1])]).astype(np.int64)
+    starts = row_starts([part.size for part in parts])[:-1]
     return Interpolation(energy is not None, nodes, fine, np.concatenate(parts), starts, tolerance)
 
 

@@ -15,9 +15,10 @@ from gibbsite._compile.jit import Integer, inlined
 from gibbsite._random.alias import build_alias_rows, draw_column
 from gibbsite._random.generators import Words, below
 from gibbsite.graph.functions.bounds import all_bounds
-from gibbsite.graph.graph import Graph
+from gibbsite.graph.graph import Graph, seal
 from gibbsite.graph.kinds.functions import ContinuousGraph
-from gibbsite.kernel.minibatch.factors import builds_rows, row_sums, sealed
+from gibbsite.graph.rows import row_starts
+from gibbsite.kernel.minibatch.factors import builds_rows, row_sums
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -61,14 +62,14 @@ def function_rows(graph: Graph) -> FunctionRows:
     drawn = place >= arrays.sure[row_of]
     bounds = all_bounds(graph, "drawing factors at random").bound
     bound = bounds[arrays.factor[drawn]]
-    begin = np.concatenate([[0], np.cumsum(many)]).astype(np.int64)
+    begin = row_starts(many)
     sums = row_sums(begin, bound)
     widest = np.zeros(many.size)
     np.maximum.at(widest, row_of[drawn], bound)
     narrowest = np.full(many.size, np.inf)
     np.minimum.at(narrowest, row_of[drawn], bound)
     uneven = (many > 0) & (narrowest < widest)
-    start = np.concatenate([[0], np.cumsum(np.where(uneven, many, 0))]).astype(np.int64)
+    start = row_starts(np.where(uneven, many, 0))
     is_drawn = np.zeros(bounds.size, bool)
     is_drawn[arrays.factor[drawn]] = True
     return FunctionRows(
@@ -87,17 +88,18 @@ def no_rows(graph: Graph) -> FunctionRows:
     """Return rows of which nothing is drawn, for updates in full."""
     arrays: ContinuousGraph = graph.arrays
     rows = arrays.sure.size
-    nothing = FunctionRows(
-        row=arrays.row.copy(),
-        first=arrays.sure.copy(),
-        many=np.zeros(rows, np.int64),
-        start=np.zeros(rows + 1, np.int64),
-        table=build_alias_rows(np.zeros(1, np.int64), np.zeros(0)),
-        local=np.zeros(graph.n_sites),
-        degree=np.zeros(graph.n_sites, np.int64),
-        total=0.0,
+    return seal(
+        FunctionRows(
+            row=arrays.row.copy(),
+            first=arrays.sure.copy(),
+            many=np.zeros(rows, np.int64),
+            start=np.zeros(rows + 1, np.int64),
+            table=build_alias_rows(np.zeros(1, np.int64), np.zeros(0)),
+            local=np.zeros(graph.n_sites),
+            degree=np.zeros(graph.n_sites, np.int64),
+            total=0.0,
+        )
     )
-    return sealed(nothing)  # type: ignore[no-any-return]
 
 
 @inlined

@@ -23,6 +23,7 @@ from gibbsite._random.ziggurat import normal
 from gibbsite.errors import ModelError
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.gaussian import GaussianGraph
+from gibbsite.graph.rows import row_starts
 from gibbsite.kernel.base import Kernel, step
 
 Floats = NDArray[np.float64]
@@ -129,9 +130,9 @@ class BlockedGaussianGibbs(Kernel):
             place_in[block] = -1
         sizes = np.array([block.size for block in blocks])
         return BlockParameters(
-            start=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            start=row_starts(sizes),
             member=np.concatenate(blocks),
-            place=np.concatenate([[0], np.cumsum(sizes**2)]).astype(np.int64),
+            place=row_starts(sizes**2),
             factor=np.concatenate(factors),
             row=np.array(rows, np.int64),
             other=np.concatenate(others),

@@ -26,14 +26,13 @@ from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.gaussian import GaussianGraph
 from gibbsite.graph.local import log_potential
 from gibbsite.kernel.at_once.keyed import ROOM
-from gibbsite.kernel.base import Kernel, Team, step, visit
+from gibbsite.kernel.base import MOST_MEMBERS, Kernel, Team, step, visit
 from gibbsite.scan.base import Phased, run_end
 
 _U = np.uintp
 _U32, _U64 = np.uint32, np.uint64
 # A normal number is made of two words of 32 bits.
 _EACH = BLOCK // 2
-_TEAM = 16
 
 
 class GaussianParameters(NamedTuple):
@@ -81,7 +80,7 @@ class GaussianGibbs(Kernel):
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> GaussianMemory:
         """Allocate room for random words."""
-        return GaussianMemory(chain_key(stream), np.zeros((_TEAM, ROOM), np.uint32))
+        return GaussianMemory(chain_key(stream), np.zeros((MOST_MEMBERS, ROOM), np.uint32))
 
     def shareable(self, graph: Graph) -> bool:
         """By color, random numbers are keyed."""

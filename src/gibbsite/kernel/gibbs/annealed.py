@@ -35,7 +35,7 @@ from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.local import log_odds, log_weights
 from gibbsite.kernel.base import Kernel, step, transition
-from gibbsite.kernel.gibbs.gibbs import is_up
+from gibbsite.kernel.gibbs.draw import is_up
 from gibbsite.kernel.gibbs.temperature import temperature_range
 from gibbsite.kernel.rules import pick
 
@@ -272,6 +272,12 @@ def _step_categorical(
     return rng
 
 
+@inlined
+def _is_up_at(inverse: float, odds: float, u: float) -> bool:
+    """Tell whether a site takes state 1 at an inverse temperature; at infinity it takes the better state."""
+    return is_up(inverse * odds, u) if inverse < np.inf else odds > 0.0
+
+
 @implement(step, AnnealedParameters, IsingGraph)
 @implement(step, AnnealedParameters, LatticeGraph)
 def _step_binary(
@@ -286,8 +292,7 @@ def _step_binary(
 ) -> Words:
     rng, u = uniform(rng)
     odds = log_odds(arrays, x, i)
-    inverse = now(parameters, memory)
-    x[i] = is_up(inverse * odds, u) if inverse < np.inf else odds > 0.0
+    x[i] = _is_up_at(now(parameters, memory), odds, u)
     tick(parameters, memory)
     return rng
 
@@ -307,8 +312,7 @@ def _step_running(
         _sum_up(arrays, memory, x)
     rng, u = uniform(rng)
     odds: Any = memory.odds[i]
-    inverse = now(parameters, memory)
-    up = is_up(inverse * odds, u) if inverse < np.inf else odds > 0.0
+    up = _is_up_at(now(parameters, memory), odds, u)
     if up != (x[i] != 0):
         x[i] = up
         memory.left[0] -= 1

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, called, inlined
 from gibbsite.graph.color import markov_graph
-from gibbsite.graph.graph import Graph
+from gibbsite.graph.graph import Graph, seal
+from gibbsite.graph.rows import row_starts
 from gibbsite.kernel.rules import HEAT_BATH
 
 State = NDArray[np.signedinteger[Any]]
@@ -127,8 +128,7 @@ def _number(graph: Graph, own: bool) -> Blankets:
     fits = np.zeros(n, bool)
     fits[order] = (numbers[order] <= _MOST_OF_SITE) & (np.cumsum(numbers[order]) <= _MOST)
     site, member = site[fits[site]], member[fits[site]]
-    start = np.zeros(n + 1, np.uint32)
-    np.cumsum(np.bincount(site, minlength=n), out=start[1:])
+    start = row_starts(np.bincount(site, minlength=n), np.uint32)
     stride, step = np.zeros(site.size, np.uint32), 2 * cards
     depth = np.arange(site.size) - start[site]
     for d in range(int(depth.max(initial=-1)) + 1):
@@ -137,16 +137,15 @@ def _number(graph: Graph, own: bool) -> Blankets:
         step[site[k]] *= cards[member[k]]
     step[~fits] = 0
     end = 1 + np.cumsum(step)
-    found = Blankets(
-        start=start,
-        member=member.astype(np.uint32),
-        stride=stride,
-        place=np.where(fits, end - step, 0),
-        size=1 + int(step.sum()),
+    return seal(
+        Blankets(
+            start=start,
+            member=member.astype(np.uint32),
+            stride=stride,
+            place=np.where(fits, end - step, 0),
+            size=1 + int(step.sum()),
+        )
     )
-    for part in found[:-1]:
-        part.setflags(write=False)
-    return found
 
 
 def _dependences(graph: Graph, own: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

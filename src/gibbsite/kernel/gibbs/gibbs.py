@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,7 @@ from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.kinds.potts import PottsGraph
 from gibbsite.graph.kinds.table import TableGraph
-from gibbsite.graph.layouts.by_color import arrange_by_color
-from gibbsite.graph.layouts.site_order import PackedModel
-from gibbsite.graph.local import log_odds, weights
-from gibbsite.kernel.at_once.keyed import keyed_memory
+from gibbsite.graph.local import weights
 from gibbsite.kernel.base import Buffer, Kernel, step, transition
 from gibbsite.kernel.gibbs.conditional_cache import (
     Remembered,
@@ -32,6 +29,7 @@ from gibbsite.kernel.gibbs.conditional_cache import (
     remembered_memory,
     remembering_pays,
 )
+from gibbsite.kernel.gibbs.draw import is_up, kept_odds, put_cells
 from gibbsite.kernel.gibbs.running_weights import (
     Running,
     note_change,
@@ -40,16 +38,6 @@ from gibbsite.kernel.gibbs.running_weights import (
     running_weights,
 )
 from gibbsite.kernel.rules import HEAT_BATH, RULES, apply_rule, pick
-
-if TYPE_CHECKING:
-    from gibbsite.model import FactorGraph
-
-_ONE = np.uintp(1)
-_BINS = 1024
-# logit(k / 1024) for k = 0 .. 1024, both ends infinite
-_LOGITS = np.array(
-    [-np.inf, *(math.log(k / (_BINS - k)) for k in range(1, _BINS)), np.inf],
-)
 
 
 class GibbsParameters(NamedTuple):
@@ -77,20 +65,6 @@ class Gibbs(Kernel):
     """
 
     rule: str = "heat-bath"
-
-    @property
-    def side_by_side(self) -> bool:
-        """The heat bath, which forgets the old value, can move many chains at once."""
-        return not self._looks_back
-
-    def pack(self, model: FactorGraph, graph: Graph) -> PackedModel | None:
-        """Lay lattices and binary models out by color: the heat bath can move many sites at once."""
-        return None if self._looks_back else arrange_by_color(model, graph)
-
-    def packed_memory(self, arranged: Any, stream: NDArray[np.uint64], team: int) -> NamedTuple:
-        """Allocate room for random numbers, and for what is made of the neighbours."""
-        memory: NamedTuple = keyed_memory(arranged, stream, team)
-        return memory
 
     @property
     def reversible(self) -> bool:
@@ -140,9 +114,7 @@ def _step_binary(
     keep: bool,
 ) -> Words:
     rng, u = uniform(rng)
-    odds = log_odds(arrays, x, i)
-    if keep:
-        cond[i] = odds
+    odds = kept_odds(arrays, x, i, cond, keep)
     if parameters.rule == HEAT_BATH:
         x[i] = is_up(odds, u)
     else:
@@ -150,20 +122,6 @@ def _step_binary(
         if gain >= 0.0 or u < math.exp(gain):
             x[i] = 1 - x[i]
     return rng
-
-
-@inlined
-def is_up(odds: float, u: float) -> bool:
-    """Tell whether u < P(1) = 1 / (1 + exp(-odds)), that is odds > logit(u).
-
-    A table of logits brackets logit(u) so closely that the logarithm itself is needed in one update of a
-    thousand.
-    """
-    k = np.uintp(u * _BINS)
-    up: bool = odds >= _LOGITS[k + _ONE]
-    if up != (odds >= _LOGITS[k]):  # a branch that is almost never taken, unlike one on ``up``
-        up = odds > math.log(u / (1.0 - u))
-    return up
 
 
 @implement(step, GibbsParameters)
@@ -252,17 +210,6 @@ def _draw(
             put_cells(arrays, w, size, total, i, cond)
         x[i] = pick(w, size, u * apply_rule(parameters.rule, w, size, total, np.int64(x[i])))
     return rng
-
-
-@inlined
-def put_cells(
-    arrays: Any, w: NDArray[np.float64], size: Integer, total: float, i: Integer, cond: NDArray[np.float64]
-) -> None:
-    """Write the conditional of a site to ``cond``."""
-    cell = np.uintp(arrays.offset[i])
-    scale = 1.0 / total
-    for a in range(np.uintp(size)):
-        cond[cell + a] = w[a] * scale
 
 
 @implement(transition, GibbsParameters)

@@ -30,9 +30,9 @@ from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.kinds.lattice import LatticeGraph
-from gibbsite.graph.local import log_odds, weights
+from gibbsite.graph.local import weights
 from gibbsite.kernel.base import Kernel, RunOutline, step, transition
-from gibbsite.kernel.gibbs.gibbs import is_up, put_cells
+from gibbsite.kernel.gibbs.draw import is_up, kept_odds, put_cells
 from gibbsite.kernel.rules import pick
 from gibbsite.lfsr import TABLES, Reader, Source, find_register, open_source, read_uniform, start_reading
 
@@ -170,9 +170,7 @@ def _step_binary(
     keep: bool,
 ) -> Words:
     u = read_uniform(parameters.source, memory.reader)
-    odds = log_odds(arrays, x, i)
-    if keep:
-        cond[i] = odds
+    odds = kept_odds(arrays, x, i, cond, keep)
     x[i] = is_up(odds, 1.0 - u)  # state 0 below P(0), as on the other kinds
     return rng
 

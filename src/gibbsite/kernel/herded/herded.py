@@ -19,22 +19,17 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import generic
 from gibbsite._random.generators import chain_key
 from gibbsite.errors import ModelError, TooLargeError
 from gibbsite.graph.graph import Graph
-from gibbsite.graph.layouts.by_color import arrange_columns
-from gibbsite.graph.layouts.counted import arrange_counted
-from gibbsite.graph.layouts.site_order import PackedModel
 from gibbsite.kernel.base import Kernel, Remark
-from gibbsite.kernel.herded.keys import CODED, KEYS, STORAGE, Keys, lengths
+from gibbsite.kernel.herded.keys import CODED, KEYS, STORAGE, Keys
 from gibbsite.kernel.herded.remarks import holds_all, remark_floor, remark_in_step, remark_theorem
 from gibbsite.kernel.herded.step import RULES, HerdedMemory, HerdedParameters
 from gibbsite.kernel.herded.weight_table import Hashed, Table, make_hashed, make_table
@@ -46,7 +41,6 @@ if TYPE_CHECKING:
 STARTS = ("random", "centred")
 _SCALE = 2.0**32
 _GIGABYTE = 2**30
-_MOST_BITS = 12  # neighbours whose states make a table worth reading color by color
 
 
 @dataclass(frozen=True)
@@ -108,12 +102,12 @@ class HerdedGibbs(Kernel):
 
     def remarks(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
         """Say what is proved of a run, or that nothing is, and which sites move in step."""
-        told = self.keys == "full" or (self.keys == "blanket" and holds_all(*self._keys(graph).others()))
+        told = self.keys == "full" or (self.keys == "blanket" and holds_all(*self.keys_of(graph).others()))
         found: tuple[Remark, ...] = ()
         if graph.n_sites > 1 and not told:
             logs = float(np.log2(graph.cards).sum())  # of the number of states
             full = np.exp2(min(logs, 1000.0)) * float((1.0 / graph.cards).sum())
-            fits = 8.0 * self._keys(graph).width * full <= self.memory_limit
+            fits = 8.0 * self.keys_of(graph).width * full <= self.memory_limit
             found += (remark_floor(self.keys, fits),)
         if told and self.rule != "bounded":
             found += remark_theorem(model, scan)
@@ -130,36 +124,21 @@ class HerdedGibbs(Kernel):
     def shareable(self, graph: Graph) -> bool:
         """Weights of different sites are apart in a table; more than two states need room to work."""
         chance = self.rule == "bounded" or "randomised" in self.keys
-        return graph.binary and not chance and self._keys(graph).take_table(self.storage, self.memory_limit)
+        return graph.binary and not chance and self.keys_of(graph).take_table(self.storage, self.memory_limit)
 
-    def pack(self, model: FactorGraph, graph: Graph) -> PackedModel | None:
-        """Lay a model out by color where keys are numbers or states of few neighbours, in a table."""
-        if not self.shareable(graph):
-            return None
-        keys = self._keys(graph)
-        if keys.counts:
-            return arrange_counted(graph)
-        most = int(lengths(keys.others()[0]).max(initial=0))
-        return arrange_columns(model, graph, most) if self.keys == "blanket" and most <= _MOST_BITS else None
-
-    def packed_memory(self, arranged: Any, stream: NDArray[np.uint64], team: int) -> NamedTuple:
-        """Allocate the weights of a chain."""
-
-        def first(*shape: int) -> NDArray[np.uint32]:
-            if self.start == "random":
-                words = np.random.Philox(key=stream[:2]).random_raw(-(-math.prod(shape) // 2))
-                return words.view(np.uint32)[: math.prod(shape)].reshape(shape)
-            start = 0.5 if self.start == "centred" else float(self.start)
-            return np.full(shape, np.uint32(start * _SCALE))
-
-        memory: NamedTuple = arranged_weights(arranged, first, team)
-        return memory
+    def first_weights(self, stream: NDArray[np.uint64], *shape: int) -> NDArray[np.uint32]:
+        """Return the first weights of a chain of two-state sites, all at once, in units of 2^-32."""
+        if self.start == "random":
+            words = np.random.Philox(key=stream[:2]).random_raw(-(-math.prod(shape) // 2))
+            return words.view(np.uint32)[: math.prod(shape)].reshape(shape)
+        start = 0.5 if self.start == "centred" else float(self.start)
+        return np.full(shape, np.uint32(start * _SCALE))
 
     def inspect(self, model: Model, graph: Graph, memory: Any) -> None:
         """Refuse to go on when a hash table is full."""
         ledger = getattr(memory, "ledger", None)
         if isinstance(ledger, Hashed) and ledger.fill[2]:
-            sizes = self._keys(graph).sizes()
+            sizes = self.keys_of(graph).sizes()
             raise TooLargeError(
                 f"Herding weights for {ledger.fill[1]} keys have used up the limit of "
                 f"{self.memory_limit:.1e} bytes; site {int(np.argmax(sizes))} alone can have "
@@ -201,7 +180,7 @@ class HerdedGibbs(Kernel):
             raise ModelError(f"bins must be a positive whole number, got {self.bins!r}.")
         if not self.band >= 0.0 or math.isinf(self.band):
             raise ModelError(f"band must be a number of at least 0, got {self.band!r}.")
-        keys = self._keys(graph)
+        keys = self.keys_of(graph)
         keys.take_table(self.storage, self.memory_limit)
         return HerdedParameters(
             rule=RULES.index(self.rule),
@@ -215,7 +194,7 @@ class HerdedGibbs(Kernel):
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> HerdedMemory:
         """Allocate the weights of a chain."""
-        keys = self._keys(graph)
+        keys = self.keys_of(graph)
         (start, member), (place, stride) = keys.others(), keys.numbers()
         kind = np.uint64 if graph.binary else np.float64
         ledger: Table | Hashed
@@ -235,16 +214,11 @@ class HerdedGibbs(Kernel):
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes of a chain; a hash table grows to so many at most."""
-        keys = self._keys(graph)
+        keys = self.keys_of(graph)
         rows = 12 * int(keys.others()[1].size) + 12 * graph.n_sites
         need = 8.0 * keys.width * float(keys.sizes().sum())
         return rows + int(min(need, float(self.memory_limit)))
 
-    def _keys(self, graph: Graph) -> Keys:
+    def keys_of(self, graph: Graph) -> Keys:
+        """Return what the weights are told apart by on a graph."""
         return Keys(self.keys, self.bins, graph)
-
-
-@generic
-def arranged_weights(arrays: Any, first: Callable[..., NDArray[np.uint32]], team: int) -> Any:
-    """Allocate the memory of a chain that moves many sites at once; ``first`` gives weights of any shape."""
-    raise NotImplementedError

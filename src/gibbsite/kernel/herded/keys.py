@@ -13,6 +13,7 @@ from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.layouts.counted import counts_suffice
+from gibbsite.graph.rows import row_lengths
 
 Floats = NDArray[np.float64]
 Rows = tuple[NDArray[np.uint32], NDArray[np.uint32]]
@@ -74,7 +75,7 @@ class Keys:
             if not g.coupling.size:
                 return True
             n = self.graph.n_sites
-            owner = np.repeat(np.arange(n), lengths(g.start))
+            owner = np.repeat(np.arange(n), row_lengths(g.start))
             first = g.coupling[g.start[:-1].astype(np.int64)[owner].clip(0, g.coupling.size - 1)]
             simple = np.unique(owner * n + g.neighbour.astype(np.int64)).size == owner.size
             return bool(simple and (g.coupling == first).all())
@@ -105,7 +106,7 @@ class Keys:
             return np.full(n, 2.0 * sum(size > 1 for size in self.graph.arrays[0:3]) + 1.0)
         cards = self.graph.cards.astype(np.float64)
         start, member = self.others()
-        degree = lengths(start)
+        degree = row_lengths(start)
         if self.kind == "site":
             return np.ones(n)
         if self.counts:
@@ -127,7 +128,7 @@ class Keys:
             return place, np.random.SeedSequence(2).generate_state(member.size, np.uint64).astype(np.uint64)
         stride = np.ones(member.size, np.uint64)
         if not self.counts:
-            site = np.repeat(np.arange(n), lengths(start))
+            site = np.repeat(np.arange(n), row_lengths(start))
             depth, unit = np.arange(member.size) - start[site], np.ones(n, np.uint64)
             for d in range(int(depth.max(initial=-1)) + 1):
                 k = np.flatnonzero(depth == d)
@@ -146,22 +147,10 @@ class Keys:
         fits = bool(need.sum() <= limit)
         if storage == "dense" and not fits:
             worst = int(np.argmax(need))
-            others = int(lengths(self.others()[0])[worst])
+            others = int(row_lengths(self.others()[0])[worst])
             raise TooLargeError(
                 f"A table of all keys would take {need.sum():.1e} bytes and the limit is {limit:.1e}; "
                 f"site {worst} alone, with {others} others to tell apart, takes {need[worst]:.1e}. "
                 "Use storage='hash', or keys='binned'."
             )
         return fits
-
-
-def lengths(start: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the lengths of compressed rows.
-
-    Examples
-    --------
-    >>> lengths(np.array([0, 2, 3], np.uint32)).tolist()
-    [2, 1]
-    """
-    found: NDArray[np.int64] = np.diff(start.astype(np.int64)).astype(np.int64)
-    return found

@@ -19,8 +19,8 @@ from gibbsite.graph.kinds.distance import DistanceGraph
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.kinds.table import TableGraph
+from gibbsite.graph.rows import row_lengths
 from gibbsite.kernel.base import Remark
-from gibbsite.kernel.herded.keys import lengths
 from gibbsite.kernel.herded.theorem import herding_bound
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def holds_all(start: NDArray[np.uint32], member: NDArray[np.uint32]) -> bool:
     True
     """
     n = start.size - 1
-    degree = lengths(start)
+    degree = row_lengths(start)
     if (degree < n - 1).any():
         return False
     owner = np.repeat(np.arange(n), degree)
@@ -117,11 +117,11 @@ def find_isolated(graph: Graph) -> NDArray[np.int64]:
     if isinstance(arrays, LatticeGraph | DistanceGraph):
         return np.arange(graph.n_sites if graph.n_sites < 2 else 0)
     if isinstance(arrays, TableGraph):
-        width = lengths(arrays.member_start)
+        width = row_lengths(arrays.member_start)
         alone = np.ones(graph.n_sites, np.bool_)
         alone[arrays.member[np.repeat(width > 1, width)]] = False
         return np.flatnonzero(alone)
-    return np.flatnonzero(lengths(arrays.start) == 0)
+    return np.flatnonzero(row_lengths(arrays.start) == 0)
 
 
 def _laws(graph: Graph, alone: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.local import from_logs
 from gibbsite.kernel.base import Kernel
-from gibbsite.kernel.gibbs.gibbs import put_cells
+from gibbsite.kernel.gibbs.draw import put_cells
 from gibbsite.kernel.minibatch.factors import DRAWN_KINDS, Floats, State, check_drawn
 from gibbsite.kernel.rules import pick
 

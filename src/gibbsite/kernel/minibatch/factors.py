@@ -37,7 +37,7 @@ from gibbsite._compile.jit import Integer, generic, implement
 from gibbsite._random.generators import Words
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.graph.compile import compile_graph
-from gibbsite.graph.graph import Graph
+from gibbsite.graph.graph import Graph, seal
 from gibbsite.model import Model
 
 Floats = NDArray[np.float64]
@@ -122,16 +122,8 @@ def drawn_rows(graph: Graph) -> Any:
     key = "rows of minibatches"
     kept = graph.structure.get(key)
     if kept is None or kept[0] != graph.digest:
-        kept = graph.structure[key] = graph.digest, sealed(_BUILDERS[graph.kind](graph))
+        kept = graph.structure[key] = graph.digest, seal(_BUILDERS[graph.kind](graph))
     return kept[1]
-
-
-def sealed(rows: Any) -> Any:
-    """Make all arrays of rows read-only, so that compiled code is of one type."""
-    for part in rows:
-        if isinstance(part, np.ndarray):
-            part.setflags(write=False)
-    return rows
 
 
 def row_sums(start: NDArray[Any], values: Floats, step: int = 1) -> Floats:

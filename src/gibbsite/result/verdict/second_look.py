@@ -297,8 +297,8 @@ def _form_of(setup: Setup, kernel: Kernel, layout: Any, graph: Any = None) -> An
         return replace(form, layout=layout)  # type: ignore[type-var]
     graph = setup.graph if graph is None else graph
     if kernel is setup.kernel and isinstance(form, PackedLayout):
-        arranged = kernel.pack(setup.model, graph)
-        return None if arranged is None else replace(form, layout=layout, arranged=arranged)
+        packed = form.way.prepare(kernel, setup.model, graph)
+        return None if packed is None else replace(form, graph=graph, layout=layout, packed=packed)
     if isinstance(form, PlainLayout) or kernel is not setup.kernel:
         from gibbsite.scan import Systematic
 
