@@ -68,7 +68,8 @@ def test_type_checkers_see_the_names_and_no_others() -> None:
     stub = Path(gibbsite.__file__).with_suffix(".pyi")
     tree = ast.parse(stub.read_text(encoding="utf-8"))
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-    seen = {alias.asname: node.module for node in imports for alias in node.names if alias.asname == alias.name}
+    names = [(node.module, alias) for node in imports for alias in node.names]
+    seen = {alias.asname: module for module, alias in names if alias.asname == alias.name}
     assert seen == gibbsite._MODULE_OF
     others = [ast.unparse(node) for node in tree.body[1:] if not isinstance(node, ast.ImportFrom)]
     assert others == ["__version__: str"]  # a __getattr__ would let every misspelled name pass

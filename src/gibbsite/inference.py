@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gibbsite.exact import ExactResult
-    from gibbsite.kernel import Kernel
+    from gibbsite.kernel.base import Kernel
     from gibbsite.model import FactorGraph
     from gibbsite.result.result import Result
     from gibbsite.result.table import SiteTable
@@ -357,7 +357,10 @@ def _solve(
 
 def _kernel(method: str) -> Kernel:
     """Return the kernel of a sampling method."""
-    from gibbsite.kernel import Gibbs, HerdedGibbs, PoissonGibbs, QuasiGibbs
+    from gibbsite.kernel.gibbs.gibbs import Gibbs
+    from gibbsite.kernel.gibbs.quasi import QuasiGibbs
+    from gibbsite.kernel.herded.herded import HerdedGibbs
+    from gibbsite.kernel.minibatch.poisson import PoissonGibbs
 
     made: dict[str, Callable[[], Kernel]] = {
         "gibbs": Gibbs,
@@ -516,7 +519,7 @@ def _choose(
 ) -> tuple[str | Kernel, str]:
     """Return the method and the reason for it."""
     if not isinstance(method, str):
-        from gibbsite.kernel import Kernel
+        from gibbsite.kernel.base import Kernel
 
         if not isinstance(method, Kernel):
             raise ModelError(f"method must be a name or a kernel such as gs.Gibbs(), got {method!r}.")

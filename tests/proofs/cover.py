@@ -15,10 +15,12 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite.graph.compile import KINDS
-from gibbsite.kernel.minibatch.counting import MinibatchKernel
-from gibbsite.testing import KERNELS, scans
+from gibbsite.kernel.registry import registered_kernels
+from gibbsite.testing import scans
 
-CLASSES = tuple(dict.fromkeys(type(kernel) for kernel in KERNELS if not isinstance(kernel, MinibatchKernel)))
+CLASSES = tuple(
+    one.kernel for one in registered_kernels() if one.proof_instances() and one.family != "minibatch"
+)
 
 
 def by_schedule(n_sites: int) -> dict[type, list[gs.Scan]]:

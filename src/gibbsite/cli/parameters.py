@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from gibbsite.scan import Scan
+    from gibbsite.scan.base import Scan
 
 SCANS = {
     "systematic": "Systematic",

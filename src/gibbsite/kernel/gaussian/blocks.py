@@ -24,6 +24,7 @@ from gibbsite.errors import ModelError
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.gaussian import GaussianGraph
 from gibbsite.kernel.base import Kernel, step
+from gibbsite.kernel.registry import register
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -62,6 +63,7 @@ class BlockMemory(NamedTuple):
         return True
 
 
+@register(proof="tests/proofs/test_gaussian.py")
 @dataclass(frozen=True)
 class BlockedGaussianGibbs(Kernel):
     """Gibbs sampling of a normal distribution, block by block.

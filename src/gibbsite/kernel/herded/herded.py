@@ -38,6 +38,7 @@ from gibbsite.kernel.herded.keys import CODED, KEYS, STORAGE, Keys, lengths
 from gibbsite.kernel.herded.remarks import holds_all, remark_floor, remark_in_step, remark_theorem
 from gibbsite.kernel.herded.step import RULES, HerdedMemory, HerdedParameters
 from gibbsite.kernel.herded.weight_table import Hashed, Table, make_hashed, make_table
+from gibbsite.kernel.registry import register
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph, Model
@@ -49,6 +50,11 @@ _GIGABYTE = 2**30
 _MOST_BITS = 12  # neighbours whose states make a table worth reading color by color
 
 
+@register(
+    methods={"herded": ("MAR", "MAP"), "herded-shared": ("MAR",)},
+    arguments={"herded-shared": {"keys": "shared"}},
+    proof=[{}],
+)
 @dataclass(frozen=True)
 class HerdedGibbs(Kernel):
     """Deterministic Gibbs sampling with counting weights.
