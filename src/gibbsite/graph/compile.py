@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import gibbsite.graph.kinds  # noqa: F401  (they register themselves)
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.registry import compiler_of, registered_kinds
