@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import gibbsite as gs
 from gibbsite._discover import read_declarations
+from gibbsite.formats import FORMATS
+from gibbsite.formats.registry import registered_formats
 from gibbsite.graph.compile import KINDS
 from gibbsite.inference import METHODS
 from gibbsite.kernel.registry import default_kernel, make_kernel, registered_kernels
@@ -85,3 +91,100 @@ def test_scans_do_what_they_say(scan: gs.Scan) -> None:
     report = check_scan(scan)
     assert report.passed, str(report)
     assert len(report.checks) == 2 + scan.once
+
+
+def text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def test_lists_in_the_documents_are_complete() -> None:
+    readme = text("README.md")
+    for name in [*(one.name for one in SHIPPED), *(one.scan.__name__ for one in registered_scans())]:
+        assert f"`{name}`" in readme, name
+    assert f"[--method {'|'.join(METHODS)}]" in readme
+    (listed,) = re.findall(r"gibbsite convert IN OUT +between (.*), each also gzipped", readme)
+    assert listed.split() == [f".{name}" for name in FORMATS]
+
+
+def test_lists_in_docstrings_and_help_are_complete() -> None:
+    from gibbsite.cli.convert import command as convert
+    from gibbsite.cli.infer import command as infer
+
+    for method in METHODS:
+        assert f'"{method}"' in str(gs.infer.__doc__), method
+    choices = "{" + ", ".join(f'"{name}"' for name in FORMATS) + "}"
+    for function in (gs.read_model, gs.write_model):
+        assert f"format : {choices}, optional" in str(function.__doc__)
+    for one in registered_formats().values():
+        assert one.suffixes[0] == f".{one.name}"
+        for suffix in one.suffixes:
+            assert re.search(rf"\{suffix}\b", str(gs.read_model.__doc__)), suffix
+        for command in (convert, infer):
+            assert re.search(rf"\{one.suffixes[0]}\b", str(command.help)), one.name
+
+
+def test_production_code_does_not_import_the_proofs() -> None:
+    source = Path(gs.__file__).parent
+    users = [
+        path
+        for path in source.rglob("*.py")
+        if re.search(
+            r"import gibbsite.testing|from gibbsite.testing|gs\.testing", path.read_text(encoding="utf-8")
+        )
+    ]
+    assert users == []
+
+
+def first_block(page: str) -> str:
+    (code,) = re.findall(r"```python\n(.*?)```", text(f"docs/{page}.md"), re.S)[:1]
+    return str(code)
+
+
+def test_one_file_and_one_line_make_a_kernel_a_scan_and_a_format_part_of_the_library(tmp_path: Path) -> None:
+    """In a copy of the package, of links; nothing is compiled."""
+    source, copy = Path(gs.__file__).parent, tmp_path / "gibbsite"
+    for path in source.rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            link = copy / path.relative_to(source)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(path)
+    files = {
+        "kernel/gibbs/barker.py": first_block("new_kernel"),
+        "scan/tossed.py": first_block("new_scan"),
+        "formats/factors_json.py": first_block("new_format"),
+    }
+    for place, code in files.items():
+        (copy / place).write_text(code, encoding="utf-8")
+    lines = re.findall(
+        r"^    (from gibbsite\.\S+ import \S+ as \S+)$",
+        text("docs/new_kernel.md") + text("docs/new_scan.md"),
+        re.M,
+    )
+    assert len(lines) == 2
+    stub = copy / "__init__.pyi"
+    public = stub.read_text(encoding="utf-8")
+    stub.unlink()
+    stub.write_text("\n".join([public, *lines, ""]), encoding="utf-8")
+    script = """
+import gibbsite as gs
+from gibbsite.cli.parameters import SCANS
+from gibbsite.inference import METHODS
+from gibbsite.scan.registry import make_scan
+from gibbsite.testing import KERNELS, scans
+assert gs.__file__.startswith(%r)
+assert METHODS["barker"] == ("MAR", "MAP")
+assert gs.Barker() in KERNELS and gs.kernel.registry.make_kernel("barker") == gs.kernel.Barker()
+assert "tossed" in SCANS and make_scan("tossed") == gs.TossedScan() in scans(3)
+assert "factors" in gs.formats.FORMATS
+gs.write_model(gs.FactorGraph({"a": 2}, [("a", [1, 3])]), %r)
+print(gs.read_model(%r))
+"""
+    model = str(tmp_path / "coin.factors")
+    done = subprocess.run(
+        [sys.executable, "-c", script % (str(tmp_path), model, model)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "GIBBSITE_CACHE_DIR": "off"},
+    )
+    assert done.stdout.strip() == "FactorGraph(1 site of 2 states, 1 factor in 1 group)", done.stderr
