@@ -140,8 +140,10 @@ def first_block(page: str) -> str:
     return str(code)
 
 
-def test_one_file_and_one_line_make_a_kernel_a_scan_and_a_format_part_of_the_library(tmp_path: Path) -> None:
-    """In a copy of the package, of links; nothing is compiled."""
+def test_a_file_and_at_most_a_line_make_a_kernel_scan_format_or_kind_part_of_the_library(
+    tmp_path: Path,
+) -> None:
+    """In a copy of the package, of links."""
     source, copy = Path(gs.__file__).parent, tmp_path / "gibbsite"
     for path in source.rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
@@ -152,6 +154,7 @@ def test_one_file_and_one_line_make_a_kernel_a_scan_and_a_format_part_of_the_lib
         "kernel/gibbs/barker.py": first_block("new_kernel"),
         "scan/tossed.py": first_block("new_scan"),
         "formats/factors_json.py": first_block("new_format"),
+        "graph/kinds/apart.py": first_block("new_kind"),
     }
     for place, code in files.items():
         (copy / place).write_text(code, encoding="utf-8")
@@ -170,13 +173,20 @@ import gibbsite as gs
 from gibbsite.cli.parameters import SCANS
 from gibbsite.inference import METHODS
 from gibbsite.scan.registry import make_scan
+from gibbsite.support.possible import alive_states
 from gibbsite.testing import KERNELS, scans
 assert gs.__file__.startswith(%r)
 assert METHODS["barker"] == ("MAR", "MAP")
 assert gs.Barker() in KERNELS and gs.kernel.registry.make_kernel("barker") == gs.kernel.Barker()
 assert "tossed" in SCANS and make_scan("tossed") == gs.TossedScan() in scans(3)
 assert "factors" in gs.formats.FORMATS
-gs.write_model(gs.FactorGraph({"a": 2}, [("a", [1, 3])]), %r)
+coin = gs.FactorGraph({"a": 2, "b": 3}, [("a", [1, 3]), ("b", [1, 1, 0])])
+gs.write_model(coin, %r)
+graph = gs.compile_graph(coin)
+assert graph.kind == "apart" and "apart" in gs.Gibbs.kinds
+assert gs.color_sites(graph).tolist() == [0, 0]
+assert alive_states(graph).tolist() == [True, True, True, True, False]
+assert abs(gs.mean_field(coin, progress=False).marginals["a"][1] - 0.75) < 1e-12
 print(gs.read_model(%r))
 """
     model = str(tmp_path / "coin.factors")
@@ -187,4 +197,4 @@ print(gs.read_model(%r))
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path), "GIBBSITE_CACHE_DIR": "off"},
     )
-    assert done.stdout.strip() == "FactorGraph(1 site of 2 states, 1 factor in 1 group)", done.stderr
+    assert done.stdout.strip() == "FactorGraph(2 sites of 2 to 3 states, 2 factors in 2 groups)", done.stderr
