@@ -6,11 +6,16 @@ import re
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.testing import check_kernel
+import gibbsite.formats.registry
+import gibbsite.kernel.registry
+import gibbsite.scan.registry
+from gibbsite.testing import check_kernel, tiny_models
 
 ROOT = Path(__file__).parent.parent
 
@@ -27,17 +32,59 @@ def run_as_module(name: str, code: str) -> types.ModuleType:
     return module
 
 
+@pytest.fixture(autouse=True)
+def registries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget afterwards what pages register: other tests are about what is shipped."""
+    for module in (gibbsite.kernel.registry, gibbsite.scan.registry, gibbsite.formats.registry):
+        monkeypatch.setattr(module, "_REGISTERED", dict(module._REGISTERED))
+
+
 def test_the_example_kernel_is_short_and_passes_everything() -> None:
     kernel_code, proof, use = python_blocks(ROOT / "docs" / "new_kernel.md")
     assert len(kernel_code.strip().splitlines()) < 60
-    module = run_as_module("metropolis_from_the_docs", kernel_code)
-    # on every kind, where the step differs; every scan is proved with the kernels of the library
-    report = check_kernel(module.Metropolis(), scans_of=lambda n: [gs.Systematic()])
+    module = run_as_module("barker_from_the_docs", kernel_code)
+    # on a kind of two states and one of more; every kind and scan is proved with the kernels of the library
+    quick: Any = {"kinds": ["ising", "table"], "scans_of": lambda n: [gs.Systematic()]}
+    report = check_kernel(module.Barker(), **quick)
     assert report.passed, str(report)
     assert {"invariance", "reversibility", "ergodicity", "law", "repeat"} == {c.name for c in report.checks}
-    assert "check_kernel(Metropolis())" in proof
+    assert "check_kernel(Barker())" in proof
     exec(use, module.__dict__)
     assert module.__dict__["result"].diagnostics.converged
+    assert gibbsite.kernel.registry.make_kernel("barker") == module.Barker()
+
+
+def test_the_example_scan_passes_everything() -> None:
+    scan_code, proof, use = python_blocks(ROOT / "docs" / "new_scan.md")
+    module = run_as_module("tossed_from_the_docs", scan_code)
+    exec(proof, module.__dict__)
+    names = {check.name for check in module.__dict__["report"].checks}
+    assert names == {"invariance", "reversibility", "ergodicity", "law", "repeat"}
+    exec(use, module.__dict__)
+    assert module.__dict__["result"].diagnostics.converged
+    assert gs.certify(gs.ising_grid((3, 3), coupling=0.1), scan=module.TossedScan(), accuracy=0.1).steps > 0
+
+
+def test_the_example_format_holds_any_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    format_code, use = python_blocks(ROOT / "docs" / "new_format.md")
+    run_as_module("factors_from_the_docs", format_code)
+    monkeypatch.chdir(tmp_path)
+    run_as_module("factors_in_use", use)
+    assert capsys.readouterr().out.strip() == re.findall(r"^print\(.*\)  # (.*)$", use, re.M)[0]
+    for name, model in tiny_models().items():
+        gs.write_model(model, tmp_path / name, format="factors")
+        again = gs.read_model(tmp_path / name)  # told by its content
+        assert [again.labels(i) for i in range(again.n_sites)] == [
+            model.labels(i) for i in range(model.n_sites)
+        ]
+        assert np.allclose(*(gs.exact.enumerate(one).probabilities for one in (model, again)), atol=1e-15)
+        assert gs.solve_exact(again, task="PR").log_z == pytest.approx(gs.solve_exact(model, task="PR").log_z)
+    for wrong in ("{", '{"log_factors": []}', '{"sites": {"a": 2}, "log_factors": [["b", [1, 2]]]}'):
+        (tmp_path / "wrong.factors").write_text(wrong)
+        with pytest.raises(gs.FormatError, match=r"wrong\.factors"):
+            gs.read_model(tmp_path / "wrong.factors")
 
 
 NAMES = ("denoise", "densities", "diagnostics", "dogs", "learn", "poisson", "results")

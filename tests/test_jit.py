@@ -296,10 +296,10 @@ STEP = """
     import numpy as np
     import gibbsite as gs
     from gibbsite._compile import jit
-    from gibbsite.exact.transition import site_matrix
+    from gibbsite.exact.transition import unit_matrix
 
     model = gs.ising_grid((1, 2), coupling=0.0, field=0.25)
-    matrix = site_matrix(gs.exact.enumerate(model), gs.compile_graph(model), gs.Gibbs(), 0)
+    matrix = unit_matrix(gs.exact.enumerate(model), gs.compile_graph(model), gs.Gibbs(), 0)
     print(jit.__file__)
     print(jit.cache_directory().name)
     print(matrix[0, 2])

@@ -65,11 +65,12 @@ def test_examples_are_in_the_package_with_their_notice() -> None:
 
 
 def test_type_checkers_see_the_names_and_no_others() -> None:
-    tree = ast.parse(Path(gibbsite.__file__).read_text(encoding="utf-8"))
-    assert "__getattr__" not in [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-    checked = [
-        node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-    ]
-    imports = [node for block in checked for node in block.body if isinstance(node, ast.ImportFrom)]
-    seen = {alias.name for node in imports for alias in node.names}
-    assert seen == {*gibbsite.__all__, *gibbsite._ROOMS}
+    stub = Path(gibbsite.__file__).with_suffix(".pyi")
+    tree = ast.parse(stub.read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    names = [(node.module, alias) for node in imports for alias in node.names]
+    seen = {alias.asname: module for module, alias in names if alias.asname == alias.name}
+    assert seen == gibbsite._MODULE_OF
+    others = [ast.unparse(node) for node in tree.body[1:] if not isinstance(node, ast.ImportFrom)]
+    assert others == ["__version__: str"]  # a __getattr__ would let every misspelled name pass
+    assert stub.with_name("py.typed").exists()

@@ -1,10 +1,19 @@
-"""Load every module of a package, so that what they register is known wherever the package is."""
+"""Find what the files of a package register: by loading them, or by reading their declarations alone.
+
+The command line offers the names of kernels and scans before any of them is loaded, which would take most of
+a second. Registrations are therefore written as literals, and read from the source.
+"""
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 import sys
+from pathlib import Path
+from typing import Any
+
+_MARK = "@register("
 
 
 def load_modules(package: str) -> None:
@@ -15,4 +24,44 @@ def load_modules(package: str) -> None:
     >>> load_modules("gibbsite.scan")
     """
     for found in pkgutil.iter_modules(sys.modules[package].__path__):
-        importlib.import_module(f"{package}.{found.name}")
+        name = f"{package}.{found.name}"
+        importlib.import_module(name)
+        if found.ispkg:
+            load_modules(name)
+
+
+def read_declarations(folder: str) -> list[dict[str, Any]]:
+    """Return what is given to ``@register(...)`` in the files of a folder of gibbsite, without loading them.
+
+    Arguments that are no literals are left out.
+
+    Examples
+    --------
+    >>> sorted(given["name"] for given in read_declarations("scan") if given.get("name"))[:2]
+    ['chromatic', 'palindromic']
+    """
+    found = []
+    for path in sorted(Path(__file__).with_name(folder).rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if f"\n{_MARK}" in text:
+            found += [_read_call(part) for part in text.split(f"\n{_MARK}")[1:]]
+    return found
+
+
+def _read_call(text: str) -> dict[str, Any]:
+    """Return the literal arguments of a call, given what follows its opening bracket."""
+    end = -1
+    while True:  # the first bracket that closes the call; others are in its arguments
+        end = text.index(")", end + 1)
+        try:
+            call: Any = ast.parse(f"register({text[: end + 1]}", mode="eval").body
+        except SyntaxError:
+            continue
+        return {one.arg: value for one in call.keywords if (value := _literal(one.value)) is not ...}
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return ...

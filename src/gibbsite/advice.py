@@ -7,7 +7,6 @@ their own; a rate that was measured on the target at hand says more than any tab
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,21 +14,12 @@ from gibbsite.efficiency import measure_efficiency
 from gibbsite.errors import GibbsiteError, ModelError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.graph import Graph
-from gibbsite.kernel import (
-    MALA,
-    ConditionalGibbs,
-    ContinuousGibbs,
-    ExactGaussian,
-    GaussianGibbs,
-    Gibbs,
-    Kernel,
-    Metropolis,
-    PoissonGibbs,
-    Slice,
-)
+from gibbsite.kernel.base import Kernel
+from gibbsite.kernel.registry import default_kernel, registered_kernels
 from gibbsite.result.wording import in_words
 from gibbsite.run.budget import is_real
-from gibbsite.scan import Chromatic, Scan
+from gibbsite.scan.base import Scan
+from gibbsite.scan.chromatic import Chromatic
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
@@ -128,7 +118,7 @@ def recommend(model: Model, *, seconds: float = 5.0, chains: int = 2, rng: Any =
     if not (is_real(seconds) and 0 < seconds < math.inf):
         raise ModelError(f"seconds must be a positive number, got {seconds!r}.")
     graph = compile_graph(model)
-    candidates = _LISTS.get(graph.kind, _of_states)(graph)
+    candidates = _candidates(graph)
     share = seconds / len(candidates)
     tried = [_try(model, candidate, share, chains, rng) for candidate in candidates]
     ranked = sorted(tried, key=lambda candidate: -math.inf if math.isnan(candidate.rate) else candidate.rate)
@@ -148,52 +138,15 @@ def _try(model: Model, candidate: Candidate, seconds: float, chains: int, rng: A
     return replace(candidate, rate=chains / found.seconds, note=f"R-hat {in_words(found.rhat, '.2f')}")
 
 
-def _of_states(graph: Graph) -> list[Candidate]:
+def _candidates(graph: Graph) -> list[Candidate]:
+    """Return the kernels that are registered to be tried, as far as they take the graph."""
     found = [
-        Candidate("Gibbs", Gibbs()),
-        Candidate("Gibbs, metropolised", Gibbs("metropolised")),
-        Candidate("Gibbs by color", Gibbs(), Chromatic()),
+        Candidate(name, kernel)
+        for one in registered_kernels()
+        for name, given in one.recommend.items()
+        if (kernel := one.kernel(**given)).accepts(graph)
     ]
-    if graph.kind in PoissonGibbs.kinds:
-        found.append(Candidate("PoissonGibbs", PoissonGibbs()))
+    if graph.discrete:
+        default = default_kernel(graph)
+        found.append(Candidate(f"{type(default).__name__} by color", default, Chromatic()))
     return found
-
-
-def _of_functions(graph: Graph) -> list[Candidate]:
-    found = [
-        Candidate("ContinuousGibbs", ContinuousGibbs()),
-        Candidate("ContinuousGibbs, minibatches", ContinuousGibbs(minibatch="auto")),
-    ]
-    if not graph.arrays.card.any():
-        found += [Candidate("Metropolis", Metropolis()), Candidate("Slice", Slice())]
-    return found
-
-
-def _of_normals(graph: Graph) -> list[Candidate]:
-    return [
-        Candidate("ExactGaussian", ExactGaussian()),
-        Candidate("GaussianGibbs", GaussianGibbs()),
-        Candidate("GaussianGibbs, over-relaxed", GaussianGibbs(0.9)),
-    ]
-
-
-def _of_densities(graph: Graph) -> list[Candidate]:
-    found = [
-        Candidate("Metropolis", Metropolis()),
-        Candidate("Metropolis, one by one", Metropolis(one_by_one=True)),
-        Candidate("Slice", Slice()),
-    ]
-    return [*found, Candidate("MALA", MALA())] if graph.arrays.gradient else found
-
-
-def _of_conditionals(graph: Graph) -> list[Candidate]:
-    return [Candidate("ConditionalGibbs", ConditionalGibbs())]
-
-
-_LISTS: dict[str, Callable[[Graph], list[Candidate]]] = {
-    "functions": _of_functions,
-    "gaussian": _of_normals,
-    "density": _of_densities,
-    "data": _of_densities,
-    "conditionals": _of_conditionals,
-}

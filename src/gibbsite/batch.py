@@ -10,7 +10,7 @@ import numpy as np
 
 from gibbsite._compile.jit import COMPILING, on_compile
 from gibbsite.errors import ModelError
-from gibbsite.kernel import Kernel
+from gibbsite.kernel.base import Kernel
 from gibbsite.result.result import Result
 from gibbsite.run.budget import Budget, check_integer, read_budget
 from gibbsite.run.engine import Recording, Setup
@@ -22,7 +22,7 @@ from gibbsite.sampling import Judge, _check_parts
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph, Model
-    from gibbsite.scan import Scan
+    from gibbsite.scan.base import Scan
 
 
 def sample_models(

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.formats.objects.bqm import from_bqm, import_extra, to_bqm
 from gibbsite.graph.compile import compile_graph
-from gibbsite.kernel import AnnealedGibbs, Gibbs, Kernel
+from gibbsite.kernel.base import Kernel
+from gibbsite.kernel.gibbs.annealed import AnnealedGibbs
+from gibbsite.kernel.gibbs.gibbs import Gibbs
 from gibbsite.kernel.gibbs.temperature import temperature_range
 from gibbsite.model import FactorGraph
 from gibbsite.model.reals import read_real, read_reals

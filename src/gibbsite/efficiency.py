@@ -18,7 +18,7 @@ from gibbsite.errors import ConvergenceWarning
 from gibbsite.sampling import sample
 
 if TYPE_CHECKING:
-    from gibbsite.kernel import Kernel
+    from gibbsite.kernel.base import Kernel
     from gibbsite.model import Model
 
 _SHORT = 50  # sweeps of the run that compiles

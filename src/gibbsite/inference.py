@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gibbsite._discover import read_declarations
 from gibbsite.errors import IncompatibleError, ModelError, TooLargeError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gibbsite.exact import ExactResult
-    from gibbsite.kernel import Kernel
+    from gibbsite.kernel.base import Kernel
     from gibbsite.model import FactorGraph
     from gibbsite.result.result import Result
     from gibbsite.result.table import SiteTable
@@ -28,16 +29,11 @@ if TYPE_CHECKING:
     from gibbsite.variational import MeanFieldResult
 
 TASKS = ("MAR", "MAP", "PR")
-#: What each method answers; what :func:`_solve` does not name samples, with the kernel of :func:`_kernel`.
+#: What each method answers; what :func:`_solve` does not name samples, with the kernel registered for it.
 METHODS: dict[str, tuple[str, ...]] = {
     "auto": TASKS,
     "exact": TASKS,
-    "gibbs": ("MAR", "MAP"),
-    "herded": ("MAR", "MAP"),
-    "herded-shared": ("MAR",),
-    "quasi": ("MAR",),
-    "poisson": ("MAR", "MAP"),
-    "annealed": ("MAP",),
+    **{name: tasks for one in read_declarations("kernel") for name, tasks in one.get("methods", {}).items()},
     "mean-field": ("MAR", "PR"),
 }
 DEFAULT_SECONDS = 10.0
@@ -344,29 +340,16 @@ def _solve(
         budget: dict[str, Any] = {} if sweeps is None else {"sweeps": sweeps}
         law = mean_field(model, seconds=seconds, progress=progress, **budget, **used)
         return law, _judge_mean_field(law, task)
+    from gibbsite.kernel.registry import make_kernel
     from gibbsite.sampling import sample
     from gibbsite.variational import mean_field
 
     run = {name: run[name] for name in run if name not in _arguments(mean_field) - _arguments(sample)}
-    kernel = _kernel(method) if isinstance(method, str) else method
+    kernel = make_kernel(method) if isinstance(method, str) else method
     run = {"record": "best", **run} if task == "MAP" else run
     target = accuracy / _STANDARD_ERRORS if task == "MAR" else None
     drawn = sample(model, kernel, sweeps=sweeps, seconds=seconds, error=target, progress=progress, **run)
     return drawn, _judge_run(drawn, task, accuracy)
-
-
-def _kernel(method: str) -> Kernel:
-    """Return the kernel of a sampling method."""
-    from gibbsite.kernel import Gibbs, HerdedGibbs, PoissonGibbs, QuasiGibbs
-
-    made: dict[str, Callable[[], Kernel]] = {
-        "gibbs": Gibbs,
-        "herded": HerdedGibbs,
-        "herded-shared": lambda: HerdedGibbs(keys="shared"),
-        "quasi": QuasiGibbs,
-        "poisson": PoissonGibbs,
-    }
-    return made[method]()
 
 
 def _arguments(function: Callable[..., Any]) -> set[str]:
@@ -516,7 +499,7 @@ def _choose(
 ) -> tuple[str | Kernel, str]:
     """Return the method and the reason for it."""
     if not isinstance(method, str):
-        from gibbsite.kernel import Kernel
+        from gibbsite.kernel.base import Kernel
 
         if not isinstance(method, Kernel):
             raise ModelError(f"method must be a name or a kernel such as gs.Gibbs(), got {method!r}.")

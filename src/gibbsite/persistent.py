@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError
-from gibbsite.kernel import Kernel
+from gibbsite.kernel.base import Kernel
 from gibbsite.result.result import Result
 from gibbsite.result.table import SiteTable, observed_cells
 from gibbsite.run.budget import check_integer
@@ -22,7 +22,7 @@ from gibbsite.sampling import _check_parts, make_result
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
-    from gibbsite.scan import Scan
+    from gibbsite.scan.base import Scan
 
 _SMALL = 200_000  # updates of a call below which threads cost more than they gain
 

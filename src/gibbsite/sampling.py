@@ -15,8 +15,8 @@ import numpy as np
 from gibbsite._compile.jit import COMPILING, clock, on_compile
 from gibbsite.errors import ConvergenceWarning, IncompatibleError, ModelError, SamplingError
 from gibbsite.graph.compile import compile_graph
-from gibbsite.kernel import Kernel, default_kernel
-from gibbsite.kernel.base import RunOutline
+from gibbsite.kernel.base import Kernel, RunOutline
+from gibbsite.kernel.registry import default_kernel
 from gibbsite.result.measure.energies import count_round_trips
 from gibbsite.result.result import JointSets, Result
 from gibbsite.result.verdict.second_look import SecondLook
@@ -31,7 +31,7 @@ from gibbsite.run.plan import as_data, make_plan, read_entropy
 from gibbsite.run.progress import Progress, choose_progress
 from gibbsite.run.record import lay_out
 from gibbsite.run.tape import BATCHES, DRAWS, LENGTH, read_pulse
-from gibbsite.scan import Scan
+from gibbsite.scan.base import Scan
 from gibbsite.support.start import start_states
 
 if TYPE_CHECKING:

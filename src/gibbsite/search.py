@@ -40,7 +40,8 @@ from gibbsite.run.interrupt import catch_interrupt
 from gibbsite.run.plan import as_data, package_version, read_entropy
 from gibbsite.run.progress import Status, choose_progress
 from gibbsite.run.record import lay_out
-from gibbsite.scan import Scan, Systematic
+from gibbsite.scan.base import Scan
+from gibbsite.scan.systematic import Systematic
 from gibbsite.support.possible import has_zeros
 from gibbsite.support.start import start_states
 

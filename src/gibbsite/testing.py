@@ -22,143 +22,56 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._random.generators import stream
+from gibbsite.errors import IncompatibleError
 from gibbsite.exact import Enumeration, enumerate_states
-from gibbsite.exact.transition import site_matrix, sweep_matrix
+from gibbsite.exact.transition import draw_periods, sweep_matrix, unit_matrix
 from gibbsite.graph.compile import KINDS, compile_graph
 from gibbsite.graph.graph import Graph
 from gibbsite.kernel.base import Kernel, RunOutline, alone, transition
-from gibbsite.kernel.gibbs.annealed import AnnealedGibbs
-from gibbsite.kernel.gibbs.gibbs import Gibbs
-from gibbsite.kernel.gibbs.quasi import QuasiGibbs
-from gibbsite.kernel.herded.herded import HerdedGibbs
-from gibbsite.kernel.minibatch.double_min import DoubleMinGibbs
-from gibbsite.kernel.minibatch.local import LocalMinibatchGibbs
-from gibbsite.kernel.minibatch.mgpmh import MGPMH
-from gibbsite.kernel.minibatch.min_gibbs import MinGibbs
-from gibbsite.kernel.minibatch.poisson import PoissonGibbs
-from gibbsite.kernel.rules import RULES
+from gibbsite.kernel.registry import registered_kernels
+from gibbsite.model.tiny import tiny_models
 from gibbsite.run.chain import advance, start_chain
 from gibbsite.run.record import lay_out
-from gibbsite.scan import (
-    Chromatic,
-    FixedOrder,
-    Palindromic,
-    RandomScan,
-    Scan,
-    Shuffled,
-    Systematic,
-)
+from gibbsite.scan.base import Scan
+from gibbsite.scan.registry import proof_scans as scans
 
 if TYPE_CHECKING:
-    from gibbsite.model import FactorGraph, FactorGroup
+    from gibbsite.model import FactorGraph
+
+__all__ = [
+    "FALSE_ALARM",
+    "KERNELS",
+    "Check",
+    "Report",
+    "check_invariance",
+    "check_kernel",
+    "check_law",
+    "check_repeat",
+    "check_scan",
+    "has_transition",
+    "law_p_value",
+    "scans",
+    "tiny_models",
+]
 
 FALSE_ALARM = 1e-6
 _STAGES = (3_000, 12_000, 48_000)
 _CLEAR = 0.05  # a p-value above this ends the test
 
-#: Every kernel of the library; a kernel listed here is tested on every graph kind, and with every scan. The
-#: numbers of a long period are as good as random for so few draws.
-KERNELS: tuple[Kernel, ...] = (
-    *(Gibbs(rule) for rule in RULES),
-    AnnealedGibbs(sweeps=4),
-    HerdedGibbs(),
-    QuasiGibbs(m=32),
-    PoissonGibbs(minibatch=3.0),
-    MGPMH(minibatch=3.0),
-    MinGibbs(minibatch=20.0),
-    DoubleMinGibbs(minibatch=3.0, second=20.0),
-    LocalMinibatchGibbs(minibatch=1),
+#: Instances of every kernel of states that the library has; they are tested on every graph kind, and with
+#: every scan.
+KERNELS: tuple[Kernel, ...] = tuple(
+    kernel for one in registered_kernels() for kernel in one.proof_instances()
 )
-
-
-def scans(n_sites: int) -> tuple[Scan, ...]:
-    """Return every scan of the library, ready for a model of ``n_sites`` sites.
-
-    Examples
-    --------
-    >>> len(scans(3)) >= 7
-    True
-    """
-    backwards = np.arange(n_sites)[::-1].copy()
-    uneven = np.arange(1.0, n_sites + 1)
-    return (
-        Systematic(),
-        Systematic(order=backwards),
-        Palindromic(),
-        RandomScan(),
-        RandomScan(weights=uneven),
-        Shuffled(),
-        Chromatic(),
-        FixedOrder(np.concatenate([backwards, backwards[: n_sites // 2 + 1]])),
-    )
-
-
-def tiny_models() -> dict[str, FactorGraph]:
-    """Return small models that between them need every graph kind and hold the known traps.
-
-    Zeros, sites of one state, isolated sites, parallel factors, odd cycles, strong fields and couplings,
-    periodic axes.
-
-    Examples
-    --------
-    >>> sorted(tiny_models())[:2]
-    ['agreements', 'glass']
-    """
-    from gibbsite.model import (
-        AgreementFactors,
-        FactorGraph,
-        TableFactors,
-        distance_potts,
-        ising,
-        ising_grid,
-        potts,
-    )
-
-    rng = np.random.default_rng(20161)
-    glass = np.triu(rng.normal(size=(4, 4)), 1)
-    grid = ising_grid((2, 2), coupling=(0.6, -0.4), field=np.array([[0.3, -1.0], [0.0, 0.5]]))
-    ring = ising_grid((3,), coupling=np.array([[0.5, -0.3, 0.8]]), field=0.2, periodic=True)
-    links: list[tuple[Any, Any]] = [
-        (("a", "b"), [[1, 2, 0], [3, 1, 1]]),
-        (("b", "c"), [[1, 0.5], [2, 1], [0.2, 4]]),
-        (("c", "a"), [[1, 2], [2, 1]]),
-        (("a", "c"), [[1, 3], [1, 1]]),
-        (("fixed", "b"), [[1, 2, 2]]),
-        (("lonely",), [0.2, 0.0, 0.8]),
-    ]
-    mixed = FactorGraph({"a": 2, "b": ["x", "y", "z"], "c": 2, "lonely": 3, "fixed": 1}, links)
-    tables = FactorGraph(
-        {"p": 2, "q": 3, "r": 2, "s": 2},
-        [
-            (("p", "q", "r"), rng.uniform(0.1, 2, (2, 3, 2)) * (rng.random((2, 3, 2)) < 0.9)),
-            (("q", "s"), [[1, 2], [3, 0], [1, 1]]),
-            (("s", "r", "p"), rng.uniform(0.1, 2, (2, 2, 2))),
-            (("p",), [1, 2]),
-        ],
-    )
-    agreements: list[FactorGroup] = [
-        AgreementFactors([[0, 1], [1, 0], [1, 2]], [0.4, 0.3, -400.0]),
-        TableFactors([[0], [2], [3]], [[0.0, 0.5, -np.inf], [0.1, 0.0, 0.3], [-np.inf, 0.0, 0.2]]),
-    ]
-    return {
-        "glass": ising(glass, rng.normal(size=4)),
-        "grid": grid,
-        "ring": ring,
-        "steep": ising(np.array([[0, 6.0], [6.0, 0]]), [40.0, -38.0]),
-        "potts": potts(np.array([[0, 0.7, 0], [0.7, 0, -0.5], [0, -0.5, 0]]), 3),
-        "distance": distance_potts([[0.0, 0.0], [1.0, 0.2], [0.4, 0.9], [4.0, 4.0]], 2, 0.5, 0.8, [0.0, 0.3]),
-        "agreements": FactorGraph(4, groups=agreements, states=3),
-        "mixed": mixed,
-        "tables": tables,
-    }
 
 
 @dataclass(frozen=True)
@@ -211,8 +124,8 @@ def check_invariance(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Sca
     good = drift < 1e-12 and rows < 1e-12 and least > -1e-15
     checks = [Check("invariance", subject, good, f"|pi P - pi| {drift:.1e}, row sums {rows:.1e}")]
     if kernel.reversible:
-        steps = [site_matrix(exact, graph, kernel, i) for i in range(graph.n_sites)]
-        palindromes = [matrix] if isinstance(scan, Palindromic | RandomScan | Shuffled) else []
+        steps = [unit_matrix(exact, graph, kernel, unit) for unit in range(graph.n_units)]
+        palindromes = [matrix] if _is_palindromic(scan, graph, exact.model) else []
         flows = [pi[:, None] * m for m in [*steps, *palindromes]]
         skew = max((float(np.abs(f - f.T).max()) for f in flows), default=0.0)
         checks.append(Check("reversibility", subject, skew < 1e-12, f"flow asymmetry {skew:.1e}"))
@@ -224,6 +137,21 @@ def check_invariance(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Sca
     gap = float(np.abs(far - pi[support]).max())
     checks.append(Check("ergodicity", subject, gap < 1e-6, f"rows differ from pi by {gap:.1e}"))
     return checks
+
+
+def _is_palindromic(scan: Scan, graph: Graph, model: FactorGraph) -> bool:
+    """Tell whether visits backwards have the law of visits forwards; then reversible steps stay so."""
+    law = _add_up(scan.mixture(graph, model))
+    return all(law.get(visits[::-1], 0.0) == chance for visits, chance in law.items())
+
+
+def _add_up(mixture: Iterable[tuple[float, NDArray[Any]]]) -> dict[tuple[int, ...], float]:
+    """Return the probability of each order of visits."""
+    law: dict[tuple[int, ...], float] = {}
+    for chance, order in mixture:
+        visits = tuple(order.tolist())
+        law[visits] = law.get(visits, 0.0) + chance
+    return law
 
 
 def check_law(
@@ -264,8 +192,6 @@ def law_p_value(exact: Enumeration, states: NDArray[Any]) -> tuple[float, str]:
     >>> law_p_value(exact, exact.draw(1000, np.random.default_rng(1)))[0] > 1e-6
     True
     """
-    from scipy.special import bdtr, bdtrc
-
     counts = np.bincount(exact.number(states), minlength=exact.law.size).reshape(exact.law.shape)
     n = exact.law.ndim
     events: list[tuple[str, NDArray[Any], NDArray[Any]]] = [("states", counts, exact.law)]
@@ -276,14 +202,22 @@ def law_p_value(exact: Enumeration, states: NDArray[Any]) -> tuple[float, str]:
     least, worst, number = 1.0, "", 0
     for name, seen, law in events:
         k, q = seen.ravel().astype(float), np.clip(law.ravel(), 0.0, 1.0)
-        lower, upper = bdtr(k, total, q), np.where(k > 0, bdtrc(np.maximum(k - 1, 0), total, q), 1.0)
-        two_sided = np.minimum(1.0, 2.0 * np.minimum(lower, upper))
-        two_sided = np.where((q == 0) & (k > 0), 0.0, np.where(q == 0, 1.0, two_sided))
+        two_sided = _binomial_p_values(k, total, q)
         number += k.size
         at = int(two_sided.argmin())
         if two_sided[at] < least:
             least, worst = float(two_sided[at]), f"{name}[{at}]: {k[at]:.0f} of {total}, law {q[at]:.4f}"
     return min(1.0, least * number), worst
+
+
+def _binomial_p_values(seen: NDArray[Any], total: int, law: NDArray[Any]) -> NDArray[Any]:
+    """Return two-sided p-values of so many successes in ``total`` trials."""
+    from scipy.special import bdtr, bdtrc
+
+    lower, upper = bdtr(seen, total, law), np.where(seen > 0, bdtrc(np.maximum(seen - 1, 0), total, law), 1.0)
+    two_sided = np.minimum(1.0, 2.0 * np.minimum(lower, upper))
+    found: NDArray[Any] = np.where(law > 0, two_sided, np.where(seen > 0, 0.0, 1.0))
+    return found
 
 
 def check_repeat(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan) -> Check:
@@ -315,7 +249,7 @@ def check_kernel(
     models : mapping, optional
         Models by name; :func:`tiny_models` by default.
     scans_of : function, optional
-        From a number of sites to the scans to try; :func:`scans` by default.
+        From a number of units (sites or blocks) to the scans to try; :func:`scans` by default.
     kinds : sequence of str
         Graph kinds to try, as far as they can represent a model and the kernel accepts them. Models and scans
         that the kernel refuses are left out, too.
@@ -334,8 +268,9 @@ def check_kernel(
             graph = _try_kind(model, kind)
             if graph is None or not kernel.accepts(graph):
                 continue
+            graph = replace(graph, units=kernel.units(graph))
             exactly = kernel.exact and not kernel.deterministic
-            for scan in (scans if scans_of is None else scans_of)(graph.n_sites):
+            for scan in (scans if scans_of is None else scans_of)(graph.n_units):
                 settled = _try_scan(kernel, scan, graph)
                 if settled is None:
                     continue
@@ -347,9 +282,81 @@ def check_kernel(
     return report
 
 
-def _try_kind(model: FactorGraph, kind: str) -> Graph | None:
-    from gibbsite.errors import IncompatibleError
+def check_scan(scan: Scan, *, model: FactorGraph | None = None, draws: int = 20_000, seed: int = 1) -> Report:
+    """Check that a scan does what it says.
 
+    ``visits``
+        The compiled schedule visits what :meth:`Scan.visits` says; if it is random, as often as
+        :meth:`Scan.mixture` says, by exact binomial tests with false alarms below 1e-6.
+    ``once``
+        Where that is claimed, every site is visited once in every sweep.
+    ``all``
+        Every site is visited, except for those of :meth:`Scan.left_out`.
+
+    Parameters
+    ----------
+    scan : Scan
+        The scan.
+    model : FactorGraph, optional
+        A small model; four sites by default.
+    draws : int
+        How many periods of a random scan to look at.
+    seed : int
+        Seed of them.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    IncompatibleError
+        If a random scan does not say what its transition matrix is.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> check_scan(gs.Shuffled()).passed
+    True
+    """
+    model = tiny_models()["grid"] if model is None else model
+    graph, name = compile_graph(model), type(scan).__name__
+    said = list(scan.mixture(graph, model))
+    periods = draw_periods(scan, graph, model, draws if scan.random else 2, seed)
+    if scan.random:
+        p = _mixture_p_value(periods, said)
+        visits = Check("visits", name, p >= FALSE_ALARM, f"p = {p:.2g} with {draws} periods")
+    else:
+        same = bool((periods == said[0][1]).all())
+        visits = Check("visits", name, same, "the compiled schedule against the method visits")
+    seen = np.zeros(graph.n_units, bool)
+    seen[periods] = True
+    checks = [visits, Check("all", name, *_compare_left_out(seen, scan.left_out(graph, model)))]
+    if scan.once:
+        sweeps = np.sort(periods.reshape(-1, graph.n_units), axis=1)
+        whole = bool((sweeps == np.arange(graph.n_units)).all())
+        checks.append(Check("once", name, whole, "every site once in every sweep"))
+    return Report(checks)
+
+
+def _mixture_p_value(periods: NDArray[np.int64], said: list[tuple[float, NDArray[Any]]]) -> float:
+    """Return a p-value for "these periods consist of independent draws from this mixture"."""
+    lengths = {len(order) for _, order in said}
+    if len(lengths) > 1 or periods.shape[1] % min(lengths):
+        raise IncompatibleError("The visits that a scan may draw must all be as long, and fill its period.")
+    parts = Counter(map(tuple, periods.reshape(-1, min(lengths)).tolist()))
+    law = dict.fromkeys(parts, 0.0) | _add_up(said)
+    seen = np.array([parts[order] for order in law], float)
+    p_values = _binomial_p_values(seen, parts.total(), np.array(list(law.values()), float))
+    return min(1.0, float(p_values.min()) * len(law))
+
+
+def _compare_left_out(seen: NDArray[np.bool_], left_out: NDArray[np.intp]) -> tuple[bool, str]:
+    missing = np.flatnonzero(~seen)
+    return missing.tolist() == left_out.tolist(), f"never visited: {missing}, said to be: {left_out}"
+
+
+def _try_kind(model: FactorGraph, kind: str) -> Graph | None:
     try:
         return compile_graph(model, kind)
     except IncompatibleError:
@@ -358,11 +365,9 @@ def _try_kind(model: FactorGraph, kind: str) -> Graph | None:
 
 def _try_scan(kernel: Kernel, scan: Scan, graph: Graph) -> Kernel | None:
     """Return the kernel for a run with this scan that records nothing; None if it refuses."""
-    from gibbsite.errors import IncompatibleError
-
     period = scan.cycle(graph)
     try:
-        return kernel.resolve(RunOutline(type(scan).__name__, period, period or graph.n_sites, 1, None))
+        return kernel.resolve(RunOutline(type(scan).__name__, period, period or graph.n_units, 1, None))
     except IncompatibleError:
         return None
 
@@ -375,7 +380,7 @@ def _loop(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan, seed: in
     parameters, schedule = kernel.parameters(graph), scan.schedule(graph, exact.model)
 
     def move(sweeps: int) -> None:
-        advance(parameters, graph.arrays, schedule, state, tape, sweeps, graph.n_sites, False, alone())
+        advance(parameters, graph.arrays, schedule, state, tape, sweeps, graph.n_units, False, alone())
 
     return state, move
 

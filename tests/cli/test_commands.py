@@ -245,7 +245,7 @@ def test_info(run: Any) -> None:
         (["infer"], 2, "MODEL"),
         (["explode"], 2, "explode"),
         (["convert", ALARM, "out.xyz"], 3, "or give it with --to FORMAT."),
-        (["info", __file__], 3, "say which it is with --from FORMAT, one of uai, bif"),
+        (["info", __file__], 3, "say which it is with --from FORMAT, one of bif, bqm"),
     ],
 )
 def test_mistakes_end_in_one_line(run: Any, words: list[str], code: int, said: str) -> None:

@@ -24,12 +24,12 @@ from types import FrameType
 import numpy as np
 
 from gibbsite.errors import FormatError, IncompatibleError
+from gibbsite.formats import FORMATS, read_model
 from gibbsite.formats.bif import format_bif, parse_bif
 from gibbsite.formats.bqm_file import parse_bqm
 from gibbsite.formats.coo import parse_coo
 from gibbsite.formats.edges import TITLE, format_edges, parse_edges
 from gibbsite.formats.evidence import parse_evidence
-from gibbsite.formats.files import FORMATS, read_model
 from gibbsite.formats.parsing import text
 from gibbsite.formats.parsing.text import Source
 from gibbsite.formats.rudy import format_rudy, parse_rudy

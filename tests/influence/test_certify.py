@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.exact.transition import scan_order, site_matrix, sweep_matrix
+from gibbsite.exact.transition import scan_order, sweep_matrix, unit_matrix
 from gibbsite.influence.variation import DrawnDecay
 from tests.influence.random_models import random_model
 
@@ -72,7 +72,7 @@ def test_the_bound_dominates_the_true_total_variation(kind: str, seed: int) -> N
     exact = gs.exact.enumerate(model)
     rng = np.random.default_rng(seed)
     sites = sorted(rng.choice(n, int(rng.integers(1, n + 1)), replace=False).tolist())
-    moves = [site_matrix(exact, graph, gs.Gibbs(), i) for i in range(n)]
+    moves = [unit_matrix(exact, graph, gs.Gibbs(), i) for i in range(n)]
     influence = {method: gs.bound_influence(model, method) for method in ("best", "bound")}
     for scan in (
         gs.Systematic(),

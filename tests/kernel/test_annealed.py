@@ -10,7 +10,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite._random.generators import stream
-from gibbsite.exact.transition import site_matrix
+from gibbsite.exact.transition import unit_matrix
 from gibbsite.graph.compile import KINDS
 from gibbsite.kernel.base import alone
 from gibbsite.run.chain import advance, start_chain
@@ -81,8 +81,8 @@ def test_temperature_one_is_gibbs(kind: str) -> None:
     for _, model, graph in representations(kind):
         exact = gs.exact.enumerate(model)
         for site in range(graph.n_sites):
-            ours = site_matrix(exact, graph, gs.AnnealedGibbs([1.0]), site)
-            assert np.allclose(ours, site_matrix(exact, graph, gs.Gibbs(), site), rtol=0, atol=1e-14)
+            ours = unit_matrix(exact, graph, gs.AnnealedGibbs([1.0]), site)
+            assert np.allclose(ours, unit_matrix(exact, graph, gs.Gibbs(), site), rtol=0, atol=1e-14)
         if graph.binary:  # the same random numbers are used alike
             kernels = (gs.AnnealedGibbs([1.0]), gs.Gibbs())
             ends = [Chain(model, graph, kernel, gs.Systematic(), 1).step(500) for kernel in kernels]

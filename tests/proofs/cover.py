@@ -15,10 +15,14 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite.graph.compile import KINDS
-from gibbsite.kernel.minibatch.counting import MinibatchKernel
-from gibbsite.testing import KERNELS, scans
+from gibbsite.kernel.registry import registered_kernels
+from gibbsite.testing import scans
 
-CLASSES = tuple(dict.fromkeys(type(kernel) for kernel in KERNELS if not isinstance(kernel, MinibatchKernel)))
+CLASSES = tuple(
+    one.kernel for one in registered_kernels() if one.proof_instances() and one.family != "minibatch"
+)
+#: Kernels that refuse random scans.
+REFUSING = (gs.QuasiGibbs,)
 
 
 def by_schedule(n_sites: int) -> dict[type, list[gs.Scan]]:
@@ -31,12 +35,14 @@ def by_schedule(n_sites: int) -> dict[type, list[gs.Scan]]:
 
 
 def numbers(kernel: gs.Kernel | type[gs.Kernel], kind: str) -> tuple[int, ...]:
-    """Return the numbers of the types of schedules for a kernel on a kind: the first, and some other."""
+    """Return the numbers of the types of schedules for a kernel on a kind: the first, and some other.
+
+    The first kernel also stands in for those that refuse random scans.
+    """
+    own = kernel if isinstance(kernel, type) else type(kernel)
+    classes = (own, *REFUSING) if own is CLASSES[0] else (own,)
     others = len(by_schedule(3)) - 1
-    row = CLASSES.index(kernel if isinstance(kernel, type) else type(kernel)) + KINDS.index(kind)
-    chosen = (0, 1 + row % others)
-    # some kernels refuse scans by chance: the first one stands in for them
-    return (*chosen, 1 + (row - 1) % others) if row == KINDS.index(kind) else chosen
+    return (0, *(1 + (CLASSES.index(one) + KINDS.index(kind)) % others for one in classes))
 
 
 def cover(kernel: gs.Kernel, kind: str) -> Callable[[int], list[gs.Scan]]:

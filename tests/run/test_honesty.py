@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.exact.transition import site_matrix
+from gibbsite.exact.transition import unit_matrix
 
 SEEDS = range(30)
 CHAINS = range(1, 5)
@@ -112,7 +112,7 @@ def count_regions(model: gs.FactorGraph) -> int:
 
     exact, graph = gs.exact.enumerate(model), gs.compile_graph(model, "table")
     support = exact.probabilities > 0
-    moves = sum(site_matrix(exact, graph, gs.Gibbs(), i) for i in range(model.n_sites))
+    moves = sum(unit_matrix(exact, graph, gs.Gibbs(), i) for i in range(model.n_sites))
     return int(connected_components(np.asarray(moves)[np.ix_(support, support)] > 0)[0])
 
 

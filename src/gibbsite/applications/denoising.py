@@ -28,10 +28,10 @@ from gibbsite.applications.noise import (
 from gibbsite.applications.pixels import Codes, Floats, Pixels, nearest_level, read_pixels
 from gibbsite.applications.posterior import METHODS, average, flip_strength, grey_model, two_level_model
 from gibbsite.errors import ModelError
-from gibbsite.kernel import Kernel
+from gibbsite.kernel.base import Kernel
 from gibbsite.model import FactorGraph
 from gibbsite.run.budget import check_integer, is_real
-from gibbsite.scan import Scan
+from gibbsite.scan.base import Scan
 
 PRIORS = ("potts", "truncated-linear")
 

@@ -20,7 +20,10 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import COMPILING, on_compile
 from gibbsite.errors import ConvergenceWarning, ModelError
-from gibbsite.kernel import AnnealedGibbs, Gibbs, HerdedGibbs, Kernel
+from gibbsite.kernel.base import Kernel
+from gibbsite.kernel.gibbs.annealed import AnnealedGibbs
+from gibbsite.kernel.gibbs.gibbs import Gibbs
+from gibbsite.kernel.herded.herded import HerdedGibbs
 from gibbsite.model import FactorGraph, FieldFactors, LatticeFactors, TableFactors, ising_grid, potts_grid
 from gibbsite.run import BestState, Marginals
 from gibbsite.run.budget import read_budget
@@ -28,7 +31,7 @@ from gibbsite.run.climb import climb
 from gibbsite.run.executor import read_threads
 from gibbsite.run.progress import choose_progress
 from gibbsite.sampling import make_result, record_chains
-from gibbsite.scan import Scan
+from gibbsite.scan.base import Scan
 from gibbsite.variational import mean_field
 
 if TYPE_CHECKING:

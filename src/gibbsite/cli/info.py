@@ -51,8 +51,8 @@ def describe(model: FactorGraph) -> dict[str, Any]:
     from gibbsite.exact import predict_exact
     from gibbsite.graph import color_sites, compile_graph
     from gibbsite.graph.color import markov_graph
+    from gibbsite.kernel.registry import registered_kernels
     from gibbsite.support.possible import has_zeros
-    from gibbsite.testing import KERNELS
 
     graph = compile_graph(model)
     start, _ = markov_graph(graph)
@@ -85,7 +85,8 @@ def describe(model: FactorGraph) -> dict[str, Any]:
         },
         "kernel_bytes_per_chain": {
             type(kernel).__name__: kernel.memory_bytes(graph) + graph.n_cells * 8 + model.n_sites
-            for kernel in KERNELS
+            for one in registered_kernels()
+            for kernel in one.proof_instances()[:1]
             if kernel.accepts(graph)
         },
     }
@@ -94,7 +95,7 @@ def describe(model: FactorGraph) -> dict[str, Any]:
 def _energies(model: FactorGraph) -> dict[str, Any]:
     """Return what sizes of minibatches depend on, where factors can be drawn."""
     from gibbsite.errors import IncompatibleError
-    from gibbsite.kernel import local_energies
+    from gibbsite.kernel.minibatch.factors import local_energies
 
     try:
         seen = local_energies(model)

@@ -11,16 +11,13 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-if TYPE_CHECKING:
-    from gibbsite.scan import Scan
+from gibbsite._discover import read_declarations
 
-SCANS = {
-    "systematic": "Systematic",
-    "palindromic": "Palindromic",
-    "random": "RandomScan",
-    "shuffled": "Shuffled",
-    "chromatic": "Chromatic",
-}
+if TYPE_CHECKING:
+    from gibbsite.scan.base import Scan
+
+#: Names of scans, read without loading them.
+SCANS = tuple(sorted(one["name"] for one in read_declarations("scan") if one.get("name")))
 
 
 class Real(click.FloatRange):
@@ -191,12 +188,12 @@ class Experiment(click.types.StringParamType):
 def read_scan(name: str | None) -> Scan | None:
     """Return a scan by its name, or one that was saved; None is left to be chosen."""
     import gibbsite as gs
+    from gibbsite.scan.registry import make_scan
 
     if name is None:
         return None
     if name in SCANS:
-        scan: Scan = getattr(gs, SCANS[name])()
-        return scan
+        return make_scan(name)
     if not name.endswith(".npz"):
         raise click.UsageError(f"--scan {name!r} is none of {', '.join(SCANS)}, and no .npz file.")
     return gs.load_scan(name)

@@ -10,7 +10,7 @@ import click
 from gibbsite.inference import METHODS
 
 if TYPE_CHECKING:
-    from gibbsite.kernel import Kernel
+    from gibbsite.kernel.base import Kernel
     from gibbsite.model import FactorGraph, Model
 
 
@@ -28,12 +28,14 @@ def command(quiet: bool) -> None:
     """
     import warnings
     from contextlib import suppress
+    from itertools import product
 
     import gibbsite as gs
     from gibbsite._compile.jit import cache_directory, compile_always
-    from gibbsite.kernel.minibatch.counting import MinibatchKernel
+    from gibbsite.kernel.registry import registered_kernels
+    from gibbsite.model.tiny import tiny_models
     from gibbsite.run.chain_layout import LEAST_CHAINS
-    from gibbsite.testing import KERNELS, scans, tiny_models
+    from gibbsite.scan.registry import proof_scans
 
     begun = time.monotonic()
     compile_always()
@@ -49,10 +51,10 @@ def command(quiet: bool) -> None:
             answer_all(model, ["gibbs"])
             gs.mean_field(model, sweeps=2, progress=False)
             gs.dogs(model, steps=10).certify(model)
-            for kernel in KERNELS:
+            for one in registered_kernels():
                 # minibatches are for sites with very many factors; in order will do
-                orders = scans(model.n_sites)[: 1 if isinstance(kernel, MinibatchKernel) else None]
-                for scan in orders:
+                orders = proof_scans(model.n_sites)[: 1 if one.family == "minibatch" else None]
+                for kernel, scan in product(one.proof_instances(), orders):
                     with suppress(gs.IncompatibleError):  # not every kernel takes every scan, or kind
                         gs.sample(model, kernel, scan=scan, seconds=0.001, progress=False, threads=1)
         answer_all(gs.example("alarm").observe({"HRBP": "HIGH"}), list(METHODS))

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, compiled
 from gibbsite._random.generators import load, store, stream
-from gibbsite.errors import IncompatibleError
 from gibbsite.exact.enumeration import Enumeration
 from gibbsite.graph.graph import Graph
 from gibbsite.kernel.base import Kernel, transition
@@ -43,8 +42,8 @@ def _length(schedule: Any) -> int:
     return period(schedule)
 
 
-def site_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, site: int) -> Matrix:
-    """Return the transition matrix of one step at a site.
+def unit_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, unit: int) -> Matrix:
+    """Return the transition matrix of one step at a site, or at a block of sites.
 
     Parameters
     ----------
@@ -54,8 +53,8 @@ def site_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, site: int) -> 
         The compiled model.
     kernel : Kernel
         A kernel that implements ``transition``.
-    site : int
-        Position of the site.
+    unit : int
+        Position of the site or block.
 
     Returns
     -------
@@ -63,18 +62,20 @@ def site_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, site: int) -> 
     """
     parameters = kernel.parameters(graph)
     memory = kernel.memory(graph, stream(0, 0))
-    row = np.zeros(int(graph.cards.max(initial=1)))
+    sites = kernel.sites_of(graph, unit)
+    values = np.array(list(np.ndindex(*graph.cards[sites].tolist())))  # of the unit, the last site fastest
+    row = np.zeros(max(len(values), int(graph.cards.max(initial=1))))  # kernels may use it as scratch space
     matrix = np.zeros((len(exact.states), len(exact.states)))
     for number, codes in enumerate(exact.states):
         if exact.probabilities[number] == 0.0:
             matrix[number, number] = 1.0  # never visited
             continue
         x = codes.astype(graph.state_dtype)
-        size = _row(parameters, graph.arrays, memory, x, np.uintp(site), row)
-        for code in range(size):
+        size = _row(parameters, graph.arrays, memory, x, np.uintp(unit), row)
+        for k in range(size):
             moved = codes.copy()
-            moved[site] = code
-            matrix[number, exact.number(moved)] += row[code]
+            moved[sites] = values[k]
+            matrix[number, exact.number(moved)] += row[k]
     return matrix
 
 
@@ -88,17 +89,29 @@ def scan_order(scan: Scan, graph: Graph, model: Any = None, seed: int = 0) -> ND
     >>> scan_order(gs.Palindromic(), graph).tolist()
     [0, 1, 2, 2, 1, 0]
     """
-    schedule = scan.schedule(graph, model)
-    visits = np.zeros(int(_length(schedule)), np.int64)
-    _visits(schedule, scan.buffer(graph), stream(seed, 0), visits)
+    return draw_periods(scan, graph, model, 1, seed).ravel()
+
+
+def draw_periods(scan: Scan, graph: Graph, model: Any, number: int, seed: int) -> NDArray[np.int64]:
+    """Return the sites visited in periods of a scan one after another, from the compiled schedule."""
+    schedule, order, rng = scan.schedule(graph, model), scan.buffer(graph), stream(seed, 0)
+    visits = np.zeros((number, int(_length(schedule))), np.int64)
+    for row in visits:
+        _visits(schedule, order, rng, row)
     return visits
 
 
 def sweep_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan) -> Matrix:
-    """Return the transition matrix of one period of a fixed scan, or one step of a random one.
+    """Return the transition matrix of a scan, up to where its order starts again or is drawn anew.
 
-    A random scan with weights p has the matrix sum_i p_i P_i; p is read from the scan's own alias table. A
-    shuffled scan averages the products over all permutations of the sites.
+    That is one period of a fixed scan, as its compiled schedule has it, and what :meth:`Scan.mixture` says of
+    a random one: sum_i p_i P_i for sites drawn with probabilities p, the average of the products over all
+    permutations for a shuffled scan.
+
+    Raises
+    ------
+    IncompatibleError
+        If a random scan does not say what its matrix is.
 
     Examples
     --------
@@ -109,28 +122,14 @@ def sweep_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan) -
     >>> bool(np.allclose(exact.probabilities @ matrix, exact.probabilities, atol=1e-14))
     True
     """
-    steps = [site_matrix(exact, graph, kernel, i) for i in range(graph.n_sites)]
-    if not scan.random:
-        matrix = np.eye(len(exact.states))
-        for site in scan_order(scan, graph, exact.model):
-            matrix = matrix @ steps[site]
-        return matrix
-    schedule: Any = scan.schedule(graph, exact.model)
-    if hasattr(schedule, "stay"):
-        weight = np.full(graph.n_sites, 1.0 / graph.n_sites)
-        if schedule.stay.size:
-            weight = schedule.stay / graph.n_sites
-            np.add.at(weight, schedule.other, (1.0 - schedule.stay) / graph.n_sites)
-        return np.asarray(sum(w * step for w, step in zip(weight, steps, strict=True)))
-    from itertools import permutations
-
-    orders = list(permutations(range(graph.n_sites)))
-    if len(orders) > 720:
-        raise IncompatibleError("The matrix of a shuffled scan needs at most 6 sites.")
-    total = np.zeros_like(steps[0])
-    for order in orders:
+    orders: Any = [(1.0, scan_order(scan, graph, exact.model))]
+    if scan.random:
+        orders = scan.mixture(graph, exact.model)
+    steps = [unit_matrix(exact, graph, kernel, unit) for unit in range(graph.n_units)]
+    total = np.zeros((len(exact.states), len(exact.states)))
+    for chance, order in orders:
         product = np.eye(len(exact.states))
-        for site in order:
-            product = product @ steps[site]
-        total += product / len(orders)
+        for unit in order:
+            product = product @ steps[unit]
+        total += chance * product
     return total

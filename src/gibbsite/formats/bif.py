@@ -7,13 +7,15 @@ read over. A conditional table is given by rows, one per parent states, or flat 
 from __future__ import annotations
 
 import itertools
+import re
 
 from gibbsite.errors import ModelError
 from gibbsite.formats.network import build_network, find_cycle, network_tables
 from gibbsite.formats.parsing.bif_tables import Block, Resolver, Row, Variable
 from gibbsite.formats.parsing.bif_text import Cursor, quoted
 from gibbsite.formats.parsing.decimals import decimals
-from gibbsite.formats.parsing.text import PathLike, Source, load, save
+from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
+from gibbsite.formats.registry import Format, register
 from gibbsite.model.factorgraph import FactorGraph
 
 
@@ -199,3 +201,14 @@ def format_bif(model: FactorGraph) -> str:
             lines.append(f"  ({', '.join(given_states)}) {', '.join(row)};")
         lines.append("}")
     return "\n".join([*lines, ""])
+
+
+register(
+    Format(
+        "bif",
+        suffixes=(".bif",),
+        parse=parse_bif,
+        write=write_bif,
+        recognise=re.compile(COMMENTS + rb"(?i:network|variable|probability)\b", re.DOTALL).match,
+    )
+)

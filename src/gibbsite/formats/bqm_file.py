@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from gibbsite.formats.parsing.quadratic import Quadratic, energy_of
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
+from gibbsite.formats.registry import Format, register, states_are_bits_or_spins
 from gibbsite.model.domain import FloatArray
 from gibbsite.model.factorgraph import FactorGraph
 
@@ -214,3 +215,16 @@ def format_bqm(model: FactorGraph, *, beta: float = 1.0) -> bytes:
 def _padded(data: bytes, before: int) -> bytes:
     """Return data with blanks up to the next multiple of 64 bytes."""
     return data + b" " * (-(before + len(data)) % 64)
+
+
+register(
+    Format(
+        "bqm",
+        suffixes=(".bqm",),
+        parse=parse_bqm,
+        write=write_bqm,
+        recognise=lambda data: data.startswith(MAGIC),
+        binary=True,
+        keeps_states=states_are_bits_or_spins,
+    )
+)

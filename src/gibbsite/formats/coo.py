@@ -12,6 +12,7 @@ import numpy as np
 from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.quadratic import Quadratic, decimal, energy_of
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
+from gibbsite.formats.registry import Format, register, sites_are_numbers, states_are_bits_or_spins
 from gibbsite.model.domain import FloatArray
 from gibbsite.model.factorgraph import FactorGraph
 
@@ -135,3 +136,16 @@ def format_coo(model: FactorGraph, *, beta: float = 1.0) -> str:
     pairs = zip(terms.pairs.tolist(), terms.couplings, strict=True)
     lines += [f"{names[i]} {names[j]} {decimal(bias)}" for (i, j), bias in pairs]
     return "\n".join([*lines, ""])
+
+
+register(
+    Format(
+        "coo",
+        suffixes=(".coo",),
+        parse=parse_coo,
+        write=write_coo,
+        recognise=re.compile(rb"(?:\s*+#[^\n]*+\n)*?\s*+#[^\n]*?vartype[:=]").match,
+        keeps_sites=sites_are_numbers,
+        keeps_states=states_are_bits_or_spins,
+    )
+)

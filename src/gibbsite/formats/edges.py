@@ -14,6 +14,7 @@ from gibbsite.errors import IncompatibleError
 from gibbsite.formats.parsing.numerals import read_number
 from gibbsite.formats.parsing.quadratic import decimal, edges_of
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
+from gibbsite.formats.registry import Format, register, states_are_bits_or_spins
 from gibbsite.model.factorgraph import FactorGraph
 from gibbsite.model.zoo import ising
 
@@ -123,3 +124,15 @@ def format_edges(model: FactorGraph) -> str:
         for (i, j), w in zip(pairs.tolist(), couplings.tolist(), strict=True)
     ]
     return "\n".join([*lines, ""])
+
+
+register(
+    Format(
+        "edges",
+        suffixes=(".edges", ".edgelist"),
+        parse=parse_edges,
+        write=write_edges,
+        recognise=lambda data: data.startswith(TITLE.encode()),
+        keeps_states=states_are_bits_or_spins,
+    )
+)

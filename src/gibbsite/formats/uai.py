@@ -17,7 +17,8 @@ from gibbsite.errors import IncompatibleError
 from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE
 from gibbsite.formats.parsing.decimals import HIGHEST, LOWEST, decimals
 from gibbsite.formats.parsing.numerals import Numbers
-from gibbsite.formats.parsing.text import PathLike, Source, load, save
+from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
+from gibbsite.formats.registry import Format, register, sites_are_counted, states_are_counted
 from gibbsite.model.domain import MOST_STATES, Domains, FloatArray, IntArray, SiteNames
 from gibbsite.model.factor import TableFactors
 from gibbsite.model.factorgraph import FactorGraph, _restore
@@ -299,3 +300,16 @@ def _has_one_table_each(model: FactorGraph) -> bool:
         return False
     ends = [group.scopes[:, -1] for group in model.groups]
     return bool((np.bincount(np.concatenate(ends), minlength=model.n_sites) == 1).all())
+
+
+register(
+    Format(
+        "uai",
+        suffixes=(".uai",),
+        parse=parse_uai,
+        write=write_uai,
+        recognise=re.compile(COMMENTS + rb"(?i:markov|bayes)\b", re.DOTALL).match,
+        keeps_sites=sites_are_counted,
+        keeps_states=states_are_counted,
+    )
+)

@@ -17,6 +17,7 @@ from gibbsite.formats.parsing.decimals import decimals
 from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.text import PathLike, Source, load, save, shortened
 from gibbsite.formats.parsing.xml import Element, parse_xml
+from gibbsite.formats.registry import Format, register
 from gibbsite.model.domain import FloatArray
 from gibbsite.model.factorgraph import FactorGraph
 
@@ -228,3 +229,14 @@ def _escaped(name: str) -> str:
     if _FORBIDDEN.search(name) or "\r" in name or name != name.strip():
         raise IncompatibleError(f"the name {name!r} cannot stand in an XML file; write BIF instead.")
     return escape(name)
+
+
+register(
+    Format(
+        "xmlbif",
+        suffixes=(".xmlbif", ".bifxml", ".xml"),
+        parse=parse_xmlbif,
+        write=write_xmlbif,
+        recognise=re.compile(rb"\s*+<[?!A-Za-z]").match,
+    )
+)

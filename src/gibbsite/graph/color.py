@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import compiled
-from gibbsite.errors import IncompatibleError, TooLargeError
+from gibbsite.errors import IncompatibleError
+from gibbsite.graph.compile import as_tables
 from gibbsite.graph.graph import Graph
-from gibbsite.graph.kinds.distance import DistanceGraph
-from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.rows import build_rows
-from gibbsite.model.distance import MOST_LISTED
 
 
 def color_sites(graph: Graph) -> NDArray[np.int32]:
@@ -38,9 +36,8 @@ def color_sites(graph: Graph) -> NDArray[np.int32]:
         )
     key = f"colors-{'pairs' if graph.kind != 'table' else 'table'}"
     if key not in graph.structure:
-        colors = _lattice_parity(graph.arrays) if isinstance(graph.arrays, LatticeGraph) else None
-        if isinstance(graph.arrays, DistanceGraph):  # all depend on all
-            colors = np.arange(graph.n_sites, dtype=np.int32)
+        known = getattr(graph.arrays, "colors", None)
+        colors: NDArray[np.int32] | None = None if known is None else known()
         if colors is None:
             start, neighbour = markov_graph(graph)
             colors = np.full(graph.n_sites, -1, np.int32)
@@ -66,72 +63,10 @@ def markov_graph(graph: Graph) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     arrays: Any = graph.arrays
     if hasattr(arrays, "neighbour"):
         return arrays.start, arrays.neighbour
-    if isinstance(arrays, DistanceGraph):
-        return _all_others(graph.n_sites)
-    if isinstance(arrays, LatticeGraph):
-        pairs: NDArray[Any] = _lattice_pairs(arrays)
-    elif not graph.discrete:
-        pairs = arrays.pairs()
-    else:
-        pairs = _table_pairs(arrays.member_start, arrays.member)
-        low, high = pairs.min(axis=1).astype(np.int64), pairs.max(axis=1)
-        keys = np.unique(low * graph.n_sites + high)
-        pairs = np.stack(np.divmod(keys, max(graph.n_sites, 1)), axis=1)
-    rows = build_rows(pairs, graph.n_sites)
+    if not hasattr(arrays, "pairs"):  # a kind that does not say
+        return markov_graph(as_tables(graph))
+    rows = build_rows(arrays.pairs(), graph.n_sites)
     return rows.start, rows.neighbour
-
-
-def _all_others(n: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Rows of a graph that joins all sites, up to a size."""
-    if n > MOST_LISTED:
-        raise TooLargeError(
-            f"Every site depends on all others, and neighbours of {n:,} sites are not listed beyond "
-            f"{MOST_LISTED:,}; sample the model with gs.PoissonGibbs() or gs.Gibbs()."
-        )
-    others = np.arange(n * max(n - 1, 0)).reshape(n, -1) % max(n - 1, 1)
-    neighbour = others + (others >= np.arange(n)[:, None])
-    return np.arange(n + 1, dtype=np.uint32) * np.uint32(max(n - 1, 0)), neighbour.ravel().astype(np.uint32)
-
-
-def _table_pairs(member_start: NDArray[np.uint32], member: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """All pairs of sites that share a factor, repeats included."""
-    width = np.diff(member_start.astype(np.int64))
-    found = [np.zeros((0, 2), np.int64)]
-    for arity in np.unique(width):
-        first = member_start[:-1][width == arity].astype(np.int64)
-        scope = member[first[:, None] + np.arange(arity)].astype(np.int64)
-        a, b = np.triu_indices(int(arity), 1)
-        found.append(np.stack([scope[:, a].ravel(), scope[:, b].ravel()], axis=1))
-    return np.concatenate(found)
-
-
-def _lattice_pairs(graph: LatticeGraph) -> NDArray[np.int32]:
-    """All pairs of lattice neighbours."""
-    sizes = (graph.size_0, graph.size_1, graph.size_2)
-    sites = np.arange(np.prod(sizes), dtype=np.int32).reshape(sizes)
-    found = []
-    for axis, wrap in enumerate((graph.wrap_0, graph.wrap_1, graph.wrap_2)):
-        if sizes[axis] > 1:
-            near, far = sites, np.roll(sites, -1, axis)
-            if not wrap:
-                keep = np.arange(sizes[axis] - 1)
-                near, far = near.take(keep, axis), far.take(keep, axis)
-            found.append(np.stack([near.ravel(), far.ravel()], axis=1))
-    return np.concatenate(found) if found else np.zeros((0, 2), np.int32)
-
-
-def _lattice_parity(graph: LatticeGraph) -> NDArray[np.int32] | None:
-    """Checkerboard colors, or None where an odd periodic axis rules them out."""
-    sizes = (graph.size_0, graph.size_1, graph.size_2)
-    wraps = (graph.wrap_0, graph.wrap_1, graph.wrap_2)
-    if any(wrap and size % 2 for size, wrap in zip(sizes, wraps, strict=True)):
-        return None
-    parity = np.zeros(sizes, np.int32)
-    for axis, size in enumerate(sizes):
-        shape = [1, 1, 1]
-        shape[axis] = size
-        parity ^= (np.arange(size, dtype=np.int32) & 1).reshape(shape)
-    return parity.ravel()
 
 
 @compiled

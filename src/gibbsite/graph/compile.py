@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+import gibbsite.graph.kinds  # noqa: F401  (they register themselves)
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.graph.graph import Graph, seal
 from gibbsite.graph.registry import compiler_of, registered_kinds
@@ -86,5 +87,25 @@ def compile_graph(model: Model, kind: str | None = None, among: Collection[str] 
                 log_offset=model.log_offset + constant,
                 digest=f"{name}-{model.digest}",
                 structure=model.structure,
+                model=model,
             )
     raise IncompatibleError(f"This model cannot be represented as a {kind} graph.")
+
+
+def as_tables(graph: Graph) -> Graph:
+    """Return a graph as one of kind "table", which holds any model of states.
+
+    Whoever treats kinds apart takes this for those that it does not know, so that a new kind need not be
+    known everywhere.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> as_tables(compile_graph(gs.ising_grid((3, 3), coupling=0.5))).kind
+    'table'
+    """
+    if graph.kind == "table":
+        return graph
+    if graph.model is None:
+        raise IncompatibleError(f"A {graph.kind} graph cannot be represented as a table graph.")
+    return compile_graph(graph.model, "table")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.foreign import take_raised
 from gibbsite.graph.registry import registered_kinds
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
 
 Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
@@ -48,6 +51,8 @@ class Graph:
         Constant to be added to log-potentials computed from the arrays.
     digest : str
         Identifies model and kind.
+    model : FactorGraph, optional
+        What was compiled, where all sites have states.
     units : int, optional
         How many things a sweep visits one by one, where they are not the sites: blocks of them, or one that
         is all of them.
@@ -67,6 +72,7 @@ class Graph:
     digest: str
     structure: dict[str, Any] = field(repr=False, compare=False, default_factory=dict)
     units: int | None = None
+    model: FactorGraph | None = field(repr=False, compare=False, default=None)
 
     @property
     def n_sites(self) -> int:

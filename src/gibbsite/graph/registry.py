@@ -34,7 +34,13 @@ class Kind:
     rank : int
         Kinds are tried in this order, the most special ones first.
     binary : bool
-        For two-state sites: one cell per site, the probability of state 1.
+        For two-state sites, all of whose states are possible: one cell per site, the probability of state 1.
+
+    Notes
+    -----
+    A named tuple may have methods that others ask for: ``pairs()``, the pairs of sites that share a factor,
+    and ``colors()``, a coloring or None. Without them the model is also compiled to kind "table" when they
+    are needed.
     """
 
     name: str

@@ -15,9 +15,8 @@ from gibbsite.influence.bound import choose_influence
 from gibbsite.influence.matrix import Influence
 from gibbsite.influence.target import read_target
 from gibbsite.influence.variation import Decay, DrawnDecay, OrderDecay, SiteDecay, SweepDecay
-from gibbsite.scan import FixedOrder, RandomScan, Scan, Shuffled, Systematic
-from gibbsite.scan.base import Ordered, Phased, Raster
-from gibbsite.scan.drawn import Drawn
+from gibbsite.scan.base import Scan
+from gibbsite.scan.systematic import FixedOrder, Systematic
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -260,13 +259,10 @@ def make_decay(model: FactorGraph, scan: Scan | BlockOrder, weights: Floats, inf
 def make_site_decay(model: FactorGraph, scan: Scan, weights: Floats, influence: Influence) -> SiteDecay:
     """Return the same for a scan of single sites."""
     graph = compile_graph(model)
-    if isinstance(scan, Shuffled):
-        return SweepDecay(influence, weights)
-    schedule = scan.schedule(graph, model)
-    if isinstance(schedule, Raster):
-        return OrderDecay(influence, weights, np.arange(schedule.n, dtype=np.int32))
-    if isinstance(schedule, Ordered | Phased):
-        return OrderDecay(influence, weights, schedule.order)
-    if isinstance(schedule, Drawn) and isinstance(scan, RandomScan):
+    if scan.independent:
         return DrawnDecay(influence, weights, scan.chances(graph, model))
+    if not scan.random:
+        return OrderDecay(influence, weights, scan.visits(graph, model))
+    if scan.once:
+        return SweepDecay(influence, weights)
     raise IncompatibleError(f"No bound is known for the scan {type(scan).__name__}; give a list of sites.")

@@ -16,13 +16,13 @@ from gibbsite.influence.bound import choose_influence
 from gibbsite.influence.certificate import make_site_decay, read_length, read_scan
 from gibbsite.influence.stored import DogsScan
 from gibbsite.influence.target import read_target
-from gibbsite.kernel import Gibbs
+from gibbsite.kernel.gibbs.gibbs import Gibbs
 from gibbsite.result.table import SiteTable
 from gibbsite.run.budget import check_integer, is_real
 from gibbsite.run.executor import Executor, read_threads
 from gibbsite.run.plan import read_entropy
 from gibbsite.run.repeat import Sums, make_short_run
-from gibbsite.scan import Scan
+from gibbsite.scan.base import Scan
 from gibbsite.support.possible import has_zeros
 from gibbsite.support.start import start_states
 

@@ -17,8 +17,7 @@ from gibbsite.influence.descent import Descent, Order, descend, descend_drawn, m
 from gibbsite.influence.matrix import Influence
 from gibbsite.influence.stored import DogsScan
 from gibbsite.influence.target import read_target
-from gibbsite.scan import RandomScan, Scan
-from gibbsite.scan.base import Ordered, Phased, Raster
+from gibbsite.scan.base import Scan
 from gibbsite.scan.systematic import Sites
 
 if TYPE_CHECKING:
@@ -202,7 +201,7 @@ def _improver(
     def better(order: Order) -> tuple[Order, Descent]:
         return descend(influence, workspace, order, goal)
 
-    if isinstance(scan, RandomScan):
+    if scan.independent:
         chances = scan.chances(graph, model)
 
         def from_drawn(steps: int) -> Improved:
@@ -210,13 +209,12 @@ def _improver(
             return _repeat(better, order, iterations - 1, Improved(order, gain.after, gain.before))
 
         return from_drawn
-    schedule = scan.schedule(graph, model)
-    if not isinstance(schedule, Raster | Ordered | Phased):
+    if scan.random:
         raise IncompatibleError(
             f"{type(scan).__name__} is no scan to start from; take a fixed one or RandomScan."
         )
-
-    return lambda steps: _repeat(better, _first_visits(schedule, steps), iterations)
+    period = scan.visits(graph, model)
+    return lambda steps: _repeat(better, np.resize(period, steps), iterations)
 
 
 def _repeat(
@@ -235,13 +233,6 @@ def _repeat(
         order, best = new, Improved(new, gain.after, best.before)
     assert best is not None
     return best
-
-
-def _first_visits(schedule: Raster | Ordered | Phased, steps: int) -> Order:
-    if isinstance(schedule, Raster):
-        visits = np.arange(steps, dtype=np.int64) % schedule.n
-        return visits.astype(np.int32)
-    return np.resize(schedule.order, steps)
 
 
 def _shortest(improve: Callable[[int], Improved], accuracy: float, longest: int, bisect: bool) -> Improved:

@@ -26,6 +26,7 @@ from gibbsite._random.generators import Words
 from gibbsite.errors import IncompatibleError
 from gibbsite.graph.compile import KINDS
 from gibbsite.graph.graph import Graph
+from gibbsite.kernel.registry import default_kernel
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
@@ -114,6 +115,10 @@ class Kernel(ABC):
         """Return how many things a sweep visits, where they are not the sites: blocks, or all at once."""
         return 1 if self.joint else None
 
+    def sites_of(self, graph: Graph, unit: int) -> NDArray[np.intp]:
+        """Return the sites that a visit of a unit may change: the site itself, or those of a block."""
+        return np.arange(graph.n_sites) if self.joint else np.array([unit])
+
     @property
     def reversible(self) -> bool:
         """Whether each single-site step satisfies detailed balance."""
@@ -183,8 +188,6 @@ class Kernel(ABC):
     def check(self, graph: Graph) -> None:
         """Refuse a graph this kernel cannot run on."""
         if graph.kind not in self.kinds:
-            from gibbsite.kernel import default_kernel
-
             raise IncompatibleError(
                 f"{type(self).__name__} cannot run on a {graph.kind} graph; it accepts "
                 f"{', '.join(sorted(self.kinds))}. Use gs.{type(default_kernel(graph)).__name__}()."
@@ -274,8 +277,10 @@ def _leaves_them(arrays: Any) -> bool:
 def transition(
     parameters: Any, arrays: Any, memory: Any, x: NDArray[Any], i: Integer, row: NDArray[np.float64]
 ) -> Integer:
-    """Fill ``row`` with the probabilities of the next value of site i; return the number of states.
+    """Fill ``row`` with the probabilities of the next value of unit i; return the number of states.
 
+    A unit is a site or a block (``Kernel.sites_of``): the values of a block are numbered with its last site
+    fastest.
     Optional: kernels that supply it are proved by exact transition matrices.
     """
     raise NotImplementedError

@@ -14,7 +14,8 @@ from gibbsite.graph.compile import compile_graph
 from gibbsite.kernel.base import Kernel, alone
 from gibbsite.run.chain import advance, start_chain
 from gibbsite.run.record import lay_out
-from gibbsite.scan import Scan, Systematic
+from gibbsite.scan.base import Scan
+from gibbsite.scan.systematic import Systematic
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph

@@ -21,8 +21,8 @@ from gibbsite.graph.compile import compile_graph
 from gibbsite.kernel.base import Kernel, step
 from gibbsite.model import Model
 from gibbsite.run.chain import State, start_chain
-from gibbsite.scan import RandomScan, Scan
-from gibbsite.scan.base import period, refresh, site_at
+from gibbsite.scan.base import Scan, period, refresh, site_at
+from gibbsite.scan.drawn import RandomScan
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]

@@ -14,12 +14,15 @@ from gibbsite.exact import solve_exact
 from gibbsite.graph.compile import compile_graph
 from gibbsite.influence import Influence, bound_influence, certify, dogs
 from gibbsite.influence.certificate import make_site_decay
-from gibbsite.kernel import Gibbs
+from gibbsite.kernel.gibbs.gibbs import Gibbs
 from gibbsite.learn.family import Family
 from gibbsite.model import FactorGraph, TableFactors
 from gibbsite.run.executor import Executor
 from gibbsite.run.repeat import make_short_run
-from gibbsite.scan import Chromatic, RandomScan, Scan, Shuffled, Systematic
+from gibbsite.scan.base import Scan
+from gibbsite.scan.chromatic import Chromatic
+from gibbsite.scan.drawn import RandomScan, Shuffled
+from gibbsite.scan.systematic import Systematic
 
 Floats = NDArray[np.float64]
 SCANS = {

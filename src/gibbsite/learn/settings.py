@@ -13,7 +13,7 @@ from gibbsite.learn.family import Family
 from gibbsite.run.budget import check_integer, is_real
 from gibbsite.run.executor import read_threads
 from gibbsite.run.plan import read_entropy
-from gibbsite.scan import Scan
+from gibbsite.scan.base import Scan
 
 _STEPS, _EXACT_STEPS = 100, 20_000
 

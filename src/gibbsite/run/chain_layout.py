@@ -309,7 +309,8 @@ def choose_scan_and_layout(
 
     A run that names no scan goes by color where there are many sites or chains that can move at once.
     """
-    from gibbsite.scan import Chromatic, Systematic
+    from gibbsite.scan.chromatic import Chromatic
+    from gibbsite.scan.systematic import Systematic
 
     found: ChainLayout | None = None
     if scan is None:

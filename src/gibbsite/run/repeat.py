@@ -20,8 +20,7 @@ from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.kernel.base import Buffer, Kernel, Team, alone, visit
 from gibbsite.run.tape import probability
-from gibbsite.scan.base import Ordered, Phased, Raster, Scan, period, refresh
-from gibbsite.scan.drawn import Drawn
+from gibbsite.scan.base import Scan, period, refresh
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -189,15 +188,11 @@ def make_short_run(
     ``everywhere`` makes all sites matter, in their order; otherwise as few as possible do.
     """
     schedule, buffer = scan.schedule(graph, model), scan.buffer(graph)
-    if isinstance(schedule, Drawn):
+    if scan.independent:
         buffer = buffer[: max(steps, 1)]  # sites are drawn one by one: no more of them than steps
     wanted = np.zeros(0, np.int32) if targets is None else targets
-    if isinstance(schedule, Raster):
-        visited: Sites = np.arange(min(steps, schedule.n), dtype=np.int32)
-    elif isinstance(schedule, Ordered | Phased):
-        visited = np.unique(schedule.order[:steps])
-    else:
-        visited, everywhere = wanted, True
+    everywhere = everywhere or scan.random
+    visited: Sites = wanted if scan.random else np.unique(scan.visits(graph, model)[:steps])
     sites = np.arange(graph.n_sites, dtype=np.int32)
     if not everywhere and visited.size < graph.n_sites:
         sites = _with_neighbours(graph, np.union1d(visited, wanted).astype(np.int32))

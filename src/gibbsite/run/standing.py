@@ -17,8 +17,8 @@ from gibbsite._random.generators import stream
 from gibbsite.errors import ModelError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.graph import Graph
-from gibbsite.kernel import Kernel, default_kernel
-from gibbsite.kernel.base import RunOutline, Team
+from gibbsite.kernel.base import Kernel, RunOutline, Team
+from gibbsite.kernel.registry import default_kernel
 from gibbsite.run.chain import State, advance
 from gibbsite.run.chain_layout import ChainLayout, PlainLayout, choose_scan_and_layout
 from gibbsite.run.checkpoint import is_rebuildable
@@ -29,7 +29,7 @@ from gibbsite.support.start import start_states
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
-    from gibbsite.scan import Scan
+    from gibbsite.scan.base import Scan
 
 Move = Callable[[], None]
 

@@ -45,11 +45,14 @@ class Scan(ABC):
         Every site is visited once in every sweep.
     by_color : bool
         All sites of a color come before those of the next, each once per sweep: they may move at once.
+    independent : bool
+        The site of every step is drawn by itself, with the probabilities :meth:`chances`.
     """
 
     random: ClassVar[bool] = False
     once: ClassVar[bool] = False
     by_color: ClassVar[bool] = False
+    independent: ClassVar[bool] = False
 
     @abstractmethod
     def schedule(self, graph: Graph, model: Model | None = None) -> NamedTuple:
@@ -67,19 +70,39 @@ class Scan(ABC):
 
     def visits(self, graph: Graph, model: Model | None = None) -> Order:
         """Return the sites of one period of a fixed order."""
-        schedule = self.schedule(graph, model)
-        if isinstance(schedule, Ordered | Phased):
-            return schedule.order
         if self.random:
             raise IncompatibleError(f"{type(self).__name__} has no fixed order.")
-        return np.arange(graph.n_units, dtype=np.int32)
+        # a schedule without an order visits all in turn
+        order: Order | None = getattr(self.schedule(graph, model), "order", None)
+        return np.arange(graph.n_units, dtype=np.int32) if order is None else order
+
+    def chances(self, graph: Graph, model: Model | None = None) -> NDArray[np.float64]:
+        """Return the probability of each site at a step, where steps are drawn independently."""
+        raise IncompatibleError(f"{type(self).__name__} does not draw its steps independently.")
+
+    def mixture(self, graph: Graph, model: Model | None = None) -> Iterable[tuple[float, Order]]:
+        """Return the possible visits up to where the order is drawn anew, each with its probability.
+
+        The transition matrix of the scan is the mixture, with these probabilities, of the products of the
+        matrices of single steps. A fixed order has one entry, its period; independent draws have one for
+        each site. Any other random scan has to say: it overrides this method, or cannot be proved.
+        """
+        if not self.random:
+            return [(1.0, self.visits(graph, model))]
+        if not self.independent:
+            raise IncompatibleError(
+                f"{type(self).__name__} is random and does not say what its transition matrix is; override "
+                "its method mixture."
+            )
+        return [(p, np.array([i], np.int32)) for i, p in enumerate(self.chances(graph, model).tolist())]
 
     def left_out(self, graph: Graph, model: Model | None = None) -> NDArray[np.intp]:
         """Return the sites that are never visited; they keep their start state."""
-        schedule = self.schedule(graph, model)
-        missing = np.full(graph.n_units, isinstance(schedule, Ordered | Phased))
-        if isinstance(schedule, Ordered | Phased):
-            missing[schedule.order] = False
+        if self.independent:
+            return np.flatnonzero(self.chances(graph, model) == 0)
+        missing = np.full(graph.n_units, not self.random)
+        if not self.random:
+            missing[self.visits(graph, model)] = False
         return np.flatnonzero(missing)
 
     def describe(self) -> dict[str, Any]:

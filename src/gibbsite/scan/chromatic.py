@@ -13,12 +13,14 @@ import numpy as np
 
 from gibbsite.graph.color import color_sites
 from gibbsite.scan.base import Phased, Scan
+from gibbsite.scan.registry import register
 
 if TYPE_CHECKING:
     from gibbsite.graph.graph import Graph
     from gibbsite.model import Model
 
 
+@register(name="chromatic")
 @dataclass(frozen=True)
 class Chromatic(Scan):
     """Every site once per sweep, color by color.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -12,14 +14,18 @@ from numpy.typing import NDArray
 from gibbsite._compile.jit import Integer, implement
 from gibbsite._random.alias import build_alias
 from gibbsite._random.generators import Words, below, uniform
-from gibbsite.errors import ModelError
+from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.scan.base import Order, Scan, period, refresh, site_at
+from gibbsite.scan.registry import register
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gibbsite.graph.graph import Graph
     from gibbsite.model import Model
+
+
+_MOST_PERMUTED = 6  # sites whose permutations are listed
 
 
 class Drawn(NamedTuple):
@@ -36,6 +42,7 @@ class Shuffle(NamedTuple):
     n: int
 
 
+@register(name="random", proof=lambda n: [{}, {"weights": np.arange(1.0, n + 1)}])
 @dataclass(frozen=True)
 class RandomScan(Scan):
     """A site drawn at random at every step.
@@ -54,6 +61,7 @@ class RandomScan(Scan):
     """
 
     random: ClassVar[bool] = True
+    independent: ClassVar[bool] = True
     weights: Sequence[float] | NDArray[np.float64] | Mapping[str, float] | None = None
 
     def schedule(self, graph: Graph, model: Model | None = None) -> Drawn:
@@ -63,12 +71,6 @@ class RandomScan(Scan):
         stay, other = build_alias(self._by_site(graph, model))
         return Drawn(graph.n_units, stay, other)
 
-    def left_out(self, graph: Graph, model: Model | None = None) -> NDArray[np.intp]:
-        """Return the sites of weight zero."""
-        if self.weights is None:
-            return np.zeros(0, np.intp)
-        return np.flatnonzero(self._by_site(graph, model) == 0)
-
     def chances(self, graph: Graph, model: Model | None = None) -> NDArray[np.float64]:
         """Return the probability of each site at a step."""
         if self.weights is None:
@@ -76,6 +78,15 @@ class RandomScan(Scan):
         weights = self._by_site(graph, model)
         chances: NDArray[np.float64] = weights / weights.sum()
         return chances
+
+    def mixture(self, graph: Graph, model: Model | None = None) -> Iterable[tuple[float, Order]]:
+        """Return each site with its probability, which is read from the table that draws it."""
+        drawn = self.schedule(graph, model)
+        chances = np.full(drawn.n, 1.0 / max(drawn.n, 1))
+        if drawn.stay.size:
+            chances = drawn.stay / drawn.n
+            np.add.at(chances, drawn.other, (1.0 - drawn.stay) / drawn.n)
+        return [(p, np.array([i], np.int32)) for i, p in enumerate(chances.tolist())]
 
     def _by_site(self, graph: Graph, model: Model | None) -> NDArray[np.float64]:
         """Return one checked weight per site."""
@@ -107,6 +118,7 @@ class RandomScan(Scan):
         return given
 
 
+@register(name="shuffled")
 @dataclass(frozen=True)
 class Shuffled(Scan):
     """Every site once per sweep, in a new random order every sweep.
@@ -129,6 +141,14 @@ class Shuffled(Scan):
     def buffer(self, graph: Graph) -> Order:
         """Allocate the order, sorted; every sweep shuffles what the last one left."""
         return np.arange(graph.n_units, dtype=np.int32)
+
+    def mixture(self, graph: Graph, model: Model | None = None) -> Iterable[tuple[float, Order]]:
+        """Return all permutations, equally probable."""
+        if graph.n_units > _MOST_PERMUTED:
+            raise IncompatibleError(f"The matrix of a shuffled scan needs at most {_MOST_PERMUTED} sites.")
+        chance = 1.0 / math.factorial(graph.n_units)
+        orders = itertools.permutations(range(graph.n_units))
+        return ((chance, np.array(order, np.int32)) for order in orders)
 
 
 @implement(period, Drawn)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError
 from gibbsite.scan.base import Order, Ordered, Raster, Scan, site_sequence
+from gibbsite.scan.registry import register
 
 if TYPE_CHECKING:
     from gibbsite.graph.graph import Graph
@@ -32,6 +33,7 @@ def _permutation(order: Sites, graph: Graph, model: Model | None) -> Order:
     return sites
 
 
+@register(name="systematic", default=True, proof=lambda n: [{}, {"order": np.arange(n)[::-1].copy()}])
 @dataclass(frozen=True)
 class Systematic(Scan):
     """Every site once per sweep, in a fixed order.
@@ -59,6 +61,7 @@ class Systematic(Scan):
         return Ordered(_permutation(self.order, graph, model))
 
 
+@register(name="palindromic")
 @dataclass(frozen=True)
 class Palindromic(Scan):
     """Forward and backward sweeps in turn: a reversible chain (over pairs of sweeps) at no cost.
@@ -88,6 +91,13 @@ class Palindromic(Scan):
         return Ordered(np.concatenate([forward, forward[::-1]]))
 
 
+def _longer_than_a_sweep(n: int) -> list[dict[str, Any]]:
+    """Return an order of more visits than there are sites, so that periods and sweeps end apart."""
+    backwards = np.arange(n)[::-1]
+    return [{"order": np.concatenate([backwards, backwards[: n // 2 + 1]])}]
+
+
+@register(proof=_longer_than_a_sweep)
 @dataclass(frozen=True)
 class FixedOrder(Scan):
     """Any sequence of sites, repeated for ever.

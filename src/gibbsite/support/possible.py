@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import SupportError
+from gibbsite.graph.compile import as_tables
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.distance import DistanceGraph
-from gibbsite.graph.kinds.ising import IsingGraph
-from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.kinds.pairwise import PairwiseGraph
 from gibbsite.graph.kinds.potts import PottsGraph
 from gibbsite.graph.kinds.table import TableGraph
@@ -36,13 +35,19 @@ def has_zeros(graph: Graph) -> bool:
     >>> has_zeros(compile_graph(FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[1, 0], [1, 1]])])))
     True
     """
-    arrays = graph.arrays
-    if isinstance(arrays, IsingGraph | LatticeGraph):
+    if graph.binary:
         return False
+    arrays = _known(graph).arrays
     logs = [arrays.log_unary]
     if isinstance(arrays, PairwiseGraph | TableGraph):  # agreements have none
         logs.append(arrays.log_value)
     return any(bool(part.size) and bool(np.isneginf(part.min())) for part in logs)
+
+
+def _known(graph: Graph) -> Graph:
+    """Return a graph of many-state sites whose zeros can be found: itself, or its model as tables."""
+    known = isinstance(graph.arrays, PairwiseGraph | TableGraph | PottsGraph | DistanceGraph)
+    return graph if known else as_tables(graph)
 
 
 def alive_states(graph: Graph, model: FactorGraph | None = None) -> Flags:
@@ -93,9 +98,9 @@ def propagated(graph: Graph, model: FactorGraph | None = None) -> tuple[Constrai
 
 def find_constraints(graph: Graph) -> Constraints:
     """Collect the factors of a graph of many-state sites that have a zero entry."""
-    arrays = graph.arrays
-    if isinstance(arrays, IsingGraph | LatticeGraph):
+    if graph.binary:
         raise TypeError(f"a {graph.kind} graph has no zeros")
+    arrays = _known(graph).arrays
     if isinstance(arrays, PairwiseGraph):
         # every pair is in the rows of both ends; the one seen from the smaller site is taken
         site = np.repeat(np.arange(graph.n_sites), row_lengths(arrays.start))
@@ -144,7 +149,7 @@ def _with_zeros(member: NDArray[Any], table: Longs, width: Longs, allowed: Flags
 
 def new_live(constraints: Constraints, graph: Graph) -> LiveStates:
     """Make a board on which the states with positive weights of their own are alive."""
-    arrays: Any = graph.arrays
+    arrays: Any = _known(graph).arrays
     alive = arrays.log_unary > -np.inf
     n_factors, n_sites = constraints.table.size, graph.n_sites
     owner = np.repeat(np.arange(n_sites), constraints.card)

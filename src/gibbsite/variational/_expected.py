@@ -30,6 +30,8 @@ from gibbsite.graph.local import log_potential
 
 Floats = NDArray[np.float64]
 
+#: Kinds whose means are known here; a model of another kind is compiled to one of them.
+KINDS = ("lattice", "ising", "potts", "distance", "pairwise", "table")
 _ONE = np.uintp(1)
 
 

@@ -31,7 +31,7 @@ from gibbsite.run.interrupt import catch_interrupt
 from gibbsite.run.plan import as_data, package_version, read_entropy
 from gibbsite.run.progress import Progress, Status, choose_progress
 from gibbsite.support.possible import alive_states
-from gibbsite.variational._expected import Floats, make_desk
+from gibbsite.variational._expected import KINDS, Floats, make_desk
 from gibbsite.variational._sweep import bound, sweep
 from gibbsite.variational.result import MeanFieldResult
 from gibbsite.variational.start import start_law
@@ -119,7 +119,7 @@ def mean_field(
     show = choose_progress(progress)
     try:
         with on_compile(lambda: show.say(COMPILING)):
-            graph = compile_graph(model)
+            graph = compile_graph(model, among=KINDS)
             steps = min(how.sweeps, _USUAL_SWEEPS) * (graph.nbytes + _STEPS_PER_CELL * graph.n_cells)
             with interpreted(steps):
                 arrays = _exclude_impossible(graph, model)

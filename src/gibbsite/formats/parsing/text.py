@@ -23,6 +23,8 @@ PathLike: TypeAlias = str | os.PathLike[str]
 """Where a file is; ``"-"`` means standard input or output."""
 
 LIMIT = 4 << 30
+#: Blanks and comments that may stand before the first word of a file.
+COMMENTS = rb"(?:\s++|//[^\n]*+|/\*.*?\*/|#[^\n]*+(?:\n|\Z))*+"
 """Most bytes a file may hold, unpacked."""
 
 _CHUNK = 1 << 16

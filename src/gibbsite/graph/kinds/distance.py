@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, implement, inlined
+from gibbsite.errors import TooLargeError
 from gibbsite.graph.decay import Decay, fall, make_decay
 from gibbsite.graph.kinds.base import Cells, Floats, groups_of
 from gibbsite.graph.local import State, Work, from_logs, log_potential, log_weights, weights
 from gibbsite.graph.registry import builds
+from gibbsite.model.distance import MOST_LISTED
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -31,6 +33,20 @@ class DistanceGraph(NamedTuple):
     offset: NDArray[np.int64]
     unary: Floats
     log_unary: Floats
+
+    def pairs(self) -> NDArray[np.int32]:
+        """Return all pairs, up to a number of sites."""
+        n = self.card.size
+        if n > MOST_LISTED:
+            raise TooLargeError(
+                f"Every site depends on all others, and neighbours of {n:,} sites are not listed beyond "
+                f"{MOST_LISTED:,}; sample the model with gs.PoissonGibbs() or gs.Gibbs()."
+            )
+        return np.stack(np.triu_indices(n, 1), axis=1).astype(np.int32)
+
+    def colors(self) -> NDArray[np.int32]:
+        """Return a color for every site: all depend on all."""
+        return np.arange(self.card.size, dtype=np.int32)
 
 
 @builds("distance", DistanceGraph, 3)

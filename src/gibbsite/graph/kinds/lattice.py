@@ -50,6 +50,33 @@ class LatticeGraph(NamedTuple):
     coupling_2: Floats
     field: Floats
 
+    def pairs(self) -> NDArray[np.int32]:
+        """Return all pairs of neighbours."""
+        sizes = (self.size_0, self.size_1, self.size_2)
+        sites = np.arange(np.prod(sizes), dtype=np.int32).reshape(sizes)
+        found = []
+        for axis, wrap in enumerate((self.wrap_0, self.wrap_1, self.wrap_2)):
+            if sizes[axis] > 1:
+                near, far = sites, np.roll(sites, -1, axis)
+                if not wrap:
+                    keep = np.arange(sizes[axis] - 1)
+                    near, far = near.take(keep, axis), far.take(keep, axis)
+                found.append(np.stack([near.ravel(), far.ravel()], axis=1))
+        return np.concatenate(found) if found else np.zeros((0, 2), np.int32)
+
+    def colors(self) -> NDArray[np.int32] | None:
+        """Return the colors of a checkerboard, or None where an odd periodic axis rules them out."""
+        sizes = (self.size_0, self.size_1, self.size_2)
+        wraps = (self.wrap_0, self.wrap_1, self.wrap_2)
+        if any(wrap and size % 2 for size, wrap in zip(sizes, wraps, strict=True)):
+            return None
+        parity = np.zeros(sizes, np.int32)
+        for axis, size in enumerate(sizes):
+            shape = [1, 1, 1]
+            shape[axis] = size
+            parity ^= (np.arange(size, dtype=np.int32) & 1).reshape(shape)
+        return parity.ravel()
+
 
 @builds("lattice", LatticeGraph, 0, binary=True)
 def build_lattice(model: FactorGraph) -> tuple[LatticeGraph, float] | None:

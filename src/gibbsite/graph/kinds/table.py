@@ -38,6 +38,17 @@ class TableGraph(NamedTuple):
     value: Floats
     log_value: Floats
 
+    def pairs(self) -> NDArray[np.int64]:
+        """Return all pairs of sites that share a factor, each once, the smaller one first."""
+        width = np.diff(self.member_start.astype(np.int64))
+        n, found = self.card.size, [np.zeros(0, np.int64)]
+        for arity in np.unique(width):
+            first = self.member_start[:-1][width == arity].astype(np.int64)
+            scope = np.sort(self.member[first[:, None] + np.arange(arity)].astype(np.int64), axis=1)
+            a, b = np.triu_indices(int(arity), 1)
+            found.append((scope[:, a] * n + scope[:, b]).ravel())
+        return np.stack(np.divmod(np.unique(np.concatenate(found)), max(n, 1)), axis=1)
+
 
 @builds("table", TableGraph, 5)
 def build_table(model: FactorGraph) -> tuple[TableGraph, float]:

@@ -53,6 +53,7 @@ from gibbsite.kernel.continuous.rejection import TOGETHER
 from gibbsite.kernel.continuous.rows import no_rows
 from gibbsite.kernel.continuous.theorem import interpolant_remark
 from gibbsite.kernel.minibatch.factors import batch_rate, drawn_rows, guarantee, local_energies, read_batch
+from gibbsite.kernel.registry import register
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
@@ -80,6 +81,11 @@ class ContinuousParameters(NamedTuple):
     method: Method
 
 
+@register(
+    proof="tests/proofs/test_continuous.py",
+    default_for=["functions"],
+    recommend={"ContinuousGibbs": {}, "ContinuousGibbs, minibatches": {"minibatch": "auto"}},
+)
 @dataclass(frozen=True)
 class ContinuousGibbs(Kernel):
     """Gibbs sampling of numbers in intervals, and of states beside them, exact for every setting.

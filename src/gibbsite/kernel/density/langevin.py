@@ -53,6 +53,7 @@ from gibbsite.kernel.density.moves import (
     slope_at,
 )
 from gibbsite.kernel.density.tuning import pull_back, read_shape, stretch
+from gibbsite.kernel.registry import register
 
 Floats = NDArray[np.float64]
 
@@ -71,6 +72,7 @@ class UlaParameters(NamedTuple):
     unused: int = 0
 
 
+@register(proof="tests/proofs/test_densities.py", recommend={"MALA": {}})
 @dataclass(frozen=True)
 class MALA(WalkingKernel):
     """Metropolis-adjusted Langevin: moves along the gradient, accepted or not; exact.
@@ -121,6 +123,7 @@ class MALA(WalkingKernel):
         return MalaParameters(_WANTED)
 
 
+@register(proof="tests/proofs/test_densities.py")
 @dataclass(frozen=True)
 class ULA(WalkingKernel):
     """Unadjusted Langevin: moves along the gradient without an accept step; biased.

@@ -48,6 +48,7 @@ from gibbsite.kernel.density.moves import (
 )
 from gibbsite.kernel.density.proposal import Proposal
 from gibbsite.kernel.density.tuning import read_shape, stretch, tune_size
+from gibbsite.kernel.registry import register
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
@@ -89,6 +90,11 @@ class ProposedParameters(NamedTuple):
     judge: Any
 
 
+@register(
+    proof="tests/proofs/test_densities.py",
+    default_for=["density", "data"],
+    recommend={"Metropolis": {}, "Metropolis, one by one": {"one_by_one": True}},
+)
 @dataclass(frozen=True)
 class Metropolis(WalkingKernel):
     """Metropolis-Hastings in a density.

@@ -47,6 +47,7 @@ from gibbsite.kernel.density.moves import (
     positive,
     ran_away,
 )
+from gibbsite.kernel.registry import register
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -76,6 +77,7 @@ class Batch(NamedTuple):
     steps: Longs
 
 
+@register(proof="tests/proofs/test_densities.py")
 @dataclass(frozen=True)
 class SGLD(WalkingKernel):
     """Stochastic gradient Langevin dynamics: a step costs ``batch`` rows, however many there are; biased.

@@ -37,6 +37,7 @@ from gibbsite.kernel.density.moves import (
     checked,
     is_stuck,
 )
+from gibbsite.kernel.registry import register
 
 Floats = NDArray[np.float64]
 
@@ -50,6 +51,7 @@ class SliceParameters(NamedTuple):
     most: int
 
 
+@register(proof="tests/proofs/test_densities.py", recommend={"Slice": {}})
 @dataclass(frozen=True)
 class Slice(WalkingKernel):
     """Slice sampling of one coordinate at a time, in the order of the scan; no gradient, little tuning.

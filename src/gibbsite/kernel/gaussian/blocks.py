@@ -25,6 +25,7 @@ from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.gaussian import GaussianGraph
 from gibbsite.graph.rows import row_starts
 from gibbsite.kernel.base import Kernel, step
+from gibbsite.kernel.registry import register
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -63,6 +64,7 @@ class BlockMemory(NamedTuple):
         return True
 
 
+@register(proof="tests/proofs/test_gaussian.py")
 @dataclass(frozen=True)
 class BlockedGaussianGibbs(Kernel):
     """Gibbs sampling of a normal distribution, block by block.

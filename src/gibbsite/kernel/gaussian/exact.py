@@ -20,6 +20,7 @@ from gibbsite.errors import TooLargeError
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.gaussian import GaussianGraph
 from gibbsite.kernel.base import Kernel, step
+from gibbsite.kernel.registry import register
 
 Floats = NDArray[np.float64]
 
@@ -34,6 +35,7 @@ class FactorParameters(NamedTuple):
     site: NDArray[np.int64]
 
 
+@register(proof="tests/proofs/test_gaussian.py", recommend={"ExactGaussian": {}})
 @dataclass(frozen=True)
 class ExactGaussian(Kernel):
     """Independent draws of a normal distribution, where a Cholesky factor fits into memory.

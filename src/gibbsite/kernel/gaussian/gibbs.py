@@ -27,6 +27,7 @@ from gibbsite.graph.kinds.gaussian import GaussianGraph
 from gibbsite.graph.local import log_potential
 from gibbsite.kernel.at_once.keyed import ROOM
 from gibbsite.kernel.base import MOST_MEMBERS, Kernel, Team, step, visit
+from gibbsite.kernel.registry import register
 from gibbsite.scan.base import Phased, run_end
 
 _U = np.uintp
@@ -49,6 +50,11 @@ class GaussianMemory(NamedTuple):
     words: NDArray[np.uint32]
 
 
+@register(
+    proof="tests/proofs/test_gaussian.py",
+    default_for=["gaussian"],
+    recommend={"GaussianGibbs": {}, "GaussianGibbs, over-relaxed": {"relax": 0.9}},
+)
 @dataclass(frozen=True)
 class GaussianGibbs(Kernel):
     """Gibbs sampling of a normal distribution.

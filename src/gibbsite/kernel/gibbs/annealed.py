@@ -37,6 +37,7 @@ from gibbsite.graph.local import log_odds, log_weights
 from gibbsite.kernel.base import Kernel, step, transition
 from gibbsite.kernel.gibbs.draw import is_up
 from gibbsite.kernel.gibbs.temperature import temperature_range
+from gibbsite.kernel.registry import register
 from gibbsite.kernel.rules import pick
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class RunningCooling(NamedTuple):
     left: NDArray[np.int64]
 
 
+@register(methods={"annealed": ("MAP",)}, proof=[{"sweeps": 4}])
 @dataclass(frozen=True)
 class AnnealedGibbs(Kernel):
     """Gibbs sampling at falling temperatures, for most probable states.

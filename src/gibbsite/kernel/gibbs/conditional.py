@@ -20,6 +20,7 @@ from gibbsite.graph.local import log_potential
 from gibbsite.kernel.base import Kernel, step
 from gibbsite.kernel.density.moves import MoveMemory
 from gibbsite.kernel.density.slice import Slice, SliceParameters
+from gibbsite.kernel.registry import register
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
@@ -50,6 +51,11 @@ class ConditionalsParameters(NamedTuple):
     other: SliceParameters
 
 
+@register(
+    proof="tests/proofs/test_conditionals.py",
+    default_for=["conditionals"],
+    recommend={"ConditionalGibbs": {}},
+)
 @dataclass(frozen=True)
 class ConditionalGibbs(Kernel):
     """Gibbs sampling by functions that draw from full conditionals (:class:`gibbsite.Conditionals`).

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gibbsite._compile.jit import Integer, implement, inlined
 from gibbsite._random.generators import Words, uniform
 from gibbsite.errors import ModelError
+from gibbsite.graph.compile import KINDS
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.kinds.lattice import LatticeGraph
@@ -37,6 +38,7 @@ from gibbsite.kernel.gibbs.running_weights import (
     running_pays,
     running_weights,
 )
+from gibbsite.kernel.registry import register
 from gibbsite.kernel.rules import HEAT_BATH, RULES, apply_rule, pick
 
 
@@ -46,6 +48,12 @@ class GibbsParameters(NamedTuple):
     rule: int
 
 
+@register(
+    methods={"gibbs": ("MAR", "MAP")},
+    proof=[{"rule": rule} for rule in RULES],
+    default_for=KINDS,
+    recommend={"Gibbs": {}, "Gibbs, metropolised": {"rule": "metropolised"}},
+)
 @dataclass(frozen=True)
 class Gibbs(Kernel):
     """Plain Gibbs sampling.

@@ -33,6 +33,7 @@ from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.local import weights
 from gibbsite.kernel.base import Kernel, RunOutline, step, transition
 from gibbsite.kernel.gibbs.draw import is_up, kept_odds, put_cells
+from gibbsite.kernel.registry import register
 from gibbsite.kernel.rules import pick
 from gibbsite.lfsr import TABLES, Reader, Source, find_register, open_source, read_uniform, start_reading
 
@@ -53,6 +54,8 @@ class QuasiMemory(NamedTuple):
     reader: Reader
 
 
+# the numbers of a period of 32 bits are as good as random for the few draws of a proof
+@register(methods={"quasi": ("MAR",)}, proof=[{"m": 32}])
 @dataclass(frozen=True)
 class QuasiGibbs(Kernel):
     """Gibbs sampling driven by completely uniformly distributed sequences (Markov chain quasi-Monte Carlo).

@@ -33,6 +33,7 @@ from gibbsite.kernel.herded.keys import CODED, KEYS, STORAGE, Keys
 from gibbsite.kernel.herded.remarks import holds_all, remark_floor, remark_in_step, remark_theorem
 from gibbsite.kernel.herded.step import RULES, HerdedMemory, HerdedParameters
 from gibbsite.kernel.herded.weight_table import Hashed, Table, make_hashed, make_table
+from gibbsite.kernel.registry import register
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph, Model
@@ -43,6 +44,11 @@ _SCALE = 2.0**32
 _GIGABYTE = 2**30
 
 
+@register(
+    methods={"herded": ("MAR", "MAP"), "herded-shared": ("MAR",)},
+    arguments={"herded-shared": {"keys": "shared"}},
+    proof=[{}],
+)
 @dataclass(frozen=True)
 class HerdedGibbs(Kernel):
     """Deterministic Gibbs sampling with counting weights.

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import GibbsiteError
+from gibbsite.graph.color import markov_graph
+from gibbsite.graph.compile import as_tables
 from gibbsite.graph.kinds.distance import DistanceGraph
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.kinds.lattice import LatticeGraph
@@ -121,12 +123,14 @@ def find_isolated(graph: Graph) -> NDArray[np.int64]:
         alone = np.ones(graph.n_sites, np.bool_)
         alone[arrays.member[np.repeat(width > 1, width)]] = False
         return np.flatnonzero(alone)
-    return np.flatnonzero(row_lengths(arrays.start) == 0)
+    return np.flatnonzero(row_lengths(markov_graph(graph)[0]) == 0)
 
 
 def _laws(graph: Graph, alone: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the probabilities of sites without neighbours, falling: names of states do not matter."""
     arrays = graph.arrays
+    if not isinstance(arrays, IsingGraph | LatticeGraph) and not hasattr(arrays, "log_unary"):
+        arrays = as_tables(graph).arrays
     if isinstance(arrays, IsingGraph | LatticeGraph):
         logs = np.stack([np.zeros(alone.size), -np.abs(arrays.field[alone])], axis=1)
     else:

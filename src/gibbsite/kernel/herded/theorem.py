@@ -107,7 +107,7 @@ def herding_bound(model: FactorGraph, scan: Scan | None = None) -> HerdingBound:
     >>> bound.error(1e6) < 1e-3
     True
     """
-    from gibbsite.scan import Systematic
+    from gibbsite.scan.systematic import Systematic
 
     scan = Systematic() if scan is None else scan
     if model.n_sites > _MOST_SITES:

@@ -32,6 +32,7 @@ from gibbsite.kernel.minibatch.energy_estimate import (
 from gibbsite.kernel.minibatch.factors import Floats, State
 from gibbsite.kernel.minibatch.mgpmh import ProposalParameters, proposal_parameters, proposal_size, propose
 from gibbsite.kernel.minibatch.min_gibbs import Estimated, EstimatingKernel, estimate_remark, estimate_size
+from gibbsite.kernel.registry import register
 
 
 class DoubleMinParameters(NamedTuple):
@@ -41,6 +42,7 @@ class DoubleMinParameters(NamedTuple):
     energy: EstimateParameters
 
 
+@register(proof=[{"minibatch": 3.0, "second": 20.0}])
 @dataclass(frozen=True)
 class DoubleMinGibbs(EstimatingKernel):
     """Proposals from one minibatch, accepted by estimates of the whole energy from another; exact.

@@ -28,6 +28,7 @@ from gibbsite.kernel.minibatch.counting import (
     start_logs,
 )
 from gibbsite.kernel.minibatch.factors import Floats, State, add_factor, drawn_rows, factor_at
+from gibbsite.kernel.registry import register
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -50,6 +51,7 @@ class Subset(NamedTuple):
     taken: NDArray[np.int64]
 
 
+@register(proof=[{"minibatch": 1}])
 @dataclass(frozen=True)
 class LocalMinibatchGibbs(MinibatchKernel):
     """Gibbs sampling from a random subset of the factors of a site; biased, for comparison only.

@@ -45,6 +45,7 @@ from gibbsite.kernel.minibatch.factors import (
     local_energies,
     read_batch,
 )
+from gibbsite.kernel.registry import register
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -77,6 +78,7 @@ def proposal_parameters(graph: Graph, size: float) -> ProposalParameters:
     return ProposalParameters(rows, tau, gains(rows, tau, log=False))
 
 
+@register(proof=[{"minibatch": 3.0}])
 @dataclass(frozen=True)
 class MGPMH(MinibatchKernel):
     """Minibatch proposals with a Metropolis correction by all factors of a site; exact.

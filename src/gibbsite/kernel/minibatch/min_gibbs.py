@@ -31,6 +31,7 @@ from gibbsite.kernel.minibatch.energy_estimate import (
     know_energy,
 )
 from gibbsite.kernel.minibatch.factors import Floats, State, local_energies, read_batch
+from gibbsite.kernel.registry import register
 
 
 class Estimated(NamedTuple):
@@ -79,6 +80,7 @@ class MinGibbsParameters(NamedTuple):
     energy: EstimateParameters
 
 
+@register(proof=[{"minibatch": 20.0}])
 @dataclass(frozen=True)
 class MinGibbs(EstimatingKernel):
     """Gibbs sampling from estimates of the energy of the whole state; exact, and slow on large models.

@@ -57,6 +57,7 @@ from gibbsite.kernel.minibatch.factors import (
     read_batch,
     share_of,
 )
+from gibbsite.kernel.registry import register
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -76,6 +77,7 @@ class PoissonParameters(NamedTuple):
     plain: NDArray[np.bool_]
 
 
+@register(methods={"poisson": ("MAR", "MAP")}, proof=[{"minibatch": 3.0}], recommend={"PoissonGibbs": {}})
 @dataclass(frozen=True)
 class PoissonGibbs(MinibatchKernel):
     """Gibbs sampling from minibatches of factors, exact, at a cost that does not grow with their number.

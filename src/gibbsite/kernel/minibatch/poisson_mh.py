@@ -36,6 +36,7 @@ from gibbsite.kernel.minibatch.metropolis import (
     height_at,
     sure_gain,
 )
+from gibbsite.kernel.registry import register
 
 
 class ByPoisson(NamedTuple):
@@ -45,6 +46,7 @@ class ByPoisson(NamedTuple):
     tau: float
 
 
+@register(proof="tests/proofs/test_minibatch_mh.py")
 @dataclass(frozen=True)
 class PoissonMH(MinibatchMetropolis):
     """Metropolis-Hastings with Poisson minibatches, exact for every setting.

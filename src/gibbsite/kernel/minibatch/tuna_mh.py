@@ -42,6 +42,7 @@ from gibbsite.kernel.minibatch.metropolis import (
     height_at,
     sure_gain,
 )
+from gibbsite.kernel.registry import register
 
 _ROUNDING = 1.0 + 1e-9
 
@@ -54,6 +55,7 @@ class ByLength(NamedTuple):
     chi: float
 
 
+@register(proof="tests/proofs/test_minibatch_mh.py")
 @dataclass(frozen=True)
 class TunaMH(MinibatchMetropolis):
     """Metropolis-Hastings with minibatches that follow the length of a move, exact for every setting.

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from gibbsite._compile.jit import compiled_loop
 from gibbsite._random.generators import load, store, stream
 from gibbsite.graph.compile import compile_graph
-from gibbsite.kernel import Gibbs
 from gibbsite.kernel.base import Team, alone, visit
+from gibbsite.kernel.gibbs.gibbs import Gibbs
 from gibbsite.run.chain import State, start_chain
-from gibbsite.scan import Scan
-from gibbsite.scan.base import period, refresh
+from gibbsite.scan.base import Scan, period, refresh
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.exact.transition import site_matrix
+from gibbsite.exact.transition import unit_matrix
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.herded.denoising import show_picture
@@ -64,7 +64,7 @@ def conditional_gap(rng: np.random.Generator) -> float:
     worst = 0.0
     for i, j in np.ndindex(3, 3):
         site = 3 * i + j
-        matrix = site_matrix(exact, graph, gs.Gibbs(), site)
+        matrix = unit_matrix(exact, graph, gs.Gibbs(), site)
         near = [(i + a, j + b) for a, b in ((1, 0), (-1, 0), (0, 1), (0, -1))]
         inside = [3 * a + b for a, b in near if 0 <= a < 3 and 0 <= b < 3]
         spins = 2.0 * exact.states - 1.0

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from gibbsite._random.generators import stream
 from gibbsite.errors import SamplingError, SupportError
 from gibbsite.graph.compile import compile_graph
-from gibbsite.kernel import Gibbs, Kernel
-from gibbsite.kernel.base import alone
+from gibbsite.kernel.base import Kernel, alone
+from gibbsite.kernel.gibbs.gibbs import Gibbs
 from gibbsite.model import FactorGraph
 from gibbsite.model.tempered import temper
 from gibbsite.result.measure.agreement import compare_chains, compare_energies
@@ -300,7 +300,7 @@ def _form_of(setup: Setup, kernel: Kernel, layout: Any, graph: Any = None) -> An
         packed = form.way.prepare(kernel, setup.model, graph)
         return None if packed is None else replace(form, graph=graph, layout=layout, packed=packed)
     if isinstance(form, PlainLayout) or kernel is not setup.kernel:
-        from gibbsite.scan import Systematic
+        from gibbsite.scan.systematic import Systematic
 
         scan = setup.scan if kernel is setup.kernel else Systematic()
         return PlainLayout(graph, kernel, scan, layout, setup.model)
