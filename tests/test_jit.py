@@ -28,7 +28,7 @@ from gibbsite._compile.jit import (
     interpreted,
     on_compile,
 )
-from gibbsite.scan.base import Ordered, Raster
+from gibbsite.scan.base import Raster, in_order
 
 PACKAGE = Path(jit.__file__).parent
 
@@ -188,7 +188,7 @@ def test_outside_kernels_run() -> None:
     """A kernel whose parameters are a type of this module; nothing of it goes to the disk."""
     assert not jit._are_ours(Foreign(1))
     assert not jit._are_ours((1, (Raster(2), Foreign(1))))
-    assert jit._are_ours((1, (Raster(2), Ordered(np.zeros(1, np.int32)))))
+    assert jit._are_ours((1, (Raster(2), in_order(np.zeros(1, np.int32)))))
     assert jit._are_ours((np.zeros(3),))
 
 

@@ -14,7 +14,7 @@ from gibbsite._compile.jit import implement
 from gibbsite.exact.transition import sweep_matrix, unit_matrix
 from gibbsite.graph.graph import Graph
 from gibbsite.kernel.base import Kernel, transition
-from gibbsite.scan.drawn import Shuffle
+from gibbsite.scan.base import Ordered, shuffled
 from gibbsite.testing import check_scan
 
 COINS = gs.ising(np.zeros((4, 4)))
@@ -26,8 +26,8 @@ class Unsaid(gs.Scan):
 
     random: ClassVar[bool] = True
 
-    def schedule(self, graph: Graph, model: Any = None) -> Shuffle:
-        return Shuffle(graph.n_units)
+    def schedule(self, graph: Graph, model: Any = None) -> Ordered:
+        return shuffled(graph.n_units)
 
 
 def test_a_random_scan_that_does_not_say_its_matrix_is_refused() -> None:

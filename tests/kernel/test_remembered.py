@@ -27,7 +27,7 @@ from gibbsite.kernel.gibbs.conditional_cache import (
 )
 from gibbsite.kernel.rules import HEAT_BATH, METROPOLISED, RULES, pick
 from gibbsite.run import engine
-from gibbsite.run.chain import State, advance, start_chain
+from gibbsite.run.chain import State, advance, move, start_chain
 from gibbsite.run.checkpoint import load_checkpoint
 from gibbsite.run.record import lay_out
 from gibbsite.testing import check_kernel, tiny_models
@@ -371,7 +371,7 @@ def test_a_killed_and_resumed_run_gives_the_same_bytes_without_a_memory_on_disk(
     settings["record"] = ["marginals", "draws"]
     place, whole, parts = tmp_path / "run.ckpt", tmp_path / "whole.npz", tmp_path / "parts.npz"
     gs.sample(model, kernel, progress=False, **settings).save(whole)
-    before = len(advance.signatures)
+    before = len(move.signatures)
     for blocks in (20, 30):
         seen = 0
 
@@ -388,7 +388,7 @@ def test_a_killed_and_resumed_run_gives_the_same_bytes_without_a_memory_on_disk(
         assert not [name for name in load_checkpoint(place)[1] if "memory" in name]
     gs.sample(model, kernel, checkpoint=place, resume=True, progress=False, **settings).save(parts)
     assert whole.read_bytes() == parts.read_bytes()
-    assert len(advance.signatures) == before, "a fresh memory must have the types of the first"
+    assert len(move.signatures) == before, "a fresh memory must have the types of the first"
 
 
 def test_it_is_chosen_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from gibbsite._random.generators import below, uniform
 from gibbsite.graph.local import weights
 from gibbsite.kernel.base import Kernel, step, transition
 from gibbsite.kernel.rules import pick
-from gibbsite.scan.base import Ordered, Scan
+from gibbsite.scan.base import Ordered, Scan, in_order
 
 
 class Copy(NamedTuple):
@@ -164,4 +164,4 @@ class SkipsLast(Scan):
     """Off by one: the last site is never visited."""
 
     def schedule(self, graph: Any, model: Any = None) -> Ordered:
-        return Ordered(np.arange(graph.n_sites - 1, dtype=np.int32))
+        return in_order(np.arange(graph.n_sites - 1, dtype=np.int32))

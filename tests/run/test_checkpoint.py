@@ -18,7 +18,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.run import engine
-from gibbsite.run.chain import advance
+from gibbsite.run.chain import move
 from gibbsite.run.checkpoint import load_checkpoint, restore
 from gibbsite.run.progress import Status
 
@@ -245,9 +245,9 @@ def test_a_run_cut_short_in_the_warmup_resumes_there(place: Path) -> None:
 @pytest.mark.parametrize("model", [MODEL, gs.potts_grid((2, 3), 3, 0.5)], ids=["ising", "potts"])
 def test_resuming_compiles_nothing(model: gs.FactorGraph, place: Path) -> None:
     run_until_killed(place, 9, model=model)
-    before = len(advance.signatures)
+    before = len(move.signatures)
     run(place, model=model, resume=True)
-    assert len(advance.signatures) == before, "loaded arrays must have the types of fresh ones"
+    assert len(move.signatures) == before, "loaded arrays must have the types of fresh ones"
 
 
 # ---- another plan

@@ -20,7 +20,7 @@ import gibbsite as gs
 from gibbsite.result.measure.diagnostics import mcse
 from gibbsite.result.verdict.unreached import _left_out
 from gibbsite.run import engine
-from gibbsite.run.chain import advance
+from gibbsite.run.chain import move
 from gibbsite.testing import tiny_models
 
 MODELS = tiny_models()
@@ -360,10 +360,10 @@ def test_reweighted_model_gives_the_result_of_a_fresh_one(tmp_path: Path) -> Non
     weights = [new_edges[i, j] for i, j in group.scopes.tolist()]
     new = old.reweight(couplings=weights, fields=[0.1, 0.2, -0.3, 0.4])
     fresh = gs.ising(new_edges, [0.1, 0.2, -0.3, 0.4])
-    compiled = len(advance.signatures)
+    compiled = len(move.signatures)
     assert saved(run(new, sweeps=200), tmp_path) == saved(run(fresh, sweeps=200), tmp_path)
     assert saved(run(new, sweeps=200), tmp_path) != saved(run(old, sweeps=200), tmp_path)
-    assert len(advance.signatures) == compiled, "new weights must not cost a compilation"
+    assert len(move.signatures) == compiled, "new weights must not cost a compilation"
 
 
 def test_reweighting_forgets_the_zeros_of_the_old_weights() -> None:

@@ -8,8 +8,9 @@ functions:
   (nothing for fixed schedules);
 * :func:`site_at`: the site visited at a position of the period.
 
-Orders given by people, palindromes, colors and optimised scans are all one schedule,
-:class:`Ordered`; sites one after another need no array and are :class:`Raster`.
+Sites one after another need no array and are :class:`Raster`; colors are :class:`Phased`. All other orders,
+fixed ones and random ones, are one schedule, :class:`Ordered`, with a mode that says how a new period begins:
+loops over steps are compiled once for all of them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, generic, implement
-from gibbsite._random.generators import Words
+from gibbsite._random.generators import Words, below, uniform
 from gibbsite.errors import IncompatibleError, ModelError
 
 if TYPE_CHECKING:
@@ -116,10 +117,45 @@ class Raster(NamedTuple):
     n: int
 
 
-class Ordered(NamedTuple):
-    """A fixed sequence of sites, over and over."""
+#: How a period of :class:`Ordered` begins: as the last one, with sites drawn one by one, or shuffled.
+FIXED, DRAWN, SHUFFLED = range(3)
+_NO_NUMBERS, _NO_SITES = np.zeros(0), np.zeros(0, np.int32)
 
+
+class Ordered(NamedTuple):
+    """A sequence of ``n`` sites, over and over, or drawn anew for every period.
+
+    Of mode FIXED it is ``order``. Of mode DRAWN every site is drawn by the alias table ``stay`` and
+    ``other``, uniformly where that is empty; of mode SHUFFLED all sites are permuted. See :func:`in_order`,
+    :func:`drawn_by` and :func:`shuffled`.
+    """
+
+    mode: int
+    n: int
     order: Order
+    stay: NDArray[np.float64]
+    other: Order
+
+
+def in_order(order: Order) -> Ordered:
+    """Return the schedule of a fixed sequence of sites.
+
+    Examples
+    --------
+    >>> in_order(np.array([2, 0], np.int32)).n
+    2
+    """
+    return Ordered(FIXED, order.size, np.array(order, np.int32), _NO_NUMBERS, _NO_SITES)
+
+
+def drawn_by(n: int, stay: NDArray[np.float64] = _NO_NUMBERS, other: Order = _NO_SITES) -> Ordered:
+    """Return the schedule of sites drawn one by one, by an alias table or uniformly."""
+    return Ordered(DRAWN, n, _NO_SITES, stay, other)
+
+
+def shuffled(n: int) -> Ordered:
+    """Return the schedule of a new permutation of all sites for every period."""
+    return Ordered(SHUFFLED, n, _NO_SITES, _NO_NUMBERS, _NO_SITES)
 
 
 class Phased(NamedTuple):
@@ -188,20 +224,45 @@ def _site_at_raster(schedule: Raster, order: Order, k: Integer) -> Integer:
 
 
 @implement(period, Ordered)
-@implement(period, Phased)
-def _period_ordered(schedule: Ordered | Phased) -> int:
-    return schedule.order.size
-
-
-@implement(refresh, Ordered)
-@implement(refresh, Phased)
-def _refresh_ordered(schedule: Ordered | Phased, order: Order, rng: Words) -> Words:
-    return rng
+def _period_ordered(schedule: Ordered) -> int:
+    return schedule.n
 
 
 @implement(site_at, Ordered)
+def _site_at_ordered(schedule: Ordered, order: Order, k: Integer) -> Integer:
+    return np.uintp(schedule.order[k] if schedule.mode == FIXED else order[k])
+
+
+@implement(refresh, Ordered)
+def _refresh_ordered(schedule: Ordered, order: Order, rng: Words) -> Words:
+    if schedule.mode == DRAWN:
+        for k in range(order.size):
+            rng, site = below(rng, schedule.n)
+            if schedule.stay.size > 0:
+                rng, u = uniform(rng)
+                if u >= schedule.stay[site]:
+                    site = np.int64(schedule.other[site])
+            order[k] = site
+    elif schedule.mode == SHUFFLED:
+        # Fisher and Yates; starting from any permutation gives a uniform one
+        for k in range(order.size - 1, 0, -1):
+            rng, j = below(rng, k + 1)
+            order[k], order[j] = order[j], order[k]
+    return rng
+
+
+@implement(period, Phased)
+def _period_phased(schedule: Phased) -> int:
+    return schedule.order.size
+
+
+@implement(refresh, Phased)
+def _refresh_phased(schedule: Phased, order: Order, rng: Words) -> Words:
+    return rng
+
+
 @implement(site_at, Phased)
-def _site_at_ordered(schedule: Ordered | Phased, order: Order, k: Integer) -> Integer:
+def _site_at_phased(schedule: Phased, order: Order, k: Integer) -> Integer:
     return np.uintp(schedule.order[k])
 
 

@@ -6,16 +6,14 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import Integer, implement
 from gibbsite._random.alias import build_alias
-from gibbsite._random.generators import Words, below, uniform
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.scan.base import Order, Scan, period, refresh, site_at
+from gibbsite.scan.base import Order, Ordered, Scan, drawn_by, shuffled
 from gibbsite.scan.registry import register
 
 if TYPE_CHECKING:
@@ -26,20 +24,6 @@ if TYPE_CHECKING:
 
 
 _MOST_PERMUTED = 6  # sites whose permutations are listed
-
-
-class Drawn(NamedTuple):
-    """A site drawn at every step; by alias table, or uniformly where that is empty."""
-
-    n: int
-    stay: NDArray[np.float64]
-    other: NDArray[np.int32]
-
-
-class Shuffle(NamedTuple):
-    """A new permutation of all sites at every sweep."""
-
-    n: int
 
 
 @register(name="random", proof=lambda n: [{}, {"weights": np.arange(1.0, n + 1)}])
@@ -64,12 +48,12 @@ class RandomScan(Scan):
     independent: ClassVar[bool] = True
     weights: Sequence[float] | NDArray[np.float64] | Mapping[str, float] | None = None
 
-    def schedule(self, graph: Graph, model: Model | None = None) -> Drawn:
+    def schedule(self, graph: Graph, model: Model | None = None) -> Ordered:
         """Return the visits."""
         if self.weights is None:
-            return Drawn(graph.n_units, np.zeros(0), np.zeros(0, np.int32))
+            return drawn_by(graph.n_units)
         stay, other = build_alias(self._by_site(graph, model))
-        return Drawn(graph.n_units, stay, other)
+        return drawn_by(graph.n_units, stay, other)
 
     def chances(self, graph: Graph, model: Model | None = None) -> NDArray[np.float64]:
         """Return the probability of each site at a step."""
@@ -127,16 +111,16 @@ class Shuffled(Scan):
     --------
     >>> import gibbsite as gs
     >>> graph = gs.compile_graph(gs.ising_grid((1, 3), coupling=1.0))
-    >>> gs.Shuffled().schedule(graph)
-    Shuffle(n=3)
+    >>> gs.Shuffled().schedule(graph).n
+    3
     """
 
     random: ClassVar[bool] = True
     once: ClassVar[bool] = True
 
-    def schedule(self, graph: Graph, model: Model | None = None) -> Shuffle:
+    def schedule(self, graph: Graph, model: Model | None = None) -> Ordered:
         """Return the visits."""
-        return Shuffle(graph.n_units)
+        return shuffled(graph.n_units)
 
     def buffer(self, graph: Graph) -> Order:
         """Allocate the order, sorted; every sweep shuffles what the last one left."""
@@ -149,44 +133,3 @@ class Shuffled(Scan):
         chance = 1.0 / math.factorial(graph.n_units)
         orders = itertools.permutations(range(graph.n_units))
         return ((chance, np.array(order, np.int32)) for order in orders)
-
-
-@implement(period, Drawn)
-def _period_drawn(schedule: Drawn) -> int:
-    return schedule.n
-
-
-@implement(site_at, Drawn)
-def _site_at_drawn(schedule: Drawn, order: Order, k: Integer) -> Integer:
-    return np.uintp(order[k])
-
-
-@implement(refresh, Drawn)
-def _refresh_drawn(schedule: Drawn, order: Order, rng: Words) -> Words:
-    for k in range(order.size):
-        rng, site = below(rng, schedule.n)
-        if schedule.stay.size > 0:
-            rng, u = uniform(rng)
-            if u >= schedule.stay[site]:
-                site = np.int64(schedule.other[site])
-        order[k] = site
-    return rng
-
-
-@implement(period, Shuffle)
-def _period_shuffle(schedule: Shuffle) -> int:
-    return schedule.n
-
-
-@implement(site_at, Shuffle)
-def _site_at_shuffle(schedule: Shuffle, order: Order, k: Integer) -> Integer:
-    return np.uintp(order[k])
-
-
-@implement(refresh, Shuffle)
-def _refresh_shuffle(schedule: Shuffle, order: Order, rng: Words) -> Words:
-    # Fisher and Yates; starting from any permutation gives a uniform one
-    for k in range(order.size - 1, 0, -1):
-        rng, j = below(rng, k + 1)
-        order[k], order[j] = order[j], order[k]
-    return rng

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError
-from gibbsite.scan.base import Order, Ordered, Raster, Scan, site_sequence
+from gibbsite.scan.base import Order, Ordered, Raster, Scan, in_order, site_sequence
 from gibbsite.scan.registry import register
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Systematic(Scan):
         """Return the visits."""
         if self.order is None:
             return Raster(graph.n_units)
-        return Ordered(_permutation(self.order, graph, model))
+        return in_order(_permutation(self.order, graph, model))
 
 
 @register(name="palindromic")
@@ -88,7 +88,7 @@ class Palindromic(Scan):
             forward = np.arange(graph.n_units, dtype=np.int32)
         else:
             forward = _permutation(self.order, graph, model)
-        return Ordered(np.concatenate([forward, forward[::-1]]))
+        return in_order(np.concatenate([forward, forward[::-1]]))
 
 
 def _longer_than_a_sweep(n: int) -> list[dict[str, Any]]:
@@ -122,4 +122,4 @@ class FixedOrder(Scan):
 
     def schedule(self, graph: Graph, model: Model | None = None) -> Ordered:
         """Return the visits."""
-        return Ordered(site_sequence(self.order, graph, model))
+        return in_order(site_sequence(self.order, graph, model))
