@@ -29,7 +29,7 @@ from gibbsite.run.executor import read_threads
 from gibbsite.run.interrupt import catch_interrupt
 from gibbsite.run.plan import as_data, make_plan, read_entropy
 from gibbsite.run.progress import Progress, choose_progress
-from gibbsite.run.record import lay_out
+from gibbsite.run.record import keep_marginals, lay_out
 from gibbsite.run.tape import BATCHES, DRAWS, LENGTH, read_pulse
 from gibbsite.scan import Scan
 from gibbsite.support.start import start_states
@@ -96,7 +96,8 @@ def sample(
         state codes or numbers of shape (sites,) or (chains, sites).
     record : optional
         What to keep: names ("marginals", "draws", "pairs", "energy", "best") or recorders such as
-        ``gs.Draws(["A"])``; marginals by default, with an annealed kernel the best state.
+        ``gs.Draws(["A"])``; marginals by default, with an annealed kernel the best state. Marginals are kept
+        besides whatever is asked for, because the verdict is about them, unless it is the best state alone.
     threads : int, optional
         Chains run on as many threads; all usable cores by default. The numbers do not depend on it.
     checkpoint : path, optional
@@ -160,7 +161,7 @@ def sample(
                 chains=chains,
                 rng=rng,
                 start=start,
-                record=record,
+                record=keep_marginals(record, kernel),
                 threads=threads,
                 progress=show,
                 checkpoint=path,
@@ -309,15 +310,16 @@ class Judge:
     def _scrutinise(self, recording: Recording, first: Result, stop: Callable[[], bool]) -> Result:
         """Add unreached and a second look, the latter only where nothing else speaks against a run."""
         result = first.judged(unreached=find_unreached(recording, first.totals))
-        if not result.diagnostics.converged or not first.n_marginal:
-            return result
+        verdict = result.diagnostics
+        if not verdict.converged or verdict.found is not None or not verdict.judged:
+            return result  # found: judged by the best state; nothing judged: there are no free sites
         if not self.wanted:
             return result.judged(look="off")
         deadline = clock() + _PATIENCE * self.seconds - recording.seconds
         if self.looker is None or self.looker.setup is not recording.setup:
             self.looker = SecondLook(recording.setup, self.threads)
         look = self.looker.examine(recording, result, lambda needs: stop() or clock() + needs >= deadline)
-        return result.judged(look="no time" if look is None else look)
+        return result.judged(look=look)
 
 
 def _source_of_errors(setup: Setup) -> str:
