@@ -18,7 +18,9 @@ from gibbsite.graph.compile import compile_graph
 from gibbsite.kernel import Kernel, default_kernel
 from gibbsite.kernel.base import RunOutline
 from gibbsite.result.measure.energies import count_round_trips
+from gibbsite.result.measure.measurement import measure_cells
 from gibbsite.result.result import JointSets, Result
+from gibbsite.result.verdict.convergence import MOST_JUDGED
 from gibbsite.result.verdict.second_look import SecondLook
 from gibbsite.result.verdict.unreached import find_unreached
 from gibbsite.run.budget import Budget, check_integer, is_real, read_budget
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 _RESERVE = 0.2  # of a time limit, for diagnostics and the second look
 _PATIENCE = 1.1  # of a time limit: a second look may take so long rather than be left out
+_TELLING_CELLS = 1 << 14  # cells from which is seen how long it takes to judge them all
 _ROUND_TRIPS = 10  # between high and low energy, of all chains, before a run may end early
 
 
@@ -133,6 +136,7 @@ def sample(
     >>> 0.5 < result.marginals["0"][1] < 0.7
     True
     """
+    begun = clock()
     _check_parts(model, kernel, scan)
     chains = check_integer("chains", chains, 1)
     threads = read_threads(threads)
@@ -169,6 +173,8 @@ def sample(
                 resume=resume,
                 enough=None if error is None else judge.is_enough,
                 reserve=judge.reserve(kernel),
+                foresee=foresee,
+                begun=begun,
             )
         except SamplingError as wrong:
             wrong.result = None if wrong.recording is None else make_result(wrong.recording)
@@ -302,10 +308,13 @@ class Judge:
 
     def conclude(self, recording: Recording) -> Result:
         """Return the result of a run that has ended, with everything that speaks against it."""
+        arrived = clock()
         first = make_result(recording)
         with catch_interrupt(lambda message: None) as flag:
             result = self._scrutinise(recording, first, lambda: flag.up)
-        return result.judged(interrupted=result.interrupted or flag.up)
+        return result.judged(
+            interrupted=result.interrupted or flag.up, seconds=recording.seconds + clock() - arrived
+        )
 
     def _scrutinise(self, recording: Recording, first: Result, stop: Callable[[], bool]) -> Result:
         """Add unreached and a second look, the latter only where nothing else speaks against a run."""
@@ -320,6 +329,19 @@ class Judge:
             self.looker = SecondLook(recording.setup, self.threads)
         look = self.looker.examine(recording, result, lambda needs: stop() or clock() + needs >= deadline)
         return result.judged(look=look)
+
+
+def foresee(part: Recording) -> float:
+    """Return how many seconds it takes to judge some chains of a run, found out at a part of their cells."""
+    began = clock()
+    first = make_result(part)
+    took, cells = clock() - began, first.totals.shape[1]
+    measured = 0.0
+    for some in (1, _TELLING_CELLS):  # the first time, compiled functions are loaded
+        began = clock()
+        measure_cells(first.totals[:, :some], first.trace[:, :, :some], first.draws, first.length)
+        measured = clock() - began
+    return took + measured * min(cells, MOST_JUDGED) / max(min(cells, _TELLING_CELLS), 1)
 
 
 def _source_of_errors(setup: Setup) -> str:

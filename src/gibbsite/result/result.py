@@ -71,7 +71,8 @@ class Result:
     interrupted : bool
         The run ended early by Ctrl-C.
     seconds : float
-        Time taken; not saved, so that a saved result depends on the plan alone.
+        Time taken until the result was there, without compiling; not saved, so that a saved result depends
+        on the plan alone.
 
     Examples
     --------
@@ -132,17 +133,23 @@ class Result:
         """Return what is known of some cells; cheaper than all of :attr:`numbers` for a very large model."""
         if "numbers" in self.__dict__ or self.totals.shape[1] <= MOST_JUDGED or self.number_cells.size:
             return self.numbers.of(cells)
-        return measure_cells(
-            self.totals[:, cells], self.trace[:, :, cells], self.draws, self.length, self.errors
-        )
+        # np.take is much faster here than an index
+        some = np.take(self.totals, cells, axis=1), np.take(self.trace, cells, axis=2)
+        return measure_cells(*some, self.draws, self.length, self.errors)
 
     def judged(self, **found: Any) -> Result:
         """Return the result with other findings about it; numbers are not computed again."""
         other = replace(self, **found)
-        known = self.__dict__.get("numbers")
-        if known is not None:
-            other.__dict__["numbers"] = known
+        for name in ("numbers", "_even_selection"):
+            if name in self.__dict__:
+                other.__dict__[name] = self.__dict__[name]
         return other
+
+    @cached_property
+    def _even_selection(self) -> tuple[NDArray[np.intp], CellNumbers]:
+        """Cells by which a very large model is judged, and what is known of them."""
+        pick = np.linspace(0, self.totals.shape[1] - 1, MOST_JUDGED).astype(np.intp)
+        return pick, self.measure(pick)
 
     @cached_property
     def number_cells(self) -> NDArray[np.intp]:
@@ -194,8 +201,7 @@ class Result:
         cells = self.totals.shape[1]
         name = self._cell_name
         if cells > MOST_JUDGED and not self.number_cells.size:
-            pick = np.linspace(0, cells - 1, MOST_JUDGED).astype(np.intp)
-            numbers = self.measure(pick)
+            pick, numbers = self._even_selection
             name = lambda cell: self._cell_name(int(pick[cell]))  # noqa: E731
         else:
             numbers = self.numbers
