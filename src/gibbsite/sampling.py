@@ -341,7 +341,8 @@ def foresee(part: Recording) -> float:
         began = clock()
         measure_cells(first.totals[:, :some], first.trace[:, :, :some], first.draws, first.length)
         measured = clock() - began
-    return took + measured * min(cells, MOST_JUDGED) / max(min(cells, _TELLING_CELLS), 1)
+    share = max(min(cells, _TELLING_CELLS), 1) / max(min(cells, MOST_JUDGED), 1)
+    return float(took + measured / share)
 
 
 def _source_of_errors(setup: Setup) -> str:

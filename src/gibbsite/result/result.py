@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError
 from gibbsite.result.joint import pair_moments, pair_moments_mcse, recorded_pairs, sampled_joint
+from gibbsite.result.measure.directions import Directions
 from gibbsite.result.measure.measurement import CellNumbers, count_states, measure_cells
 from gibbsite.result.quantiles import QUARTILES, find_hdi, find_quantile_errors, find_quantiles
 from gibbsite.result.table import SiteTable, observed_cells
@@ -165,6 +166,30 @@ class Result:
         """Cells that are means or standard deviations of numbers."""
         return frozenset(self.number_cells.tolist()) | frozenset((self.number_cells + 1).tolist())
 
+    def batch_means(self, cell: int) -> NDArray[Any]:
+        """Return the means of batches (chains, batches) of a cell; of an angle, direction or length.
+
+        Those of the second cell of other numbers are means of squares.
+        """
+        first = next((c for c in (cell, cell - 1) if c in self._circular), None)
+        if first is None:
+            return self.trace[:, :, cell]
+        pair = np.array([first, first + 1])
+        pooled = self.totals[:, pair].sum(axis=0) / max(self.chains * self.draws, 1)
+        rate, low = (np.array([value]) for value in self._circular[first])
+        seen = Directions(pooled, np.zeros(1, np.intp), rate, low)
+        return np.asarray(seen.unrolled(self.trace[:, :, pair].astype(float))[:, :, cell - first])
+
+    @cached_property
+    def _circular(self) -> dict[int, tuple[float, float]]:
+        """First cells of angles, with radians per unit and smallest value."""
+        angular, low = self.domains.angular, self.domains.bounds[0]
+        turns = (angular > 0.0)[self.domains.numbers]
+        real = self.domains.numbers
+        told = zip(angular[real][turns].tolist(), low[real][turns].tolist(), strict=True)
+        cells = self.number_cells[turns].tolist() if self.number_cells.size else []
+        return dict(zip(cells, told, strict=False))
+
     def _table(self, cells: NDArray[np.float64], complement: bool, certain: float, other: float) -> SiteTable:
         if not self.n_marginal and self.domains.n_sites:
             raise ModelError("Marginals were not recorded; add gs.Marginals() to record=.")
@@ -298,6 +323,9 @@ class Result:
     ) -> dict[str, dict[float, float]]:
         """Return quantiles of numbers, from recorded draws of all chains.
 
+        Those of angles are measured from the mean direction, half a turn to either side, so they may lie
+        outside the range of the angle by a part of a turn; they say little where there is hardly a direction.
+
         Parameters
         ----------
         sites : site or sequence of sites, optional
@@ -353,7 +381,8 @@ class Result:
     ) -> dict[str, tuple[float, float]]:
         """Return the highest-density interval of numbers: the shortest that holds that share of the draws.
 
-        It is one interval also where a density has several peaks. There is no standard error: ends of
+        It is one interval also where a density has several peaks; of an angle it is the shortest arc, whose
+        upper end is larger than its lower one also where it goes round. There is no standard error: ends of
         shortest intervals converge more slowly than means do.
 
         Parameters

@@ -120,6 +120,7 @@ class SecondLook:
                     return replace(look, complete=False)
                 return "no time" if stop(0.0) else "impossible"
             look = self._compare(result, len(recording.tapes) * draws * thin)
+        assert look is not None
         return look
 
     # ---- the chains
