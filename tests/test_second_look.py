@@ -147,13 +147,15 @@ def test_batches_of_models_get_a_second_look_whatever_they_record() -> None:
 
 
 def test_joint_probabilities_are_compared() -> None:
-    """Two pairs of sites that are equal in one mode and differ in the other: every marginal is a half."""
+    """Two pairs of sites that are equal in some modes and differ in others."""
     flip = np.zeros((2, 2, 2, 2))
     for a, b, c, d in itertools.product(range(2), repeat=4):
         flip[a, b, c, d] = 1.0 if a == b and c == d else 2.0 if a != b and c != d else 1e-9
     model = gs.FactorGraph(dict.fromkeys("abcd", 2), [(tuple("abcd"), flip)])
     run = {"start": dict.fromkeys("abcd", 0), "sweeps": 4000}
-    assert not sample(model, record=gs.Joint([("a", "b")]), **run).diagnostics.converged
+    verdict = sample(model, record=gs.Joint([("a", "b")]), **run).diagnostics
+    assert not verdict.converged
+    assert "(a, b) configuration" in verdict.reasons[0]
 
 
 def test_without_a_comparison_a_run_is_not_converged(monkeypatch: pytest.MonkeyPatch) -> None:

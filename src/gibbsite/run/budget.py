@@ -115,7 +115,7 @@ def is_real(value: Any) -> bool:
 
 
 def check_integer(name: str, value: Any, least: int) -> int:
-    """Return a check_integer number given as an argument; refuse anything else by name.
+    """Return a whole number given as an argument; refuse anything else by name.
 
     Examples
     --------
@@ -123,5 +123,5 @@ def check_integer(name: str, value: Any, least: int) -> int:
     4
     """
     if not is_real(value) or not math.isfinite(value) or int(value) != value or value < least:
-        raise ModelError(f"{name} must be a check_integer number of at least {least}, got {value!r}.")
+        raise ModelError(f"{name} must be a whole number of at least {least}, got {value!r}.")
     return int(value)
