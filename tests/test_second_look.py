@@ -86,11 +86,90 @@ def test_it_is_reproducible_and_is_saved(tmp_path: Path) -> None:
 
 
 def test_every_way_of_recording_can_be_looked_at() -> None:
-    """The short chains record marginals alone, whatever the run records."""
     model = gs.ising_grid((3, 3), coupling=0.1)
     result = sample(model, record=["marginals", "draws", "energy", "best", "pairs"], thin=2)
     assert result.diagnostics.second_look == "agrees"
-    assert sample(model, record="draws").diagnostics.second_look == "not needed"  # no marginals to compare
+    assert result.diagnostics.converged
+
+
+RECORDS: dict[str, Any] = {
+    "draws": "draws",
+    "draws and energy": ["draws", "energy"],
+    "draws of one site": gs.Draws(["x0"]),
+    "joint": gs.Joint([("x0", "x1")]),
+    "joint and draws": [gs.Joint([("x0", "x1")]), "draws"],
+    "pairs": gs.PairMoments(),
+    "energy": "energy",
+    "energy and best": ["energy", "best"],
+}
+
+
+@pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
+def test_whatever_is_recorded_gets_a_second_look(record: Any) -> None:
+    """Marginals are kept for it; chains that stay in one mode are not converged, others are."""
+    model = two_modes()
+    stuck = sample(model, start=dict.fromkeys(model.sites, 0), record=record)
+    assert not stuck.diagnostics.converged
+    assert stuck.diagnostics.second_look == "differs"
+    assert "two groups of chains" in stuck.diagnostics.reasons[0]
+    right = sample(two_modes(strength=0.3), record=record)
+    assert right.diagnostics.converged
+    assert right.diagnostics.second_look == "agrees"
+    assert "64 short chains agree" in right.diagnostics.line()
+
+
+def test_the_best_state_alone_is_judged_by_it() -> None:
+    verdict = sample(two_modes(), record="best").diagnostics
+    assert verdict.found is not None
+    assert verdict.second_look == "not needed"
+
+
+def test_no_early_stop_without_a_second_look() -> None:
+    """An early stop is asked for at 256 draws, and refused as long as short chains disagree."""
+    model = two_modes()
+    result = sample(model, start=dict.fromkeys(model.sites, 0), record="draws", error=0.3)
+    assert result.draws == 2000
+    assert not result.diagnostics.converged
+
+
+def test_batches_of_models_get_a_second_look_whatever_they_record() -> None:
+    models = [two_modes(), two_modes(strength=0.3)]
+    results = gs.sample_models(
+        models,
+        start=dict.fromkeys(models[0].sites, 0),
+        sweeps=2000,
+        rng=1,
+        record="draws",
+        progress=False,
+    )
+    assert [result.diagnostics.converged for result in results] == [False, True]
+    assert [result.diagnostics.second_look for result in results] == ["differs", "agrees"]
+
+
+def test_joint_probabilities_are_compared() -> None:
+    """Two pairs of sites that are equal in some modes and differ in others."""
+    flip = np.zeros((2, 2, 2, 2))
+    for a, b, c, d in itertools.product(range(2), repeat=4):
+        flip[a, b, c, d] = 1.0 if a == b and c == d else 2.0 if a != b and c != d else 1e-9
+    model = gs.FactorGraph(dict.fromkeys("abcd", 2), [(tuple("abcd"), flip)])
+    run = {"start": dict.fromkeys("abcd", 0), "sweeps": 4000}
+    verdict = sample(model, record=gs.Joint([("a", "b")]), **run).diagnostics
+    assert not verdict.converged
+    assert "(a, b) configuration" in verdict.reasons[0]
+
+
+def test_without_a_comparison_a_run_is_not_converged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other starts are found."""
+    from gibbsite.result.verdict import second_look
+
+    def refuse(*_: Any) -> Any:
+        raise gs.SupportError("no start")
+
+    monkeypatch.setattr(second_look, "find_start", refuse)
+    verdict = sample(gs.ising_grid((3, 3), coupling=0.1)).diagnostics
+    assert not verdict.converged
+    assert verdict.second_look == "impossible"
+    assert "no second look was possible" in verdict.reasons[0]
 
 
 def test_a_kernel_whose_draws_are_no_draws() -> None:
@@ -114,6 +193,28 @@ def test_numbers_are_looked_at() -> None:
     result = sample(model, kernel=gs.Metropolis(), start=[gap], sweeps=4000)
     assert result.diagnostics.second_look == "differs"
     assert not result.diagnostics.converged
+
+
+@pytest.mark.parametrize("record", ["marginals", "draws"])
+def test_draws_of_numbers_are_looked_at(record: str) -> None:
+    def density(x: np.ndarray) -> float:
+        low, high = -0.5 * (x[0] + 10.0) ** 2, -0.5 * (x[0] - 10.0) ** 2
+        return max(low, high) + np.log1p(np.exp(-abs(low - high)))
+
+    model = gs.LogDensity(density, dim=1)
+    verdict = sample(model, kernel=gs.Slice(), start=[10.0], record=record, sweeps=1000).diagnostics
+    assert verdict.second_look == "differs"
+    assert not verdict.converged
+
+
+@pytest.mark.parametrize("strength", [1.0, 60.0])
+def test_angles_are_looked_at(strength: float) -> None:
+    """An angle with two modes half a turn apart, all chains in one of them."""
+    two = gs.ContinuousModel({"t": gs.Angle()}, [(lambda x, k=strength: k * np.cos(2.0 * x[0]), ("t",))])
+    kernel = gs.Metropolis(scale=0.1 if strength > 1.0 else 2.0, adapt=False)
+    verdict = sample(two, kernel=kernel, start=[0.0], sweeps=20_000).diagnostics
+    assert verdict.second_look == ("agrees" if strength == 1.0 else "differs")
+    assert verdict.converged == (strength == 1.0)
 
 
 def test_interrupts_end_it_and_keep_the_run() -> None:
@@ -251,6 +352,8 @@ def test_energies_are_compared() -> None:
     assert measure_disagreement(np.full((4, 64), 7.0) + np.array([0, 0, 0, 1])[:, None]) == np.inf
     short = np.random.default_rng(3).normal(size=64)
     assert compare_energies(noise, short) == ""
+    near = compare_energies(np.full((4, 64), 69.0), np.full(64, 69.002))
+    assert near == "their log-potential is 69.002 on average, that of the run 69"
     short[:8] = 9.0
     assert "above" in compare_energies(noise, short)
 

@@ -17,6 +17,7 @@ from gibbsite.run.engine import Recording, Setup
 from gibbsite.run.executor import Executor, read_threads
 from gibbsite.run.plan import read_entropy
 from gibbsite.run.progress import choose_progress
+from gibbsite.run.record import keep_marginals
 from gibbsite.run.standing import Standing
 from gibbsite.sampling import Judge, _check_parts
 
@@ -77,7 +78,7 @@ def sample_models(
     budgets = []
     with on_compile(lambda: show.say(COMPILING)):
         for model, seed in zip(listed, seeds, strict=True):
-            one = Standing(model, kernel, scan, record, chains, seed, start, sweeps)
+            one = Standing(model, kernel, scan, keep_marginals(record, kernel), chains, seed, start, sweeps)
             span = one.kernel.natural_sweeps(model.n_sites)
             budgets.append(
                 read_budget(

@@ -18,7 +18,9 @@ from gibbsite.graph.compile import compile_graph
 from gibbsite.kernel.base import Kernel, RunOutline
 from gibbsite.kernel.registry import default_kernel
 from gibbsite.result.measure.energies import count_round_trips
+from gibbsite.result.measure.measurement import measure_cells
 from gibbsite.result.result import JointSets, Result
+from gibbsite.result.verdict.convergence import MOST_JUDGED
 from gibbsite.result.verdict.second_look import SecondLook
 from gibbsite.result.verdict.unreached import find_unreached
 from gibbsite.run.budget import Budget, check_integer, is_real, read_budget
@@ -29,7 +31,7 @@ from gibbsite.run.executor import read_threads
 from gibbsite.run.interrupt import catch_interrupt
 from gibbsite.run.plan import as_data, make_plan, read_entropy
 from gibbsite.run.progress import Progress, choose_progress
-from gibbsite.run.record import lay_out
+from gibbsite.run.record import keep_marginals, lay_out
 from gibbsite.run.tape import BATCHES, DRAWS, LENGTH, read_pulse
 from gibbsite.scan.base import Scan
 from gibbsite.support.start import start_states
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 _RESERVE = 0.2  # of a time limit, for diagnostics and the second look
 _PATIENCE = 1.1  # of a time limit: a second look may take so long rather than be left out
+_TELLING_CELLS = 1 << 14  # cells from which is seen how long it takes to judge them all
 _ROUND_TRIPS = 10  # between high and low energy, of all chains, before a run may end early
 
 
@@ -96,7 +99,8 @@ def sample(
         state codes or numbers of shape (sites,) or (chains, sites).
     record : optional
         What to keep: names ("marginals", "draws", "pairs", "energy", "best") or recorders such as
-        ``gs.Draws(["A"])``; marginals by default, with an annealed kernel the best state.
+        ``gs.Draws(["A"])``; marginals by default, with an annealed kernel the best state. Marginals are kept
+        besides whatever is asked for, because the verdict is about them, unless it is the best state alone.
     threads : int, optional
         Chains run on as many threads; all usable cores by default. The numbers do not depend on it.
     checkpoint : path, optional
@@ -132,6 +136,7 @@ def sample(
     >>> 0.5 < result.marginals["0"][1] < 0.7
     True
     """
+    begun = clock()
     _check_parts(model, kernel, scan)
     chains = check_integer("chains", chains, 1)
     threads = read_threads(threads)
@@ -160,7 +165,7 @@ def sample(
                 chains=chains,
                 rng=rng,
                 start=start,
-                record=record,
+                record=keep_marginals(record, kernel),
                 threads=threads,
                 progress=show,
                 checkpoint=path,
@@ -168,6 +173,8 @@ def sample(
                 resume=resume,
                 enough=None if error is None else judge.is_enough,
                 reserve=judge.reserve(kernel),
+                foresee=foresee,
+                begun=begun,
             )
         except SamplingError as wrong:
             wrong.result = None if wrong.recording is None else make_result(wrong.recording)
@@ -301,23 +308,41 @@ class Judge:
 
     def conclude(self, recording: Recording) -> Result:
         """Return the result of a run that has ended, with everything that speaks against it."""
+        arrived = clock()
         first = make_result(recording)
         with catch_interrupt(lambda message: None) as flag:
             result = self._scrutinise(recording, first, lambda: flag.up)
-        return result.judged(interrupted=result.interrupted or flag.up)
+        return result.judged(
+            interrupted=result.interrupted or flag.up, seconds=recording.seconds + clock() - arrived
+        )
 
     def _scrutinise(self, recording: Recording, first: Result, stop: Callable[[], bool]) -> Result:
         """Add unreached and a second look, the latter only where nothing else speaks against a run."""
         result = first.judged(unreached=find_unreached(recording, first.totals))
-        if not result.diagnostics.converged or not first.n_marginal:
-            return result
+        verdict = result.diagnostics
+        if not verdict.converged or verdict.found is not None or not verdict.judged:
+            return result  # found: judged by the best state; nothing judged: there are no free sites
         if not self.wanted:
             return result.judged(look="off")
         deadline = clock() + _PATIENCE * self.seconds - recording.seconds
         if self.looker is None or self.looker.setup is not recording.setup:
             self.looker = SecondLook(recording.setup, self.threads)
         look = self.looker.examine(recording, result, lambda needs: stop() or clock() + needs >= deadline)
-        return result.judged(look="no time" if look is None else look)
+        return result.judged(look=look)
+
+
+def foresee(part: Recording) -> float:
+    """Return how many seconds it takes to judge some chains of a run, found out at a part of their cells."""
+    began = clock()
+    first = make_result(part)
+    took, cells = clock() - began, first.totals.shape[1]
+    measured = 0.0
+    for some in (1, _TELLING_CELLS):  # the first time, compiled functions are loaded
+        began = clock()
+        measure_cells(first.totals[:, :some], first.trace[:, :, :some], first.draws, first.length)
+        measured = clock() - began
+    share = max(min(cells, _TELLING_CELLS), 1) / max(min(cells, MOST_JUDGED), 1)
+    return float(took + measured / share)
 
 
 def _source_of_errors(setup: Setup) -> str:

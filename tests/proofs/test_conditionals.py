@@ -276,6 +276,8 @@ def compiled_failure(x: Any, rng: Any) -> Any:
     [
         (lambda x, rng: rng.normal(), {"a": gs.Interval(0.0, 1.0)}, "'a' returned .* not between 0 and 1"),
         (lambda x, rng: 0.5, {"a": 3}, "'a' returned 0.5, which is no state code"),
+        (lambda x, rng: None, None, r"conditional of \(a\) failed: it returned None, and a number is needed"),
+        (lambda x, rng: [None], None, r"conditional of \(a\) failed: it returned \[None\]"),
         (lambda x, rng: float("nan"), None, "'a' returned nan, which is no finite number, given a="),
         (lambda x, rng: float("inf"), None, "'a' returned inf, which is no finite number, given a="),
         (lambda x, rng: 1 / 0, None, "'a' returned inf.*given a=.*ZeroDivisionError"),

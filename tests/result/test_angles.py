@@ -159,3 +159,71 @@ def test_wrapped_values_are_in_their_turn(v: float) -> None:
 def test_angles_that_make_no_sense(wrong: dict[str, Any]) -> None:
     with pytest.raises(gs.ModelError, match="of an angle must be"):
         gs.Angle(**wrong)
+
+
+@pytest.fixture(scope="module")
+def near_a_turn() -> gs.Result:
+    """An angle that points just below a full turn, beside a number."""
+    model = gs.ContinuousModel(
+        {"t": gs.Angle(), "y": gs.Interval(-3.0, 3.0)},
+        [(lambda x: 5.0 * math.cos(x[0] - 6.2), ("t",)), (lambda y: -0.5 * y[0] * y[0], ("y",))],
+    )
+    return gs.sample(model, sweeps=4000, rng=1, record=["marginals", "draws"], progress=False)
+
+
+def test_intervals_and_quantiles_go_round(near_a_turn: gs.Result) -> None:
+    """Against those of the same draws turned by half a turn, which are in one piece."""
+    turned = np.mod(near_a_turn.values[:, :, 0] + math.pi, 2 * math.pi).ravel() - math.pi
+    low, high = near_a_turn.hdi("t", 0.9)["t"]
+    assert 0.0 <= low < 2 * math.pi
+    assert 0.0 < high - low < 1.8  # on the line it would be nearly a turn
+    ordered = np.sort(np.where(turned < 3.0, turned + 2 * math.pi, turned))
+    within = int(0.9 * ordered.size)
+    assert high - low == pytest.approx((ordered[within:] - ordered[: ordered.size - within]).min())
+    found = near_a_turn.quantiles("t", [0.05, 0.5, 0.95])["t"]
+    assert list(found.values()) == sorted(found.values())
+    assert gap(found[0.5], 6.2) < SIGMAS * near_a_turn.quantiles_mcse("t", 0.5)["t"][0.5]
+    assert found[0.95] - found[0.05] < 1.8
+    assert near_a_turn.quantiles_mcse("t", 0.5)["t"][0.5] < 0.05
+    assert near_a_turn.hdi("y")["y"][0] < 0.0 < near_a_turn.hdi("y")["y"][1]  # numbers as ever
+
+
+def test_tables_name_what_they_hold(near_a_turn: gs.Result) -> None:
+    frame = near_a_turn.to_dataframe().set_index("site")
+    told = near_a_turn.marginals
+    assert frame.loc["t", "resultant"] == told["t"]["resultant"]
+    assert frame.loc["t", "resultant_mcse"] == near_a_turn.mcse["t"]["resultant"]
+    assert np.isnan(frame.loc["t", "sd"])
+    assert np.isnan(frame.loc["y", "resultant"])
+    assert frame.loc["y", "sd"] == told["y"]["sd"]
+    alone = gs.sample(chain(), sweeps=500, rng=1, progress=False).to_dataframe()
+    assert "sd" not in alone
+    assert "resultant" in alone
+
+
+def test_trees_mark_angles(near_a_turn: gs.Result) -> None:
+    posterior = near_a_turn.to_datatree()["posterior"]
+    assert posterior["t"].attrs["circular"] == 1
+    assert posterior["t"].attrs["period"] == pytest.approx(2 * math.pi)
+    assert "circular" not in posterior["y"].attrs
+    rows = gs.sample(chain(), sweeps=500, rng=1, record=["marginals", "draws"], progress=False)
+    assert rows.to_datatree()["posterior/x"].attrs["circular"] == 1
+    batches = gs.sample(chain(), sweeps=500, rng=1, progress=False).to_datatree()["batch_means"]
+    assert batches["cell"].values.tolist()[:2] == ["0: cosine", "0: sine"]
+
+
+def test_plots_of_angles(near_a_turn: gs.Result, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    panel = gs.plot_marginals(near_a_turn, path=tmp_path / "panels.png").axes[0]
+    title = panel.get_title() + panel.get_title(loc="left")
+    assert "resultant 0.89" in title
+    low, high = panel.get_xlim()
+    assert high - low < 2 * math.pi + 0.7
+    assert panel.xaxis.get_major_formatter()(6.5 + 2 * math.pi) == "0.217"
+    plain = gs.sample(chain(), sweeps=2000, rng=1, progress=False)
+    for plot in (gs.plot_marginals, gs.plot_trace, gs.plot_convergence):
+        assert plot(plain).axes
+        assert plot(near_a_turn).axes
+    means = plain.batch_means(0)
+    assert gap(float(means.mean()), plain.marginals["0"]["mean"]) < 1e-6
+    assert plain.batch_means(1).mean() == pytest.approx(plain.marginals["0"]["resultant"], rel=1e-6)

@@ -274,9 +274,11 @@ def test_draws_alone_are_enough_to_judge():
     assert result.diagnostics.mcse_max > 0
 
 
-def test_energy_alone_is_not():
+def test_energy_alone_is_judged_by_marginals():
+    """They are kept for the verdict."""
     result = sample(gs.ising_grid((3, 3), coupling=0.1), record="energy")
-    assert not result.diagnostics.converged
+    assert result.diagnostics.converged
+    assert result.diagnostics.judged == 9
 
 
 def test_tables_of_observed_sites():

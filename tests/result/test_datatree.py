@@ -207,9 +207,28 @@ def test_some_sites_drawn():
 
 
 def test_only_energy():
-    with pytest.warns(gs.ConvergenceWarning, match="no probabilities were recorded"):
-        tree = run(record=["energy"]).to_datatree()
-    assert set(tree.children) == {"sample_stats", "observed_data"}
+    """Marginals are kept for the verdict."""
+    tree = run(record=["energy"]).to_datatree()
+    assert set(tree.children) == {"batch_means", "sample_stats", "marginals", "observed_data"}
+
+
+def test_arviz_takes_the_tree_itself(full: gs.Result):
+    tree = full.to_datatree()
+    direct, converted = az.summary(tree), az.summary(full.to_arviz())
+    assert direct.equals(converted)
+    assert list(direct.index) == ["rain", "level"]
+    assert float(az.ess(tree)["rain"]) == float(az.ess(full.to_arviz())["rain"])
+
+
+def test_a_site_may_be_called_x():
+    """Its name is taken only where there are numbered sites as well."""
+    model = gs.FactorGraph({"x": 2, "y": 2}, [(("x", "y"), [[2, 1], [1, 2]])])
+    tree = gs.sample(model, record="draws", sweeps=500, rng=1, progress=False).to_datatree()
+    assert list(tree["posterior"].data_vars) == ["x", "y"]
+    model = gs.FactorGraph({"x": 2, "0": 2}, [(("x", "0"), [[2, 1], [1, 2]])])
+    tree = gs.sample(model, record="draws", sweeps=500, rng=1, progress=False).to_datatree()
+    assert list(tree["posterior"].data_vars) == ["x", "x_"]
+    assert tree["posterior/x_"].attrs["site"] == "x"
 
 
 def test_every_site_observed():

@@ -203,8 +203,9 @@ def test_the_kinds_of_errors() -> None:
 
 def test_questions_about_what_was_not_recorded() -> None:
     result = gs.sample(MODEL, sweeps=500, rng=1, record="energy", progress=False)
+    best = gs.sample(MODEL, sweeps=500, rng=1, record="best", progress=False)
     asked = {
-        "Marginals()": lambda: result.marginals,
+        "Marginals()": lambda: best.marginals,
         "Joint": lambda: result.joint("a", "b"),
         "BestState()": lambda: result.best_state,
     }

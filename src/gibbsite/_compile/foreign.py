@@ -331,12 +331,20 @@ def _call_in_python(
         return _of_size(function(first), second.size)
     if key == "adding":
         return _of_size(function(first, second), first.size)
-    found = np.asarray(function(first, rng), float)
+    found = _numbers(function(first, rng))
     return found if found.ndim == 0 else _of_size(found, second.size)
 
 
+def _numbers(found: Any) -> NDArray[np.float64]:
+    """Return what a function of the user returned as numbers; NumPy would take None for NaN."""
+    array = np.asarray(found)
+    if array.dtype == object and any(value is None for value in array.flat):
+        raise ModelError(f"it returned {found!r}, and a number is needed.")
+    return np.asarray(array, float)
+
+
 def _of_size(found: Any, size: int) -> NDArray[np.float64]:
-    array = np.asarray(found, float)
+    array = _numbers(found)
     if array.shape != (size,):
         raise ModelError(f"an array of shape ({size},) is needed, got {array.shape}.")
     return array

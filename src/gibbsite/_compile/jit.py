@@ -177,6 +177,7 @@ def _decorate(function: Callable[P, R], options: dict[str, Any], cache: bool) ->
             with _cache_at(directory):
                 kept = numba.njit(cache=True, **options)(function)
             _name_apart(kept)
+            _stop_clock(kept)
             return cast(Callable[P, R], kept)
         except RuntimeError as reason:  # numba found no place for its cache
             log.info("compiled kernels are not kept on disk (%s)", reason)
@@ -185,6 +186,23 @@ def _decorate(function: Callable[P, R], options: dict[str, Any], cache: bool) ->
 
 # What reading a damaged cache file may raise: a kill during a write leaves a torn index behind.
 _TORN_CACHE = (EOFError, pickle.UnpicklingError, OSError, AttributeError, ImportError, KeyError)
+
+
+def _stop_clock(dispatcher: Any) -> None:
+    """Let the clock of budgets stand still also while compiled code is loaded, or written to the disk.
+
+    Numba tells when it compiles, but not of that; where nothing has been compiled yet it may take seconds.
+    """
+    prepare = dispatcher.compile
+
+    def timed(signature: Any) -> Any:
+        _STOPWATCH.on_start(None)
+        try:
+            return prepare(signature)
+        finally:
+            _STOPWATCH.on_end(None)
+
+    dispatcher.compile = timed
 
 
 def _name_apart(dispatcher: Any) -> None:
@@ -512,7 +530,7 @@ _STOPWATCH = _Stopwatch()
 
 
 def clock() -> float:
-    """Return the time in seconds, on a clock that stands still while code is compiled.
+    """Return the time in seconds, on a clock that stands still while code is compiled, or loaded.
 
     Budgets are measured with it, so that they do not depend on what has been compiled before.
 

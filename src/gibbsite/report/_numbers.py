@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError
+from gibbsite.model.domain import Angle
 from gibbsite.report._canvas import COLORS, FAINT, INK, shorten, tidy
 from gibbsite.report._listing import SITES
+from gibbsite.result.quantiles import unroll
 from gibbsite.result.table import SiteTable
 
 if TYPE_CHECKING:
@@ -21,6 +24,11 @@ _PANELS = 12  # numbers with a panel of their own
 _ACROSS = 4  # panels side by side
 _ROWS = 40  # of a column of intervals
 _LEAST_KNOWN = 30  # of very many numbers
+
+
+def _go_round(kind: Angle, value: float, position: int | None = None) -> str:
+    """Return the tick of an angle: axes go on beyond a turn, angles do not."""
+    return f"{kind.low + (value - kind.low) % kind.period:.3g}"
 
 
 class Numbers:
@@ -40,6 +48,12 @@ class Numbers:
         self.names = [shorten(table.domains.names[site], 22) for site in shown]
         self.mean, self.sd = np.array([list(table[site].values()) for site in shown]).reshape(-1, 2).T
         self.error = np.array([np.nan if errors is None else errors[site]["mean"] for site in shown])
+        for k, site in enumerate(shown):
+            kind = table.domains.kind(site)
+            if isinstance(kind, Angle):  # the standard deviation of a wrapped normal law of that resultant
+                length = min(max(float(self.sd[k]), 1e-300), 1.0)
+                spread = math.sqrt(-2.0 * math.log(length)) * kind.period / (2.0 * math.pi)
+                self.sd[k] = min(spread, 0.25 * kind.period)
 
     @property
     def many(self) -> bool:
@@ -80,8 +94,11 @@ class Numbers:
         for k, site in enumerate(self.shown):
             texts = self.table.texts(site, self.errors)
             axes = panels[k]
-            draws = self.draws.get(site)
+            draws, kind = self.draws.get(site), self.table.domains.kind(site)
+            if isinstance(kind, Angle):
+                axes.xaxis.set_major_formatter(partial(_go_round, kind))
             if draws is not None and draws.size:
+                draws = unroll(draws, kind) if isinstance(kind, Angle) else draws
                 axes.hist(draws, bins=60, density=True, color=COLORS[0], alpha=0.35, histtype="stepfilled")
                 axes.set_ylim(bottom=0.0)
                 axes.axvline(self.mean[k], color=COLORS[0], lw=1.2)
@@ -92,7 +109,7 @@ class Numbers:
                 axes.axvline(self._reference(site), color=COLORS[5], lw=1.2, ls=(0, (4, 3)))
             axes.set_yticks([])
             axes.locator_params(axis="x", nbins=4)
-            tidy(axes, f"{self.names[k]}\nmean {texts['mean']}\nsd {texts['sd']}")
+            tidy(axes, "\n".join([self.names[k], *(f"{moment} {text}" for moment, text in texts.items())]))
             axes.spines["left"].set_visible(False)
         drawn = sum(site in self.draws for site in self.shown)
         words = "density of draws, line at the mean" if drawn else ""
@@ -102,7 +119,11 @@ class Numbers:
 
     def _reference(self, site: int) -> float:
         assert self.other is not None
-        return self.other[self.table.domains.names[site]]["mean"]
+        value, kind = self.other[self.table.domains.names[site]]["mean"], self.table.domains.kind(site)
+        if not isinstance(kind, Angle):
+            return value
+        half, center = 0.5 * kind.period, self.mean[self.shown.index(site)]
+        return float(center + (value - center + half) % kind.period - half)
 
     def _interval(self, axes: Axes, k: int, at: float) -> None:
         axes.plot(

@@ -101,11 +101,13 @@ def _draw_running_mean(axes: Axes, result: Result, cell: int) -> None:
     batches = result.trace.shape[1]
     count = np.arange(1, batches + 1)
     draws = count * result.length
-    trace = result.trace[:, :, cell].astype(float)
+    trace = result.batch_means(cell).astype(float)
     running = np.cumsum(trace, axis=1) / count
     lowest, highest = (-np.inf, np.inf) if cell in result._moment_cells else (0.0, 1.0)
     of = "mean"
-    if cell - 1 in result.number_cells:  # squares of a number: its standard deviation is shown
+    if cell - 1 in result._circular:
+        of = "resultant"
+    elif cell - 1 in result.number_cells:  # squares of a number: its standard deviation is shown
         lowest, of = 0.0, "sd"
         values = result.trace[:, :, cell - 1].astype(float)
         means = np.cumsum(values, axis=1) / count

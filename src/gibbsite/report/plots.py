@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError
+from gibbsite.model.domain import Angle
 from gibbsite.report._canvas import (
     COLORS,
     INK,
@@ -27,6 +28,7 @@ from gibbsite.report._listing import SITES, draw_listing, list_sites, list_state
 from gibbsite.report._numbers import Numbers
 from gibbsite.report._survey import Survey
 from gibbsite.result.compare import HasMarginals, compare, read_errors, read_table
+from gibbsite.result.quantiles import unroll
 from gibbsite.result.table import SiteTable
 
 if TYPE_CHECKING:
@@ -97,7 +99,8 @@ def plot_trace(
     for site in shown:
         if site in drawn and result.domains.numbers[site]:
             title = shorten(result.domains.names[site])
-            _draw_lines(next(axes), result.values[:, :, drawn[site]], title)
+            kind, values = result.domains.kind(site), result.values[:, :, drawn[site]]
+            _draw_lines(next(axes), unroll(values, kind) if isinstance(kind, Angle) else values, title)
         elif site in drawn:
             _draw_states(next(axes), result, site, result.values[:, :, drawn[site]])
         else:
@@ -145,9 +148,10 @@ def _draw_batches(axes: Axes, result: Result, site: int) -> None:
         # the state that says most; of a number, its mean
         cell = first if result.domains.numbers[site] else first + int(np.argmin(np.abs(p - 0.5)))
     at = (np.arange(result.trace.shape[1]) + 0.5) * result.length
+    means = result.batch_means(cell)
     for chain in range(result.chains):
         color = COLORS[chain % len(COLORS)]
-        axes.plot(at, result.trace[chain, :, cell], color=color, lw=0.8, alpha=0.8)
+        axes.plot(at, means[chain], color=color, lw=0.8, alpha=0.8)
     axes.axhline(float(result.marginals.cells[cell]), color=INK, lw=0.8, ls=(0, (4, 3)))
     batch = f", means of {result.length} draws" if result.length > 1 else ""
     tidy(axes, cell_title(result, cell) + batch)

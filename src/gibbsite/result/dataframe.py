@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import GibbsiteError, ModelError
-from gibbsite.model.domain import Interval
+from gibbsite.model.domain import Angle, Interval
 from gibbsite.result.joint import numeric
 from gibbsite.result.table import SiteTable
 
@@ -64,12 +64,15 @@ def make_dataframe(table: SiteTable, known: Mapping[str, SiteTable]) -> pandas.D
         columns["probability"] = np.where(number, np.nan, _cells(table)[cell])
     if real.any():
         columns["mean"] = _of_numbers(_cells(table), cell, number)
-        columns["sd"] = _of_numbers(_cells(table), cell + 1, number)
+        second = _second_moments(table, number, cards)
+        for moment, has in second.items():
+            columns[moment] = _of_numbers(_cells(table), cell + 1, has)
     for name, found in known.items():
         numbers = _cells(found)
         columns[name] = numbers[cell]
         if real.any() and name == "mcse":
-            columns["sd_mcse"] = _of_numbers(numbers, cell + 1, number)
+            for moment, has in second.items():
+                columns[f"{moment}_mcse"] = _of_numbers(numbers, cell + 1, has)
         elif name in _WORSE:
             columns[name][number] = _WORSE[name](numbers[cell[number]], numbers[cell[number] + 1])
     frame = pandas.DataFrame({**columns, "observed": False})
@@ -106,6 +109,15 @@ def _of_numbers(
     column = np.full(cell.size, np.nan)
     column[number] = cells[cell[number]]
     return column
+
+
+def _second_moments(
+    table: SiteTable, number: NDArray[np.bool_], cards: NDArray[np.int64]
+) -> dict[str, NDArray[np.bool_]]:
+    """Return what is told of numbers besides the mean, and in which rows: of angles, the resultant length."""
+    circular = number & np.repeat(table.domains.periods > 0.0, cards)
+    rows = {Interval.moments[1]: number & ~circular, Angle.moments[1]: circular}
+    return {str(moment): has for moment, has in rows.items() if has.any()}
 
 
 def _states(table: SiteTable, cards: NDArray[np.int64]) -> NDArray[np.object_]:

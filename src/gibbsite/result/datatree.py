@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import GibbsiteError, ModelError
-from gibbsite.model.domain import Interval
+from gibbsite.model.domain import Angle, Interval
 from gibbsite.result.joint import numeric
 from gibbsite.result.save import write_kind
+from gibbsite.result.teach_arviz import load_arviz, make_inference_data, takes_trees, teach_arviz
 
 if TYPE_CHECKING:
     import xarray
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
 # Variables, coordinates and attributes of a group.
 Group = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
-# The variable of all sites whose names are numbers, and what else no variable may be called.
+# The variable of all sites whose names are numbers, and what no variable may be called.
 _NUMBERED = "x"
-_TAKEN = ("chain", "draw", "site", "label_set", _NUMBERED)
+_TAKEN = ("chain", "draw", "site", "label_set")
 
 
 def make_datatree(result: Result) -> xarray.DataTree:
@@ -37,8 +38,8 @@ def make_datatree(result: Result) -> xarray.DataTree:
     ``batch_means``
         Where draws were not recorded, ``mean`` (chain, batch, cell): means over batches of ``batch_length``
         draws of what ``cell`` names, "site=state" for the probability of a state, "site: value" and
-        "site: square" for a number. Their spread is not that of the sites, so ArviZ is not to take them
-        for draws.
+        "site: square" for a number, "site: cosine" and "site: sine" for an angle. Their spread is not that of
+        the sites, so ArviZ is not to take them for draws.
     ``sample_stats``
         ``lp`` (chain, draw): log-potential of every draw, which is minus its energy.
     ``marginals``
@@ -48,13 +49,19 @@ def make_datatree(result: Result) -> xarray.DataTree:
         ``label_set`` (site) tell which labels the states of a site have.
     ``moments``
         ``mean`` and ``sd`` (site) of sites that are numbers, with ``mcse_mean``, ``ess_mean``, ``rhat_mean``,
-        ``mcse_sd``, ``ess_sd`` and ``rhat_sd``.
+        ``mcse_sd``, ``ess_sd`` and ``rhat_sd``; of angles the direction as ``mean``, and ``resultant`` in
+        place of ``sd``.
     ``observed_data``
         Observed sites, as variables named as in ``posterior``.
 
     Values are numbers, labels that are numbers (-1 and 1 in an Ising model), or the codes 0, 1, ... of labels
     that are words; the attribute ``labels`` of a variable lists them. The attribute ``site`` is the name of a
-    site whose variable had to be called otherwise: "/" is not allowed, and a name may be taken.
+    site whose variable had to be called otherwise: "/" is not allowed, and a name may be taken. Variables of
+    angles have the attributes ``circular`` (1), ``period`` and ``low``: means and intervals on the line, as
+    ``arviz.summary`` gives them, say nothing about them. Take ``moments``, or in ArviZ before version 1 and
+    for angles in radians, ``arviz.summary(tree, circ_var_names=[...])``.
+
+    ArviZ before version 1, if it is installed, is told how to read a DataTree.
 
     Parameters
     ----------
@@ -81,6 +88,7 @@ def make_datatree(result: Result) -> xarray.DataTree:
     """
     import xarray
 
+    teach_arviz()
     attrs = {
         "inference_library": "gibbsite",
         "inference_library_version": result.plan.gibbsite,
@@ -138,21 +146,11 @@ def make_arviz(result: Result) -> Any:
     """
     if not result.draw_sites.size and not result.energy.size:
         raise ModelError("ArviZ works with draws, and none were recorded; add 'draws' to record=.")
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # ArviZ 0.23 announces its next version
-        try:
-            import arviz
-        except ImportError:
-            raise GibbsiteError(
-                "to_arviz needs ArviZ, which is not installed; run: pip install gibbsite[arviz]"
-            ) from None
+    arviz = load_arviz()
+    if arviz is None:
+        raise GibbsiteError("to_arviz needs ArviZ, which is not installed; run: pip install gibbsite[arviz]")
     tree = make_datatree(result)
-    if int(arviz.__version__.partition(".")[0]) >= 1:
-        return tree
-    groups = {name: group.to_dataset() for name, group in tree.children.items()}
-    return arviz.InferenceData(attrs=dict(tree.attrs), warn_on_custom_groups=False, **groups)
+    return tree if takes_trees(arviz) else make_inference_data(arviz, tree)
 
 
 def _counted(values: NDArray[Any]) -> dict[str, Any]:
@@ -192,7 +190,8 @@ def _variables(
         values = np.stack([_values(*columns[k]) for k in numbered], axis=-1)
         written = [write_kind(kind) for kind in sets]
         labels = json.dumps(written[0] if len(sets) == 1 else written)
-        variables[_NUMBERED] = ((*dims, "site"), values, {"labels": labels})
+        turns = _describe_turn(next(iter(sets))) if len(sets) == 1 else {}
+        variables[_NUMBERED] = ((*dims, "site"), values, {"labels": labels, **turns})
         coords["site"] = np.array([int(names[k]) for k in numbered])
         if len(sets) > 1:
             order = {kind: number for number, kind in enumerate(sets)}
@@ -201,12 +200,18 @@ def _variables(
         called = names[k].replace("/", "_") or "_"
         while called in variables or called in _TAKEN:
             called += "_"
-        attrs = {} if called == names[k] else {"site": names[k]}
         kind = columns[k][1]
+        attrs: dict[str, Any] = {} if called == names[k] else {"site": names[k]}
+        attrs |= _describe_turn(kind)
         if not isinstance(kind, Interval):
             attrs["labels"] = json.dumps(kind)
         variables[called] = (dims, _values(*columns[k]), attrs)
     return variables, coords
+
+
+def _describe_turn(kind: SiteKind) -> dict[str, Any]:
+    """Return the attributes that mark an angle; none for others."""
+    return {"circular": 1, "period": kind.period, "low": kind.low} if isinstance(kind, Angle) else {}
 
 
 def _values(codes: NDArray[Any], kind: SiteKind) -> NDArray[Any]:
@@ -241,9 +246,14 @@ def _cell_names(result: Result) -> NDArray[np.str_]:
     names = [
         f"{name}: {moment}" if real[site] else f"{name}={moment}"
         for site, name in enumerate(domains.names.all())
-        for moment in (("value", "square") if real[site] else domains.labels(site)[skip:])
+        for moment in (_recorded(domains.kind(site)) if real[site] else domains.labels(site)[skip:])
     ]
     return np.array(names, dtype=np.str_)
+
+
+def _recorded(kind: SiteKind) -> tuple[str, str]:
+    """Return what the two cells of a number are means of."""
+    return ("cosine", "sine") if isinstance(kind, Angle) else ("value", "square")
 
 
 def _site_names(domains: Domains, sites: NDArray[np.intp]) -> NDArray[np.str_]:

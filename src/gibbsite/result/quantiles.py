@@ -1,4 +1,8 @@
-"""Quantiles of numbers, their standard errors, and highest-density intervals, from recorded draws."""
+"""Quantiles of numbers, their standard errors, and highest-density intervals, from recorded draws.
+
+The circle of an angle is cut opposite to the mean direction of its draws, so that quantiles are measured from
+there; its highest-density interval is the shortest arc, wherever that is.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import ModelError
+from gibbsite.model.domain import Angle
 from gibbsite.result.measure.diagnostics import ess
 from gibbsite.result.measure.measurement import source_of_errors
 
@@ -53,13 +58,34 @@ def find_hdi(result: Result, sites: Sites, probability: float) -> dict[str, tupl
     """Return the shortest interval that holds a share of the draws, by site."""
     names, draws = _draws(result, sites)
     (share,) = _read_probabilities(probability)
-    ordered = np.sort(_pooled(draws), axis=0)
-    within = int(share * len(ordered))
-    width = ordered[within:] - ordered[: len(ordered) - within]
-    first = width.argmin(axis=0)
-    column = np.arange(len(names))
-    low, high = ordered[first, column], ordered[first + within, column]
-    return {name: (float(low[k]), float(high[k])) for k, name in enumerate(names)}
+    found = {}
+    for k, name in enumerate(names):
+        kind = result.domains.kind(result.domains.position(name))
+        values = _pooled(draws)[:, k]
+        within = int(share * values.size)
+        if isinstance(kind, Angle):
+            values = np.sort(kind.low + np.mod(values - kind.low, kind.period))
+            ordered = np.concatenate([values, values[:within] + kind.period])  # arcs go round
+        else:
+            ordered = np.sort(values)
+        first = int((ordered[within:] - ordered[: ordered.size - within]).argmin())
+        found[name] = float(ordered[first]), float(ordered[first + within])
+    return found
+
+
+def unroll(values: NDArray[Any], kind: Angle) -> Floats:
+    """Return angles as numbers on a line that is cut opposite to their mean direction.
+
+    Examples
+    --------
+    >>> unroll(np.array([350.0, 10.0, 12.0]), Angle(360.0)).round(9).tolist()
+    [-10.0, 10.0, 12.0]
+    """
+    rate = 2.0 * math.pi / kind.period
+    center = math.atan2(np.sin(rate * values).mean(), np.cos(rate * values).mean()) / rate
+    center = kind.low + (center - kind.low) % kind.period
+    half = 0.5 * kind.period
+    return np.asarray(center + np.mod(values - center + half, kind.period) - half, float)
 
 
 def _error_of_draws(draws: Floats, p: float) -> Floats:
@@ -102,7 +128,12 @@ def _draws(result: Result, sites: Sites) -> tuple[list[str], Floats]:
     if not result.draws:
         raise ModelError("No draw was made, so there are no quantiles; run longer.")
     columns = [drawn.index(site) for site in wanted]
-    return [domains.names[site] for site in wanted], result.values[:, :, columns].astype(float)
+    draws = result.values[:, :, columns].astype(float)
+    for k, site in enumerate(wanted):
+        kind = domains.kind(site)
+        if isinstance(kind, Angle):
+            draws[:, :, k] = unroll(draws[:, :, k], kind)
+    return [domains.names[site] for site in wanted], draws
 
 
 def _pooled(draws: Floats) -> Floats:

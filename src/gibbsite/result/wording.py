@@ -68,3 +68,17 @@ def number_text(value: float, error: float) -> str:
         return f"{value:.6g} ±{error:.2g}"
     digits = min(max(1 - math.floor(math.log10(error)), 0), 12)
     return f"{value:.{digits}f} ±{error:.{digits}f}"
+
+
+def tell_apart(one: float, other: float) -> tuple[str, str]:
+    """Return two different numbers as texts with so many digits that the difference shows.
+
+    Examples
+    --------
+    >>> tell_apart(69.0776, 69.0745), tell_apart(3.0, -0.0991)
+    (('69.0776', '69.0745'), ('3', '-0.099'))
+    """
+    apart = abs(one - other)
+    ratio = max(abs(one), abs(other)) / apart if apart > 0.0 else 1.0
+    digits = min(2 + max(math.ceil(math.log10(ratio)), 0), 17) if math.isfinite(ratio) else 2
+    return format(one, f".{digits}g"), format(other, f".{digits}g")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ from gibbsite.run.interrupt import catch_interrupt
 from gibbsite.run.plan import Plan
 from gibbsite.run.progress import Progress, Status
 from gibbsite.run.record import TapeLayout
-from gibbsite.run.tape import Tape
+from gibbsite.run.tape import BATCHES, Tape
 
 if TYPE_CHECKING:
     from gibbsite.graph.graph import Graph
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 
 _BLOCK_SECONDS = 0.15
 _FIRST_SAVE = 2.0  # seconds until the first checkpoint, at most
+_LOOKING = 0.75  # of the time that is kept for what comes after the run: for a second look
+_SUMS = 2  # rows of a tape besides its batches
+# The time for conclusions is foreseen from so many batches, or after such a share of the time.
+_TELLING, _WAITING = 8, 0.25
 _FIRST_CHECK = 256  # draws before the first question whether the answer is good enough
 
 
@@ -97,15 +101,20 @@ def run_chains(
     resume: bool = False,
     enough: Callable[[Recording], bool] | None = None,
     reserve: float = 0.0,
+    foresee: Callable[[Recording], float] | None = None,
+    begun: float | None = None,
 ) -> Recording:
     """Run all chains to the end of the budget, an interrupt, the time limit, or until it is ``enough``.
 
-    ``reserve`` is the share of a time limit that is left for what comes after the run.
+    ``reserve`` is the share of a time limit that is left for what comes after the run; more is left where
+    ``foresee``, which tells from the first chains how many seconds that takes for them, says so. ``begun`` is
+    when the clock of the time limit was started; now by default.
     """
-    budget = replace(budget, seconds=(1.0 - reserve) * budget.seconds)
     run = _Run(setup, starts, budget, progress, checkpoint, checkpoint_every)
-    run.enough = enough
+    run.enough, run.foresee = enough, foresee
+    run.reserve = reserve * budget.seconds if math.isfinite(budget.seconds) else 0.0
     run.threads = threads
+    run.begun = run.begun if begun is None else begun
     if checkpoint is not None and resume and checkpoint.exists():
         run.resume()
     try:
@@ -119,9 +128,9 @@ def run_chains(
                 run.path = None
             run.record()
             run.save()
+            return run.recording()
     finally:
         progress.close()
-    return run.recording()
 
 
 class _Run:
@@ -152,14 +161,19 @@ class _Run:
         self.begun = self.saved = clock()
         self.pace = math.nan  # seconds per sweep of all chains
         self.enough: Callable[[Recording], bool] | None = None
+        self.foresee: Callable[[Recording], float] | None = None
+        self.next_foresight = _TELLING
+        self.reserve = 0.0  # seconds for what comes after the run, at least
+        self.row_seconds = 0.0  # that it takes besides for each row of a tape
         self.executor: Executor
         self.interrupt: Any = None
 
     def compile(self) -> None:
         """Compile or load the loop, so that this does not count as time of the run."""
+        loading = clock()
         self.advance(0, 0, keep=False)
-        self.begun = clock()
-        self.saved = self.begun - max(self.every - _FIRST_SAVE, 0.0)
+        self.begun += clock() - loading
+        self.saved = clock() - max(self.every - _FIRST_SAVE, 0.0)
 
     def advance(self, rounds: int, length: int, keep: bool) -> None:
         """Move all chains by the same amount."""
@@ -210,9 +224,29 @@ class _Run:
         bare = [tape._replace(values=tape.values[:0], energy=tape.energy[:0]) for tape in self.tapes]
         return copy.deepcopy((self.states, bare))
 
+    @property
+    def limit(self) -> float:
+        """Seconds after which to stop, so that what comes after the run is done in time."""
+        after = self.row_seconds * (_SUMS + int(self.tapes[0].counters[BATCHES]))
+        return self.budget.seconds - max(self.reserve, _LOOKING * self.reserve + after)
+
+    def look_ahead(self) -> None:
+        """Find out from the first chains how long what comes after the run takes for each row of a tape."""
+        if self.foresee is None or not math.isfinite(self.budget.seconds):
+            return
+        batches = int(self.tapes[0].counters[BATCHES])
+        late = not self.row_seconds and clock() - self.begun > _WAITING * self.budget.seconds
+        if batches < self.next_foresight and not late:
+            return
+        self.next_foresight = max(_TELLING, 4 * batches)
+        began = clock()
+        part = self.recording(1)
+        took = clock() - began + self.foresee(part)
+        self.row_seconds = len(self.states) * took / (_SUMS + batches)
+
     def block(self, length: int, most: float, limit: float | None = None) -> int:
         """Return how many rounds of ``length`` steps fit a block, and a time limit."""
-        limit = self.budget.seconds if limit is None else limit
+        limit = self.limit if limit is None else limit
         if math.isnan(self.pace):
             return 1
         time_left = self.begun + limit - clock()
@@ -221,12 +255,12 @@ class _Run:
 
     def over(self) -> bool:
         """Whether to stop early."""
-        return bool(self.interrupt.up) or clock() - self.begun >= self.budget.seconds
+        return bool(self.interrupt.up) or clock() - self.begun >= self.limit
 
     def warm_up(self) -> None:
         """Run the warmup; without a number of sweeps, for a tenth of the time."""
         n, asked = self.setup.graph.n_units, self.budget.warmup
-        limit = (0.1 if self.budget.warms_by_time else 1.0) * self.budget.seconds
+        limit = (0.1 if self.budget.warms_by_time else 1.0) * self.limit
         if self.counts.draws:
             return  # resumed after the end of the warmup
         while not self.over():
@@ -253,6 +287,7 @@ class _Run:
             rounds = self.block(self.budget.length, min(wanted, self.next_check()) - self.counts.draws)
             self.advance(rounds, self.budget.length, keep=True)
             self.counts.draws += rounds
+            self.look_ahead()
             self.between("sampling")
         if self.budget.rest and not self.counts.rest_done and (not self.over() or not self.counts.draws):
             self.advance(1, self.budget.rest, keep=True)
@@ -272,13 +307,11 @@ class _Run:
             return math.inf
         return float(max(_FIRST_CHECK, 1 << self.counts.draws.bit_length()))
 
-    def recording(self) -> Recording:
-        """Return what there is so far."""
-        released = [
-            pair
-            for state, tape, size in zip(self.states, self.tapes, self.sizes, strict=True)
-            for pair in self.form.release(state, tape, size)
-        ]
+    def recording(self, bundles: int | None = None) -> Recording:
+        """Return what there is so far, of all bundles of chains or of the first ones."""
+        items = list(zip(self.states, self.tapes, self.sizes, strict=True))[:bundles]
+        found = self.executor.map(lambda item: self.form.release(*item), items)
+        released = [pair for pairs in found for pair in pairs]
         return Recording(
             self.setup,
             [x for x, _ in released],
@@ -305,7 +338,7 @@ class _Run:
                 done=self.counts.warmup + self.counts.draws * thin,
                 total=total,
                 seconds=clock() - self.begun,
-                limit=self.budget.seconds,
+                limit=self.limit,
                 chains=self.chains,
             )
         )

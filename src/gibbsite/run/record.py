@@ -300,6 +300,28 @@ def read_recorders(record: Any) -> tuple[Recorder, ...]:
     return tuple(found)
 
 
+def keep_marginals(record: Any, kernel: Kernel | None) -> Any:
+    """Return what a run records that is to be judged: marginals of its draws besides what was asked for.
+
+    Whatever is recorded, a verdict is about probabilities and means, and short chains from other starts are
+    compared with them. Only a run that records nothing but the best state is judged by that.
+
+    Examples
+    --------
+    >>> keep_marginals("draws", None)
+    (Draws(sites=None), Marginals(rao_blackwell=False, batches=True))
+    >>> keep_marginals("best", None)
+    (BestState(),)
+    """
+    if record is None or (kernel is not None and not kernel.estimates):
+        return record
+    recorders = read_recorders(record)
+    if any(isinstance(r, Marginals) for r in recorders) or all(isinstance(r, BestState) for r in recorders):
+        return recorders
+    # counted from draws, because errors of averages of conditionals are smaller than those of draws
+    return (*recorders, Marginals(rao_blackwell=False))
+
+
 def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayout:
     """Decide which cell means what."""
     recorders = read_recorders(record if record is not None or kernel.estimates else BestState())

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from gibbsite.result.measure.energies import ROUNDING, Series, count_effective
+from gibbsite.result.wording import tell_apart
 
 Floats = NDArray[np.float64]
 
@@ -195,7 +196,8 @@ def compare_energies(run: Series, short: Floats) -> str:
     error = np.sqrt(short.var(ddof=1) / short.size + run.var() / worth)
     # energies of large models are so sharp that the last trace of a start would show: half a deviation may
     if abs(apart) > max(_SIGMAS * error, 0.5 * run.std()) + ROUNDING * (1.0 + abs(mean)):
-        return f"their log-potential is {short.mean():.2g} on average, that of the run {mean:.2g}"
+        theirs, own = tell_apart(float(short.mean()), mean)
+        return f"their log-potential is {theirs} on average, that of the run {own}"
     # of equally distributed values, each of the largest is as likely to be among the one as the other
     share = short.size / (short.size + worth)
     slack = ROUNDING * (1.0 + np.abs(run).max())

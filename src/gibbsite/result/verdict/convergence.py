@@ -106,9 +106,10 @@ class Diagnostics:
         Number of chains that have seen a state as good as the best, where a run is judged by it.
     errors : {"draws", "chains", "none"}
         What standard errors are taken from: the dependence of draws, the spread of chains, or nothing.
-    second_look : {"agrees", "differs", "off", "no time", "not needed"}
-        What short chains from dispersed starts say: they agree with the run or not, were turned off, or had
-        no time; they are not needed where the run has not converged anyway.
+    second_look : {"agrees", "differs", "off", "no time", "impossible", "not needed"}
+        What short chains from dispersed starts say: they agree with the run or not, were turned off, had no
+        time, or could not be started; they are not needed where the run has not converged anyway, and where
+        it is judged by the best state.
     look_chains, look_sweeps : int
         Their number and length.
     energy_rhat : float or None
@@ -279,6 +280,11 @@ def judge(
         reasons.append(
             "there was no time for a second look from other starts, so other modes may have been missed; "
             "allow more time."
+        )
+    elif look == "impossible" and not reasons:
+        reasons.append(
+            "no second look was possible, because no chain could be started elsewhere and compared with the "
+            "run, so other modes may have been missed."
         )
     doubted: dict[str, int] = {}
     for doubt in unreached:

@@ -33,6 +33,7 @@ from gibbsite.kernel.gibbs.gibbs import Gibbs
 from gibbsite.model import FactorGraph
 from gibbsite.model.tempered import temper
 from gibbsite.result.measure.agreement import compare_chains, compare_energies
+from gibbsite.result.measure.directions import Directions
 from gibbsite.result.verdict.convergence import Look
 from gibbsite.run.chain import advance
 from gibbsite.run.chain_layout import ChainLayout, PackedLayout, PlainLayout
@@ -67,7 +68,7 @@ class SecondLook:
         self.means: NDArray[np.float64]
         self.pick: NDArray[np.intp]
 
-    def examine(self, recording: Recording, result: Result, stop: Callable[[float], bool]) -> Look | None:
+    def examine(self, recording: Recording, result: Result, stop: Callable[[float], bool]) -> Look | str:
         """Compare short chains with a run, going on until they agree or have cost their share.
 
         Parameters
@@ -79,12 +80,15 @@ class SecondLook:
 
         Returns
         -------
-        Look or None
-            None if there was no time for any comparison.
+        Look or str
+            "no time" if there was none for any comparison, "impossible" if nothing can be compared: marginals
+            were not recorded, no other starts were found, or steps from there went wrong.
         """
         graph = self.setup.graph
-        if not graph.n_units or not self.setup.layout.n_marginal:
+        if not graph.n_units:
             return Look(0, 0)
+        if not self.setup.layout.n_marginal:
+            return "impossible"
         thin = self.setup.plan.thin
         draws = int(recording.tapes[0].counters[0])
         total = len(recording.tapes) * (draws * thin + recording.warmup)
@@ -97,10 +101,10 @@ class SecondLook:
             while first > _FIRST and stop(_WITH_COOLING * CHAINS * first * pace):
                 first //= 2
             if stop(_WITH_COOLING * CHAINS * first * pace):
-                return None
+                return "no time"
             self._begin(max(1, first // 8), recording, stop)
             if not self.states:
-                return None
+                return "impossible"
         look: Look | None = None
         if self.sweeps:
             look = self._compare(result, len(recording.tapes) * draws * thin)
@@ -112,8 +116,11 @@ class SecondLook:
                 return replace(look, complete=False)
             if not self._extend(goal, stop):
                 self.states, self.sweeps = [], 0
-                return None if look is None else replace(look, complete=False)
+                if look is not None:
+                    return replace(look, complete=False)
+                return "no time" if stop(0.0) else "impossible"
             look = self._compare(result, len(recording.tapes) * draws * thin)
+        assert look is not None
         return look
 
     # ---- the chains
@@ -122,9 +129,7 @@ class SecondLook:
         """Find starts, and cool half of them down by so many sweeps at each temperature."""
         setup = self.setup
         graph = setup.graph
-        self.pick = _first_cells(setup)
-        if CHAINS * self.pick.size > _MOST_CELLS:  # of a very large model, some evenly spread cells
-            self.pick = np.linspace(0, self.pick.size - 1, _MOST_CELLS // CHAINS).astype(np.intp)
+        self.pick = _choose_cells(setup, _MOST_CELLS // CHAINS)
         layout = replace(setup.layout, batches=False, pulse=False, energy=False, best=False)
         layout = replace(layout, draw_sites=layout.draw_sites[:0])
         self.form = _form_of(setup, self.kernel, layout)
@@ -240,13 +245,13 @@ class SecondLook:
     def _compare(self, result: Result, sweeps: float) -> Look:
         pick, kernel, series = self.pick, self.kernel, result.pulse
         cells = result.measure(pick)
-        number = np.isin(pick, result.number_cells)
+        number = np.isin(np.arange(pick.size), cells.numbers)
         findings = compare_chains(
             cells.mean,
             cells.error,
             np.where(number, np.square(cells.scale), cells.mean * (1.0 - cells.mean)),
             float(sweeps),
-            self.means,
+            self._unrolled(result),
             self.sweeps // 2,
             result.trace.shape[0] * result.trace.shape[1] if kernel is self.setup.kernel else 0,
             number,
@@ -257,6 +262,18 @@ class SecondLook:
             self.sweeps,
             replace(findings, cells=tuple(int(pick[c]) for c in findings.cells), energy=energy),
         )
+
+    def _unrolled(self, result: Result) -> NDArray[np.float64]:
+        """Return the means of the short chains, those of angles as the run has them: direction and length."""
+        first, turns = _number_cells(self.setup)
+        turns &= np.isin(first, self.pick)
+        if not turns.any():
+            return self.means
+        domains = self.setup.model.domains
+        rate, low = (part[domains.numbers][turns] for part in (domains.angular, domains.bounds[0]))
+        pooled = result.totals.sum(axis=0)[self.pick] / max(result.chains * result.draws, 1)
+        seen = Directions(pooled, np.searchsorted(self.pick, first[turns]), rate, low)
+        return seen.unrolled(self.means.copy())
 
     def _log_potentials(self) -> NDArray[np.float64]:
         """Return the log-potentials of the short chains now; of fewer chains where a model is very large."""
@@ -270,19 +287,28 @@ class SecondLook:
         return np.array([model.log_potential(x) for x in states[:most]])
 
 
-def _first_cells(setup: Setup) -> NDArray[np.intp]:
-    """Return the cells that are compared: probabilities, and means of numbers without their squares.
+def _choose_cells(setup: Setup, most: int) -> NDArray[np.intp]:
+    """Return the cells that are compared: everything that was recorded but the squares of numbers.
 
-    Angles are left out: a mean direction is no average.
+    Of angles cosine and sine are taken, which together are a direction. Of a very large model, about ``most``
+    evenly spread cells.
     """
-    cells = np.arange(setup.layout.n_marginal)
+    first, turns = _number_cells(setup)
+    cells = np.setdiff1d(np.arange(setup.layout.n_cells), first[~turns] + 1)
+    if cells.size > most:
+        cells = cells[np.linspace(0, cells.size - 1, most).astype(np.intp)]
+    cosines = first[turns & (np.isin(first, cells) | np.isin(first + 1, cells))]
+    return np.asarray(np.union1d(cells, np.concatenate([cosines, cosines + 1])), np.intp)
+
+
+def _number_cells(setup: Setup) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return the first of the two cells of each number, and which of them are angles."""
     domains = setup.model.domains
-    if setup.graph.discrete or not domains.numbers.any():
-        return cells
+    if setup.graph.discrete:
+        return np.zeros(0, np.intp), np.zeros(0, np.bool_)
     cards = np.asarray(setup.model.cards, np.intp)
-    first = np.cumsum(cards) - cards
-    circular = first[domains.numbers & (domains.angular > 0.0)]
-    return np.asarray(np.setdiff1d(cells, np.concatenate([first[domains.numbers] + 1, circular])), np.intp)
+    first = np.asarray(np.cumsum(cards) - cards, np.intp)
+    return first[domains.numbers], domains.angular[domains.numbers] > 0.0
 
 
 def _moves_like_draws(kernel: Kernel) -> bool:
