@@ -152,7 +152,7 @@ def _bin(x: Floats, block: Floats, words: NDArray[np.uint64]) -> float:
     block[DRAWS] = draw + 1
     for c in range(k):
         found = block[HEAD + c]
-        if (np.isnan(found) or np.isnan(failed)) and block[FAULT] == 0:
+        if not (np.isfinite(found) and np.isfinite(failed)) and block[FAULT] == 0:
             block[FAULT] = draw + 1
         block[opened + c] += found
         block[square + c] += found * found

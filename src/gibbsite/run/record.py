@@ -238,7 +238,11 @@ class TapeLayout:
             if draw is not None:
                 code = made.step if made.inner is None else made.inner
                 cause = code.cause_at(tape.observed.code.x, block.copy())
-                why = "returned NaN" if cause is None else f"raised {type(cause).__name__}: {cause}"
+                why = (
+                    "returned no finite number"
+                    if cause is None
+                    else f"raised {type(cause).__name__}: {cause}"
+                )
                 raise SamplingError(f"the function of the recorder {recorder.key!r} {why}, at draw {draw}.")
 
     def grow(self, tape: Tape, draws: int) -> Tape:

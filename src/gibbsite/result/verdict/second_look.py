@@ -131,7 +131,7 @@ class SecondLook:
         graph = setup.graph
         self.pick = _choose_cells(setup, _MOST_CELLS // CHAINS)
         layout = replace(setup.layout, batches=False, pulse=False, energy=False, best=False)
-        layout = replace(layout, draw_sites=layout.draw_sites[:0])
+        layout = replace(layout, draw_sites=layout.draw_sites[:0], open=())
         self.form = _form_of(setup, self.kernel, layout)
         starts: list[NDArray[Any]] = []
         for chain in range(CHAINS):

@@ -24,7 +24,7 @@ def _agree(x: Any, memory: Any) -> None:
     memory[0] = same / x.size
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Agreement(Observable):
     """The share of sites that have the same state as in a reference, such as a ground state or an image.
 
@@ -45,9 +45,10 @@ class Agreement(Observable):
     """
 
     reference: Any = None
-    name: str = "agreement"
-    function: Any = _agree
-    size: int | None = None
+
+    def __init__(self, reference: Any, name: str = "agreement", series: bool = False) -> None:
+        object.__setattr__(self, "reference", reference)
+        super().__init__(name, _agree, series=series)
 
     @property
     def shape(self) -> str:

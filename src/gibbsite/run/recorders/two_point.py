@@ -41,7 +41,7 @@ def _correlate(x: Any, memory: Any) -> None:
         memory[r] = total / max(pairs, 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class TwoPoint(Observable):
     """Mean products of sites at distance 0, 1, 2, ... along the axes of a lattice, averaged over all places.
 
@@ -62,14 +62,13 @@ class TwoPoint(Observable):
     """
 
     most: int = 8
-    name: str = "two-point"
-    function: Any = _correlate
 
-    def __post_init__(self) -> None:
-        if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 0:
-            raise ModelError(f"TwoPoint takes a largest distance, a whole number, got {self.most!r}.")
-        object.__setattr__(self, "names", tuple(str(r) for r in range(self.most + 1)))
-        super().__post_init__()
+    def __init__(self, most: int = 8, name: str = "two-point", series: bool = False) -> None:
+        if isinstance(most, bool) or not isinstance(most, int) or most < 0:
+            raise ModelError(f"TwoPoint takes a largest distance, a whole number, got {most!r}.")
+        object.__setattr__(self, "most", most)
+        names = tuple(str(r) for r in range(most + 1))
+        super().__init__(name, _correlate, len(names), names, series)
 
     @property
     def shape(self) -> str:
