@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     )
     from gibbsite.dimod_sampler import DimodSampler, to_sampleset
     from gibbsite.errors import (
+        ArgumentError,
         CheckpointError,
         ConvergenceWarning,
         FormatError,
@@ -181,6 +182,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "dimod_sampler": ("DimodSampler", "to_sampleset"),
     "errors": (
+        "ArgumentError",
         "CheckpointError",
         "ConvergenceWarning",
         "FormatError",
@@ -311,6 +313,7 @@ __all__ = [
     "AgreementFactors",
     "Angle",
     "AnnealedGibbs",
+    "ArgumentError",
     "BestState",
     "BlockOrder",
     "BlockedGaussianGibbs",

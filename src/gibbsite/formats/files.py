@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gibbsite._wording import unknown
 from gibbsite.errors import FormatError, IncompatibleError, UnknownFormatError
 from gibbsite.formats.bif import parse_bif, write_bif
 from gibbsite.formats.bqm_file import MAGIC, parse_bqm, write_bqm
@@ -170,16 +171,22 @@ def find_lost_names(model: FactorGraph, path: PathLike, format: str | None = Non
     }.get(chosen, False)
     bare = chosen in ("uai", "bqm", "coo", "rudy", "edges")
     unlabelled = bare and not plain.issuperset(model.domains.kinds)
-    lost = " and ".join(["sites"] * unnamed + ["states"] * unlabelled)
+    first = {"sites": int(chosen == "rudy")} if unnamed else {}  # vertices of max-cut files count from 1
+    first |= {"states": 0} if unlabelled else {}
+    if not first:
+        return ""
     what = "no names" if unnamed else "no names of states"
-    return f"{chosen} files hold {what}: {lost} are numbered from 0, in order." if lost else ""
+    alike = [(" and ".join(first), min(first.values()))] if len({*first.values()}) == 1 else [*first.items()]
+    numbered = " and ".join(f"{each} are numbered from {number}" for each, number in alike)
+    return f"{chosen} files hold {what}: {numbered}, in order."
 
 
 def _format_to_write(path: PathLike, format: str | None) -> str:
     chosen = _known(format, path) if format is not None else _by_suffix(path)
     if chosen is None:
         endings = ", ".join(_SUFFIXES)
-        raise UnknownFormatError(path_text(path), f"end the name in one of {endings}, or give it with {{}}")
+        advice = f"end the name in one of {endings}, or give it with {{}}"
+        raise UnknownFormatError(path_text(path), advice, writing=True)
     return chosen
 
 
@@ -192,7 +199,5 @@ def _known(format: str, path: PathLike) -> str:
     name = str(format).lower().removeprefix(".")
     name = _SUFFIXES.get(f".{name}", name)
     if name not in _PARSERS:
-        raise FormatError(
-            f"there is no format {format!r}; expected one of {', '.join(FORMATS)}.", path_text(path)
-        )
+        raise FormatError(unknown("format", format, FORMATS), path_text(path))
     return name

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import compiled
+from gibbsite._wording import part
 from gibbsite.errors import IncompatibleError, TooLargeError
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.distance import DistanceGraph
@@ -87,7 +88,7 @@ def _all_others(n: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     if n > _MOST_LISTED:
         raise TooLargeError(
             f"Every site depends on all others, and neighbours of {n:,} sites are not listed beyond "
-            f"{_MOST_LISTED:,}; sample the model with gs.PoissonGibbs() or gs.Gibbs()."
+            f"{_MOST_LISTED:,}; sample the model with {part('PoissonGibbs')} or {part('Gibbs')}."
         )
     others = np.arange(n * max(n - 1, 0)).reshape(n, -1) % max(n - 1, 1)
     neighbour = others + (others >= np.arange(n)[:, None])

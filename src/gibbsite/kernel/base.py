@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, generic, implement
 from gibbsite._random.generators import Words
+from gibbsite._wording import part
 from gibbsite.errors import IncompatibleError
 from gibbsite.graph.compile import KINDS
 from gibbsite.graph.graph import Graph
@@ -199,9 +200,10 @@ class Kernel(ABC):
         if graph.kind not in self.kinds:
             from gibbsite.kernel import default_kernel
 
+            name = type(self).__name__
             raise IncompatibleError(
-                f"{type(self).__name__} cannot run on a {graph.kind} graph; it accepts "
-                f"{', '.join(sorted(self.kinds))}. Use gs.{type(default_kernel(graph)).__name__}()."
+                f"{part(name, name)} cannot run on a {graph.kind} graph; it accepts "
+                f"{', '.join(sorted(self.kinds))}. Use {part(type(default_kernel(graph)).__name__)}."
             )
 
     def accepts(self, graph: Graph) -> bool:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite._wording import unknown
+from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.model import FactorGraph
 from gibbsite.run.tape import NEVER, PULSE, Tape
 
@@ -212,15 +213,14 @@ def read_recorders(record: Any) -> tuple[Recorder, ...]:
     for item in record:
         if isinstance(item, str):
             if item not in _BY_NAME:
-                raise ModelError(
-                    f"Recorder {item!r} is unknown; choose from {', '.join(_BY_NAME)} or give a value "
-                    "such as gs.Draws(['A'])."
+                raise ArgumentError(
+                    unknown("Recorder", item, _BY_NAME, ", or give a value such as gs.Draws(['A'])")
                 )
             item = _BY_NAME[item]()
         if not isinstance(item, Recorder):
-            raise ModelError(f"{item!r} is not a recorder; use gs.Marginals(), gs.Draws(...) and so on.")
+            raise ArgumentError(f"{item!r} is not a recorder; use gs.Marginals(), gs.Draws(...) and so on.")
         if type(item) in [type(other) for other in found]:
-            raise ModelError(f"{type(item).__name__} is asked for twice; combine both in one.")
+            raise ArgumentError(f"{type(item).__name__} is asked for twice; combine both in one.")
         found.append(item)
     return tuple(found)
 
@@ -249,7 +249,7 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
     angular = np.zeros(0) if graph.discrete else model.domains.angular
     if angular.size and not np.isnan(angular[member]).all():
         site = model.domains.names[int(member[np.argmin(np.isnan(angular[member]))])]
-        raise ModelError(
+        raise ArgumentError(
             f"Joint probabilities are of states, and the site {site!r} is a number; record 'draws' instead."
         )
     stride, size = _strides(start, member, graph.cards)
@@ -292,7 +292,7 @@ def _sets(model: Model, sets: Any) -> list[NDArray[np.int32]]:
         named = _listed(members, "A set of a Joint recorder is a tuple of sites", "gs.Joint([('A', 'B')])")
         codes = np.array([model.index(site) for site in named], np.int32)
         if len(set(codes.tolist())) != codes.size or not codes.size:
-            raise ModelError(f"A set of a Joint recorder must name sites, each once, got {named}.")
+            raise ArgumentError(f"A set of a Joint recorder must name sites, each once, got {named}.")
         found.append(codes)
     return found
 
@@ -300,7 +300,7 @@ def _sets(model: Model, sets: Any) -> list[NDArray[np.int32]]:
 def _listed(value: Any, rule: str, example: str) -> list[Any]:
     """Return the items of a list; a word is one item, not a list of letters."""
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ModelError(f"{rule}, such as {example}, got {value!r}.")
+        raise ArgumentError(f"{rule}, such as {example}, got {value!r}.")
     return list(value)
 
 
@@ -308,9 +308,9 @@ def read_pairs(model: Model, pairs: Any) -> NDArray[np.int32]:
     """Return pairs of sites, given by name or position, or as "edges", as positions (m, 2)."""
     if isinstance(pairs, str):
         if pairs != "edges":
-            raise ModelError(f"PairMoments takes 'edges' or pairs of sites, not {pairs!r}.")
+            raise ArgumentError(f"PairMoments takes 'edges' or pairs of sites, not {pairs!r}.")
         if not isinstance(model, FactorGraph):
-            raise ModelError(
+            raise ArgumentError(
                 f"A {type(model).__name__} has no edges; name the pairs: PairMoments([('a', 'b')])."
             )
         groups = [g.scopes for g in model.groups if g.arity == 2]
@@ -328,7 +328,7 @@ def read_pairs(model: Model, pairs: Any) -> NDArray[np.int32]:
         found = np.array(named if even else [], np.int32)
         outside = False
     if found.ndim != 2 or found.shape[1] != 2 or outside or (found[:, 0] == found[:, 1]).any():
-        raise ModelError(f"PairMoments needs pairs of two different sites of the model, got {pairs!r}.")
+        raise ArgumentError(f"PairMoments needs pairs of two different sites of the model, got {pairs!r}.")
     return found
 
 
@@ -338,7 +338,7 @@ def _draw_sites(model: Model, sites: Sequence[Site] | None) -> NDArray[np.int32]
     named = _listed(sites, "Draws takes a list of sites", "gs.Draws(['A'])")
     found = np.array([model.index(site) for site in named], np.int32)
     if len(set(found.tolist())) < found.size:
-        raise ModelError(f"A Draws recorder must name each site once, got {named}.")
+        raise ArgumentError(f"A Draws recorder must name each site once, got {named}.")
     return found
 
 
@@ -355,5 +355,5 @@ def _strides(
         stride[at] = size[has]
         size[has] *= cards[member[at]]
     if (size > 1 << 16).any():
-        raise ModelError("A recorded set has more than 65536 configurations; record smaller sets.")
+        raise ArgumentError("A recorded set has more than 65536 configurations; record smaller sets.")
     return stride, size
