@@ -11,6 +11,8 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from gibbsite._wording import unknown
+
 if TYPE_CHECKING:
     from gibbsite.scan import Scan
 
@@ -21,6 +23,17 @@ SCANS = {
     "shuffled": "Shuffled",
     "chromatic": "Chromatic",
 }
+
+
+class Choice(click.Choice):  # type: ignore[type-arg]  # generic in newer versions of Click only
+    """One of some names; another is answered with the nearest of them."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(unknown("the name", value, self.choices), param, ctx)
 
 
 class Real(click.FloatRange):
@@ -147,7 +160,7 @@ class Format(click.types.StringParamType):
         from gibbsite.formats import FORMATS
 
         if value.lower() not in FORMATS:
-            self.fail(f"{value!r} is none of {', '.join(FORMATS)}.", param, ctx)
+            self.fail(unknown("format", value, FORMATS), param, ctx)
         return value.lower()
 
     def shell_complete(
@@ -198,7 +211,7 @@ def read_scan(name: str | None) -> Scan | None:
         scan: Scan = getattr(gs, SCANS[name])()
         return scan
     if not name.endswith(".npz"):
-        raise click.UsageError(f"--scan {name!r} is none of {', '.join(SCANS)}, and no .npz file.")
+        raise click.UsageError(unknown("--scan", name, SCANS, ", or give a .npz file"))
     return gs.load_scan(name)
 
 
