@@ -50,7 +50,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "warmup as a word": ({"warmup": "long"}, ["warmup", "'long'"]),
     "zero thin": ({"thin": 0}, ["thin", "at least 1", "got 0"]),
     "no thin": ({"thin": None}, ["thin", "None"]),
-    "thin beyond the sweeps": ({"sweeps": 10, "thin": 11}, ["thin=11", "10 sweeps", "lower thin"]),
+    "thin beyond the sweeps": ({"sweeps": 10, "thin": 11}, ["thin=11", "10 sweeps", "lower it"]),
     "zero chains": ({"chains": 0}, ["chains", "at least 1", "got 0"]),
     "chains as a word": ({"chains": "four"}, ["chains", "'four'"]),
     "half a chain": ({"chains": 1.5}, ["chains", "1.5"]),

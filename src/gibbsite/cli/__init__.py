@@ -55,7 +55,8 @@ class _Lazy(click.Group):
             assert command is not None
             message = in_options(error.text, command)
             if isinstance(error, ArgumentError) or getattr(error, "writing", False):
-                raise click.UsageError(message) from None
+                inner = click.Context(command, parent=ctx, info_name=ctx.invoked_subcommand)
+                raise click.UsageError(message, inner) from None
             error.args = (message,)
             raise
 

@@ -324,10 +324,9 @@ class Domains:
             )
         return found
 
-    def position(self, site: object, where: str = "") -> int:
-        """Return the position of a site; ``where`` opens the message if there is none."""
+    def position(self, site: object, where: str = "", wrong: type[ModelError] = ArgumentError) -> int:
+        """Return the position of a site; ``where`` opens the message of an error if there is none."""
         subject = f"{where} names an unknown site" if where else "there is no site"
-        wrong = ModelError if where else ArgumentError  # a part of the model, or a question about it
         if isinstance(site, str):
             found = self.names.find(site)
             if found is None:
@@ -345,7 +344,7 @@ class Domains:
         if not (alone or is_iterable(scope)):
             raise ModelError(f"{where} has the scope {scope!r}; give the names or positions of its sites.")
         members: Iterable[Any] = (scope,) if alone else iter(scope)  # type: ignore[arg-type]
-        found = tuple(self.position(site, where) for site in members)
+        found = tuple(self.position(site, where, ModelError) for site in members)
         if len(set(found)) < len(found):
             twice = next(p for k, p in enumerate(found) if p in found[:k])
             raise ModelError(
