@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 # Characters for private use: they stand for nothing, so no name of a site or of a file holds them by chance.
 _OPEN, _NEXT, _CLOSE = "\ue000", "\ue001", "\ue002"
+_LIKE = 0.65  # of 1: how much a name has to have in common with a known one to be taken for it
 _MARK = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
 
 
@@ -157,5 +158,5 @@ def nearest(name: object, known: Iterable[str]) -> str | None:
     if not isinstance(name, str):
         return None
     by_lower = {each.lower(): each for each in known}
-    close = get_close_matches(name.lower(), by_lower, n=1)
+    close = get_close_matches(name.lower(), by_lower, n=1, cutoff=_LIKE)
     return by_lower[close[0]] if close else None

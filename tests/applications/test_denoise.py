@@ -276,7 +276,7 @@ def test_what_does_not_lie_around_two_levels_is_refused(noise: float) -> None:
     run(gradient(noise), means=(0, 255), sigma=60, sweeps=2)  # who insists gets it
 
 
-@pytest.mark.parametrize("contrast", [0.2, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("contrast", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("picture", [discs, letter, strokes])
 def test_pictures_of_two_levels_are_not_refused(picture: Any, contrast: float) -> None:
     for seed in range(5):

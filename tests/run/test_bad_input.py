@@ -132,7 +132,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "interval as a word": ({"checkpoint": "x", "checkpoint_every": "often"}, ["checkpoint_every", "'often'"]),
     "negative interval": ({"checkpoint": "x", "checkpoint_every": -1}, ["checkpoint_every", "-1"]),
     "NaN interval": ({"checkpoint": "x", "checkpoint_every": NAN}, ["checkpoint_every", "nan"]),
-    "resume without a file": ({"resume": True}, ["resume", "checkpoint="]),
+    "resume without a file": ({"resume": True}, ["resume", "checkpoint"]),
     "resume from source code": ({"checkpoint": __file__, "resume": True}, ["not a gibbsite checkpoint"]),
     # display
     "progress": ({"progress": "loud"}, ["progress", "'loud'"]),

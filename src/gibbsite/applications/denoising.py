@@ -29,7 +29,7 @@ from gibbsite.applications.noise import (
 )
 from gibbsite.applications.pixels import Codes, Floats, Pixels, nearest_level, read_pixels
 from gibbsite.applications.posterior import METHODS, average, flip_strength, grey_model, two_level_model
-from gibbsite.errors import ArgumentError
+from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.kernel import Kernel
 from gibbsite.model import FactorGraph
 from gibbsite.run.budget import check_integer, is_real
@@ -360,9 +360,7 @@ def _read_like(pixels: Pixels, image: Any, name: str) -> Pixels:
     found = read_pixels(image, name)
     if found.values.shape != pixels.values.shape:
         (h, w), (height, width) = found.values.shape, pixels.values.shape
-        raise ArgumentError(
-            f"{name} has {w} x {h} pixels and the image {width} x {height}; they must be equal."
-        )
+        raise ModelError(f"{name} has {w} x {h} pixels and the image {width} x {height}; they must be equal.")
     return found
 
 

@@ -56,9 +56,14 @@ def read_sites(model: FactorGraph, query: str | None) -> list[str] | None:
 
 def say(message: str, opening: str = "") -> None:
     """Print a message of the library on stderr, in the spelling of the command that runs."""
+    click.echo(opening + as_said(message), err=True)
+
+
+def as_said(message: str) -> str:
+    """Return a message of the library in the spelling of the command that runs."""
     from gibbsite.cli.wording import in_options
 
-    click.echo(opening + in_options(message, click.get_current_context().command), err=True)
+    return in_options(message, click.get_current_context().command)
 
 
 def load_observed(given: dict[str, Any]) -> FactorGraph:
