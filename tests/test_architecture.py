@@ -14,7 +14,8 @@ import gibbsite
 SOURCE = Path(gibbsite.__file__).parent
 # a room may use itself and the rooms before it
 ORDER = [
-    {"errors", "_discover"},
+    {"_wording", "_discover"},
+    {"errors"},
     {"_compile"},
     {"_random"},
     {"random", "lfsr"},

@@ -36,6 +36,32 @@ def test_it_is_a_sampler() -> None:
     assert all(needed in SAMPLER.properties for each in SAMPLER.parameters.values() for needed in each)
 
 
+@pytest.mark.parametrize("method", ["auto", "annealed"])
+def test_best_states_of_an_inference_are_rows(method: str) -> None:
+    model = gs.FactorGraph(
+        {"a": ["no", "yes"], "b": ["x", "y"], "c": ["l", "r"]},
+        [(("a", "b"), [[1, 4], [2, 3]]), (("b", "c"), [[5, 1], [1, 6]]), ("a", [1.0, 1.5])],
+    )
+    answer = gs.infer(model, "MAP", method=method, best=2, rng=1, progress=False)
+    found = gs.to_sampleset(answer, model)
+    assert len(found) == len(answer.best)
+    for row, one in zip(found.data(sorted_by=None), answer.best, strict=True):
+        assert row.energy == pytest.approx(-one.log_potential)
+        labels = {site: model.labels(site)[int(value > 0)] for site, value in row.sample.items()}
+        assert labels == one.assignment
+    seen = model.observe({"a": "yes"})
+    alone = gs.to_sampleset(gs.infer(seen, "MAP"), seen)
+    assert list(alone.variables) == ["b", "c"]
+    with pytest.raises(gs.IncompatibleError, match="different sites"):
+        gs.to_sampleset(answer, gs.ising_grid((3,)))
+
+
+def test_draws_of_an_inference_are_rows() -> None:
+    model = gs.ising([[0, 0.5], [0.5, 0]])
+    answer = gs.infer(model, method="gibbs", sweeps=10, chains=2, record=["marginals", "draws"], rng=1)
+    assert len(gs.to_sampleset(answer, model)) == 20
+
+
 @pytest.mark.parametrize("vartype", ["SPIN", "BINARY"])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_the_ground_state_is_found_on_any_scale(vartype: str, scale: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.inference import METHODS
+from gibbsite.inference import _SAMPLING, ARGUMENTS, METHODS
+from gibbsite.search import search_best
 
 RNG = np.random.default_rng(8)
 # A chain of eight sites with three states: all methods can answer, and the answers are known.
@@ -22,7 +24,9 @@ EXACT = gs.solve_exact(CHAIN)
 
 
 def ask(task: str, method: Any, model: gs.FactorGraph = CHAIN, **given: Any) -> Any:
-    return gs.infer(model, task, method=method, rng=1, progress=False, **given)
+    if method != "exact":  # which refuses what it has no use for
+        given = {"rng": 1, **given}
+    return gs.infer(model, task, method=method, progress=False, **given)
 
 
 @pytest.mark.parametrize("task", ["MAR", "MAP", "PR"])
@@ -34,7 +38,7 @@ def test_every_method_answers_its_tasks_and_no_others(method: str, task: str) ->
         ):
             ask(task, method)
         return
-    answer = ask(task, method, sweeps=2048)
+    answer = ask(task, method, **({} if method == "exact" else {"sweeps": 2048}))
     said = json.loads(json.dumps(answer.to_dict(), allow_nan=False))
     assert {"task", "method", "reason", "kind", "diagnostics", "seconds", "plan"} <= set(said)
     assert {"converged", "reasons"} <= set(said["diagnostics"])
@@ -67,22 +71,93 @@ def test_mean_field_says_that_it_is_approximate_and_a_bound() -> None:
     assert marginals.to_dict()["mcse"]["s0"] == {"a": None, "b": None, "c": None}
 
 
-def test_mean_field_takes_its_own_arguments_and_ignores_those_of_samplers() -> None:
+def test_mean_field_takes_its_own_arguments() -> None:
     with pytest.warns(gs.ConvergenceWarning):
-        answer = ask(
-            "MAR", "mean-field", damping=0.01, parallel=True, sweeps=3, chains=4, scan=gs.Chromatic()
-        )
+        answer = ask("MAR", "mean-field", damping=0.01, parallel=True, sweeps=3)
     assert not answer.converged
     assert answer.to_dict()["plan"]["damping"] == 0.01
     assert answer.to_dict()["diagnostics"]["sweeps"] == 3
 
 
-def test_samplers_ignore_arguments_of_mean_field_and_no_others() -> None:
-    plain = ask("MAR", "gibbs", sweeps=100)
-    given = ask("MAR", "gibbs", sweeps=100, damping=0.5, parallel=True)
-    assert gs.compare(plain, given).max_abs == 0.0
-    with pytest.raises(TypeError, match="dumping"):
-        ask("MAR", "gibbs", sweeps=100, dumping=0.5)
+# method, task, and an argument that it has no use for
+USELESS = [
+    ("mean-field", "MAR", {"chains": 4}),
+    ("mean-field", "PR", {"scan": gs.Chromatic()}),
+    ("gibbs", "MAR", {"damping": 0.5}),
+    (gs.Gibbs(), "MAR", {"parallel": True}),
+    ("exact", "MAR", {"sweeps": 100}),
+    ("exact", "MAP", {"seconds": 5}),
+    ("exact", "PR", {"rng": 1}),
+    ("annealed", "MAP", {"warmup": 5}),
+    ("auto", "MAP", {"warmup": 5}),
+    ("auto", "MAR", {"damping": 0.5}),
+]
+
+
+@pytest.mark.parametrize("method, task, given", USELESS, ids=str)
+def test_arguments_without_effect_are_refused(method: Any, task: str, given: dict[str, Any]) -> None:
+    with pytest.raises(gs.ArgumentError, match=r"has no effect with|belongs to sampling runs") as refused:
+        gs.infer(CHAIN, task, method=method, progress=False, **given)
+    assert set(given) <= set(refused.value.arguments)
+
+
+# what makes no sense, though the model is solved exactly, and what is said
+SENSELESS = [
+    ({"bogus": 1}, "argument 'bogus' is unknown; choose one of"),
+    ({"sweep": 100}, "argument 'sweep' is unknown; did you mean 'sweeps'?"),
+    ({"chains": 0}, "chains must be a whole number of at least 1"),
+    ({"chains": 2.5}, "chains must be"),
+    ({"rng": "x"}, "rng must be an integer"),
+    ({"seconds": -1}, "seconds must be a positive number"),
+    ({"sweeps": 0}, "sweeps must be"),
+    ({"warmup": -3}, "warmup must be"),
+    ({"thin": 0}, "thin must be"),
+    ({"threads": 0}, "threads must be"),
+    ({"accuracy": "x"}, "accuracy must be"),
+    ({"scan": "random"}, "scan must be a scan"),
+    ({"record": "margin"}, "Recorder 'margin' is unknown; did you mean 'marginals'?"),
+    ({"start": "rendom"}, "start 'rendom' is unknown; did you mean 'random'?"),
+    ({"start": 3.5}, "A start needs"),
+    ({"resume": True}, "resume=True needs checkpoint"),
+    ({"progress": 3}, "progress must be"),
+    ({"task": "MAQ"}, "task 'MAQ' is unknown; did you mean 'MAR'?"),
+    ({"method": "exat"}, "method 'exat' is unknown; did you mean 'exact'?"),
+]
+
+
+@pytest.mark.parametrize("given, said", SENSELESS, ids=str)
+def test_arguments_are_checked_where_an_exact_solution_needs_none(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(gs.ArgumentError) as refused:
+        gs.infer(CHAIN, **given)
+    assert said in str(refused.value)
+
+
+def test_arguments_of_sampling_that_were_not_used_are_named() -> None:
+    generator = np.random.default_rng(1)
+    answer = gs.infer(CHAIN, chains=2, rng=generator, seconds=5, progress=False)
+    assert answer.method == "exact"
+    assert answer.reason.endswith("s; chains, rng not used")
+    assert "not used" in answer.line()
+    assert generator.integers(1 << 30) == np.random.default_rng(1).integers(1 << 30)
+    assert "not used" not in gs.infer(CHAIN, seconds=5).reason
+
+
+def test_the_table_of_arguments_is_that_of_the_functions() -> None:
+    def named(function: Any) -> set[str]:
+        own = {"model", "kernel", "progress", "best", "until_sure", "error"}  # those that infer sets itself
+        return set(inspect.signature(function).parameters) - own
+
+    assert set(_SAMPLING) == named(gs.sample)
+    assert set(ARGUMENTS["annealed"]) == named(search_best)
+    assert set(ARGUMENTS["mean-field"]) == named(gs.mean_field)
+
+
+def test_the_default_start_of_a_plan_is_null() -> None:
+    for method, task in (("gibbs", "MAR"), ("annealed", "MAP")):
+        answer = ask(task, method, sweeps=20)
+        assert json.loads(json.dumps(answer.to_dict()))["plan"]["start"] is None
+    named = dict.fromkeys(CHAIN.sites, "a")
+    assert ask("MAR", "gibbs", sweeps=20, start=named).to_dict()["plan"]["start"] == str(named)
 
 
 def test_herded_answers_have_the_errors_of_chains_and_a_note() -> None:

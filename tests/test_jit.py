@@ -292,6 +292,29 @@ def test_a_run_survives_a_damaged_cache(tmp_path: Path) -> None:
     assert hurt.stderr == f"{jit.COMPILING}\n"
 
 
+VERDICT = """
+    import os, sys
+    import gibbsite as gs
+    from gibbsite.cli import main
+
+    model = os.environ["GIBBSITE_CACHE_DIR"] + ".uai"
+    gs.write_model(gs.ising_grid((6, 6), coupling=0.1, field=0.1), model)
+    words = "--method gibbs --seconds 1 --accuracy 0.05 --rng 1 --strict"
+    sys.argv = ["gibbsite", "infer", model, *words.split()]
+    main()
+"""
+
+
+@needs_compiler
+def test_verdict_and_exit_code_do_not_depend_on_the_cache(tmp_path: Path) -> None:
+    # compiling takes longer than the second that the run is given; a run that has not converged exits with 4,
+    # which python() does not let pass
+    cold, warm = (python(VERDICT, GIBBSITE_CACHE_DIR=str(tmp_path / "cache")).stderr for _ in range(2))
+    assert jit.COMPILING in cold
+    assert jit.COMPILING not in warm
+    assert all("gibbs (as asked); converged:" in said for said in (cold, warm))
+
+
 STEP = """
     import numpy as np
     import gibbsite as gs

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import re
+import subprocess
 import tomllib
+import zipfile
 from pathlib import Path
+
+import pytest
 
 import gibbsite
 from gibbsite.formats import EXAMPLES
@@ -22,11 +27,9 @@ def pins(name: str) -> dict[str, str]:
 
 def requirements() -> dict[str, str]:
     extras = PROJECT["project"]["optional-dependencies"]
-    tried = [
-        entry
-        for extra in ("arviz", "report", "images", "networkx", "dimod", "test")
-        for entry in extras[extra]
-    ]
+    (own,) = (re.fullmatch(r"gibbsite\[(.*)\]", entry) for entry in extras["test"] if "gibbsite[" in entry)
+    assert own
+    tried = [entry for extra in (*own[1].split(","), "test") for entry in extras[extra]]
     found = [re.match(r"([\w-]+)>=([\d.]+)", entry) for entry in PROJECT["project"]["dependencies"] + tried]
     return {each[1]: each[2] for each in found if each}
 
@@ -35,6 +38,13 @@ def test_lower_bounds_are_those_that_are_tried() -> None:
     lowest = pins("lowest.txt")
     for name, bound in requirements().items():
         assert re.fullmatch(rf"{re.escape(bound)}(\.0)*", lowest[name]), name
+
+
+def test_the_lowest_versions_go_together() -> None:
+    # pandas was built for NumPy 2 from 2.2.2 on; older ones cannot be imported with it
+    lowest = {name: tuple(map(int, version.split("."))) for name, version in pins("lowest.txt").items()}
+    assert lowest["numpy"] >= (2, 0)
+    assert lowest["pandas"] >= (2, 2, 2)
 
 
 def test_every_requirement_is_pinned() -> None:
@@ -62,6 +72,48 @@ def test_examples_are_in_the_package_with_their_notice() -> None:
     project = PROJECT["project"]
     assert notice.relative_to(ROOT).as_posix() in project["license-files"]
     assert "CC-BY-SA-3.0" in project["license"]
+
+
+def wheel_files(folder: Path) -> set[str]:
+    """Return what is in the wheel: built where the builder is installed, otherwise as configured."""
+    if importlib.util.find_spec("hatchling") is not None:
+        from hatchling.builders.wheel import WheelBuilder
+
+        (path,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
+        with zipfile.ZipFile(path) as wheel:
+            return set(wheel.namelist())
+    packages = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert packages == {"packages": ["src/gibbsite"]}
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "src/gibbsite"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.split()
+    if not listed:
+        pytest.skip("neither hatchling nor a repository tells what is shipped")
+    return {name.removeprefix("src/") for name in listed if (ROOT / name).exists()}
+
+
+def test_the_wheel_holds_what_runs_from_it_and_nothing_else(tmp_path: Path) -> None:
+    files = wheel_files(tmp_path)
+    assert {"gibbsite/py.typed", "gibbsite/examples/NOTICE", "gibbsite/cli/infer.py"} <= files
+    assert {f"gibbsite/examples/{name}.bif" for name in EXAMPLES} <= files
+    ours = {name for name in files if not name.startswith("gibbsite-")}  # the rest is metadata
+    assert {Path(name).parts[0] for name in ours} == {"gibbsite"}
+    assert {Path(name).suffix for name in ours} <= {".py", ".typed", ".bif", ""}
+    assert "gibbsite/cli/bench.py" not in files
+
+
+def test_every_command_is_of_the_package() -> None:
+    from gibbsite.cli import _COMMANDS
+
+    folder = Path(gibbsite.__file__).parent / "cli"
+    assert "bench" not in _COMMANDS
+    for name in _COMMANDS:
+        text = (folder / f"{name}.py").read_text(encoding="utf-8")
+        assert "benchmarks" not in text  # which are not shipped
 
 
 def test_type_checkers_see_the_names_and_no_others() -> None:

@@ -224,7 +224,7 @@ def test_arguments_without_a_meaning_are_refused(given: dict[str, Any], words: s
 def test_best_is_for_map_only() -> None:
     with pytest.raises(gs.ModelError, match="the task is MAR; ask for MAP"):
         gs.infer(glass((3, 3), 1), best=2)
-    with pytest.raises(TypeError, match="dumping"):
+    with pytest.raises(gs.ArgumentError, match="'dumping' is unknown; did you mean 'damping'"):
         ask(DENSE, method="annealed", dumping=1)
 
 

@@ -36,6 +36,7 @@ from gibbsite.compatibility import Compatibility as Compatibility
 from gibbsite.compatibility import check_conditionals as check_conditionals
 from gibbsite.dimod_sampler import DimodSampler as DimodSampler
 from gibbsite.dimod_sampler import to_sampleset as to_sampleset
+from gibbsite.errors import ArgumentError as ArgumentError
 from gibbsite.errors import CheckpointError as CheckpointError
 from gibbsite.errors import ConvergenceWarning as ConvergenceWarning
 from gibbsite.errors import FormatError as FormatError

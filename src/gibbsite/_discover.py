@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ def load_modules(package: str) -> None:
 def read_declarations(folder: str) -> list[dict[str, Any]]:
     """Return what is given to ``@register(...)`` in the files of a folder of gibbsite, without loading them.
 
-    Arguments that are no literals are left out.
+    Arguments that are no literals are left out; "class" is what is registered.
 
     Examples
     --------
@@ -57,7 +58,9 @@ def _read_call(text: str) -> dict[str, Any]:
             call: Any = ast.parse(f"register({text[: end + 1]}", mode="eval").body
         except SyntaxError:
             continue
-        return {one.arg: value for one in call.keywords if (value := _literal(one.value)) is not ...}
+        given = {one.arg: value for one in call.keywords if (value := _literal(one.value)) is not ...}
+        named = re.match(r"(?:\s*@[^\n]*)*\s*class (\w+)", text[end + 1 :])
+        return {**given, "class": named[1]} if named else given
 
 
 def _literal(node: ast.expr) -> Any:

@@ -10,8 +10,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from gibbsite._wording import argument
 from gibbsite.efficiency import measure_efficiency
-from gibbsite.errors import GibbsiteError, ModelError
+from gibbsite.errors import ArgumentError, GibbsiteError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.graph import Graph
 from gibbsite.kernel.base import Kernel
@@ -116,7 +117,7 @@ def recommend(model: Model, *, seconds: float = 5.0, chains: int = 2, rng: Any =
     4
     """
     if not (is_real(seconds) and 0 < seconds < math.inf):
-        raise ModelError(f"seconds must be a positive number, got {seconds!r}.")
+        raise ArgumentError(f"{argument('seconds')} must be a positive number, got {seconds!r}.")
     graph = compile_graph(model)
     candidates = _candidates(graph)
     share = seconds / len(candidates)

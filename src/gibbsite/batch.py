@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite._compile.jit import COMPILING, on_compile
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 from gibbsite.kernel.base import Kernel
 from gibbsite.result.result import Result
 from gibbsite.run.budget import Budget, check_integer, read_budget
@@ -19,7 +19,7 @@ from gibbsite.run.plan import read_entropy
 from gibbsite.run.progress import choose_progress
 from gibbsite.run.record import keep_marginals
 from gibbsite.run.standing import Standing
-from gibbsite.sampling import Judge, _check_parts
+from gibbsite.sampling import Judge, check_parts
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph, Model
@@ -67,10 +67,10 @@ def sample_models(
     [0, 1]
     """
     if not isinstance(models, Iterable):
-        raise ModelError(f"sample_models takes a list of models, got one {type(models).__name__}.")
+        raise ArgumentError(f"sample_models takes a list of models, got one {type(models).__name__}.")
     listed = list(models)
     for model in listed:
-        _check_parts(model, kernel, scan)
+        check_parts(model, kernel, scan)
     chains, threads = check_integer("chains", chains, 1), read_threads(threads)
     seeds = _read_seeds(rng, len(listed))
     show = choose_progress(progress)
@@ -153,9 +153,9 @@ def sample_batch(
 
 def _reweighted(model: FactorGraph, weights: dict[str, Any]) -> Iterator[FactorGraph]:
     """Yield the model with each row of weights."""
-    _check_parts(model, None, None)
+    check_parts(model, None, None)
     if not weights:
-        raise ModelError(
+        raise ArgumentError(
             "sample_batch needs weights with a row for each model, such as fields=array(batch, n)."
         )
     rows: dict[str, Any] = {}
@@ -163,11 +163,11 @@ def _reweighted(model: FactorGraph, weights: dict[str, Any]) -> Iterator[FactorG
         model.group(name)
         rows[name] = values if isinstance(values, list | tuple) else np.atleast_1d(values)
         if not isinstance(values, list | tuple) and np.ndim(values) == 0:
-            raise ModelError(f"{name} needs a row of weights for each model of the batch, got one number.")
+            raise ArgumentError(f"{name} needs a row of weights for each model of the batch, got one number.")
     many = {name: len(values) for name, values in rows.items()}
     if len(set(many.values())) > 1:
         said = ", ".join(f"{name} has {count}" for name, count in many.items())
-        raise ModelError(f"A batch needs as many rows of weights in every group: {said}.")
+        raise ArgumentError(f"A batch needs as many rows of weights in every group: {said}.")
     for k in range(next(iter(many.values()))):
         yield model.reweight(**{name: rows[name][k] for name in rows})
 
@@ -177,7 +177,7 @@ def _read_seeds(rng: Any, many: int) -> list[int]:
     if isinstance(rng, Sequence | np.ndarray) and not isinstance(rng, str):
         seeds = [read_entropy(seed) for seed in rng]
         if len(seeds) != many:
-            raise ModelError(
+            raise ArgumentError(
                 f"There are {many} models and {len(seeds)} seeds; give one for each, or one for all."
             )
         return seeds

@@ -33,7 +33,8 @@ from numpy.typing import NDArray
 from gibbsite._compile.foreign import Foreign, call_at
 from gibbsite._compile.jit import compiled
 from gibbsite._random.generators import stream
-from gibbsite.errors import ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.kinds.conditionals import ConditionalsGraph
 from gibbsite.model.conditionals import Conditionals
@@ -180,7 +181,9 @@ def check_conditionals(
     ('incompatible', "the standard deviation of 'b' is 0.84 times that of the density")
     """
     if not isinstance(model, Conditionals) or model.log_density is None:
-        raise ModelError("check_conditionals needs gs.Conditionals(..., log_density=...), the joint density.")
+        raise ArgumentError(
+            "check_conditionals needs gs.Conditionals(..., log_density=...), the joint density."
+        )
     _check_numbers(tolerance, places, draws, false_alarm, power)
     tested = [name for block, draw in zip(model.blocks, model.draws, strict=True) if draw for name in block]
     level = false_alarm / (_TESTS * max(len(tested), 1))
@@ -217,10 +220,10 @@ def check_conditionals(
 def _check_numbers(tolerance: Any, places: Any, draws: Any, false_alarm: Any, power: Any) -> None:
     for name, value in (("tolerance", tolerance), ("false_alarm", false_alarm), ("power", power)):
         if not isinstance(value, int | float | np.number) or not 0 < value < 1:
-            raise ModelError(f"{name} must be a number between 0 and 1, got {value!r}.")
+            raise ArgumentError(f"{argument(name)} must be a number between 0 and 1, got {value!r}.")
     for name, value in (("places", places), ("draws", 2 if draws is None else draws)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ModelError(f"{name} must be a whole number of at least 1, got {value!r}.")
+            raise ArgumentError(f"{argument(name)} must be a whole number of at least 1, got {value!r}.")
 
 
 # ---- what tests say, and what they can see
@@ -304,7 +307,7 @@ def _draws_needed(tolerance: float, places: int, level: float, power: float) -> 
     while max(_detectable(places, high, level, power)) > tolerance:
         low, high = high, 2 * high
         if high > _MOST_DRAWS:
-            raise ModelError(
+            raise ArgumentError(
                 f"a tolerance of {tolerance:g} needs more than {_MOST_DRAWS:,} draws at a place; raise it."
             )
     while high - low > 1:
@@ -351,7 +354,7 @@ class _Examination:
         self.generator = np.random.default_rng(seed)
         self.x = model.draw_start(self.generator) if start is None else np.array(start, float)
         if self.x.shape != (model.n_sites,):
-            raise ModelError(f"start needs {model.n_sites} numbers, got shape {self.x.shape}.")
+            raise ArgumentError(f"start needs {model.n_sites} numbers, got shape {self.x.shape}.")
 
     def scores(self, places: int, draws: int) -> dict[str, _Scores]:
         """Return the normal scores of draws of all sites that have a function."""

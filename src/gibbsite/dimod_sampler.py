@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.formats.objects.bqm import from_bqm, import_extra, to_bqm
 from gibbsite.graph.compile import compile_graph
 from gibbsite.kernel.base import Kernel
@@ -33,6 +34,10 @@ from gibbsite.run.progress import choose_progress
 from gibbsite.sampling import record_chains
 
 _SWEEPS = 1000
+
+_OTHER_SITES = (
+    "the result and the model have different sites; give the model that was sampled, observed or not."
+)
 
 
 class DimodSampler:
@@ -125,7 +130,7 @@ class DimodSampler:
             warnings.warn(f"Ignoring unknown kwarg: {name!r}", warning, stacklevel=2)
         reads, sweeps = check_integer("num_reads", num_reads, 1), check_integer("num_sweeps", num_sweeps, 1)
         if beta is not None and beta_range is not None:
-            raise ModelError("give beta_range to anneal or beta to sample at one temperature, not both.")
+            raise ArgumentError("give beta_range to anneal or beta to sample at one temperature, not both.")
         # the temperatures of the annealing are those of the energy itself
         model = from_bqm(bqm, beta=1.0 if beta is None else beta)
         if not model.n_sites:
@@ -168,9 +173,10 @@ def to_sampleset(draws: Any, model: Any, *, beta: float = 1.0) -> Any:
 
     Parameters
     ----------
-    draws : Result or int array (..., sites)
+    draws : Result, Inference, SearchResult or int array (..., sites)
         A result with draws of all sites (``record="draws"``), or with a best state, which is a single row
-        then; or state codes such as ``gs.solve_exact(model, task="PR").draw(100)`` gives.
+        then; an answer of ``gs.infer(model, "MAP")``, a row for each of its best states; or state codes such
+        as ``gs.solve_exact(model, task="PR").draw(100)`` gives.
     model : FactorGraph or dimod.BinaryQuadraticModel
         What was sampled, which energies are of: the model, or the BQM it was made from.
     beta : float
@@ -192,20 +198,33 @@ def to_sampleset(draws: Any, model: Any, *, beta: float = 1.0) -> Any:
     """
     bqm = to_bqm(model, beta=beta) if isinstance(model, FactorGraph) else model
     sites = from_bqm(bqm).sites
+    ranked = getattr(draws, "ranked", getattr(draws, "best", None))  # of a search, or of an inference
+    if isinstance(ranked, tuple) and ranked:
+        named = model if isinstance(model, FactorGraph) else from_bqm(bqm)
+        return _sample_set(_codes_of([one.assignment for one in ranked], named), bqm, {})
+    draws = getattr(draws, "result", draws)
     if not isinstance(draws, Result):
         codes = np.asarray(draws)
         if codes.dtype.kind not in "iu" or codes.shape[-1:] != (len(sites),) or not _are_bits(codes):
-            raise ModelError(f"draws must be a result or state codes 0 and 1 of {len(sites)} sites.")
+            raise ArgumentError(
+                f"{argument('draws')} must be a result or state codes 0 and 1 of {len(sites)} sites."
+            )
         return _sample_set(codes.reshape(-1, len(sites)), bqm, {})
     if draws.domains.names.all() != sites:
-        raise IncompatibleError(
-            "the result and the model have different sites; give the model that was sampled, observed or not."
-        )
+        raise IncompatibleError(_OTHER_SITES)
     if draws.values.shape[-1] == len(sites):
         return _sample_set(draws.values.reshape(-1, len(sites)), bqm, {})
     if draws.best is None:
         raise IncompatibleError('the result has no draws of all sites; sample with record="draws".')
     return _sample_set(draws.best_codes[None], bqm, {})
+
+
+def _codes_of(states: list[dict[str, Any]], model: FactorGraph) -> NDArray[np.int64]:
+    """Return states by name and label as codes of the sites of a model, a row for each."""
+    if not all(set(model.sites) <= set(state) for state in states):
+        raise IncompatibleError(_OTHER_SITES)
+    rows = [[model.code(i, state[site]) for i, site in enumerate(model.sites)] for state in states]
+    return np.array(rows, np.int64).reshape(len(states), -1)
 
 
 def _sample_set(codes: NDArray[Any], bqm: Any, info: dict[str, Any]) -> Any:
@@ -231,14 +250,18 @@ def _inverse_temperatures(model: FactorGraph, given: Any, sweeps: int) -> NDArra
     else:
         ends = read_reals(given, "beta_range")
         if ends.shape != (2,) or not (0.0 < ends[0] <= ends[1] < np.inf):
-            raise ModelError(f"beta_range must be two positive numbers, the smaller first, got {given!r}.")
+            raise ArgumentError(
+                f"{argument('beta_range')} must be two positive numbers, the smaller first, got {given!r}."
+            )
         hot, cold = ends.tolist()
     return np.asarray(np.geomspace(hot, cold, sweeps) if sweeps > 1 else np.array([cold]), np.float64)
 
 
 def _read_state(given: Any) -> dict[str, int]:
     if not isinstance(given, Mapping):
-        raise ModelError(f"initial_state must be a mapping variable -> value, got {type(given).__name__}.")
+        raise ArgumentError(
+            f"{argument('initial_state')} must be a mapping variable -> value, got {type(given).__name__}."
+        )
     return {str(variable): int(read_real(value, "initial_state")) for variable, value in given.items()}
 
 

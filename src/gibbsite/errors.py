@@ -1,19 +1,59 @@
 """What can go wrong, as types: every error of gibbsite is a :class:`GibbsiteError`.
 
-A message says what is wrong, where (file, line, site, factor), and what to do about it.
+A message says what is wrong, where (file, line, site, factor), and what to do about it. It is a
+:class:`gibbsite._wording.Text`: the arguments and kernels it names can be spelled as options of the command
+line.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from gibbsite._wording import Text
+
 
 class GibbsiteError(Exception):
     """Root of all errors raised on purpose by gibbsite."""
 
+    def __init__(self, message: str = "") -> None:
+        super().__init__(Text(message))
+
+    @property
+    def text(self) -> Text:
+        """The message, which knows what arguments and kernels it names."""
+        return Text(self.args[0] if self.args else "")
+
 
 class ModelError(GibbsiteError, ValueError):
-    """A model, its evidence or an argument about it does not make sense."""
+    """A model or its evidence does not make sense."""
+
+
+class ArgumentError(ModelError):
+    """An argument of a function does not make sense: a number out of range, an unknown name, a wrong type.
+
+    What a model is made of is no such argument; mistakes there are a plain :class:`ModelError`. This is a
+    kind of it, so that programs which catch a `ModelError`, or a `ValueError`, around a whole call catch
+    both. On the command line the two have different exit codes, 2 and 3.
+
+    Attributes
+    ----------
+    arguments : tuple of str
+        Names of the arguments that the message is about, as far as it marks them.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> try:
+    ...     gs.sample(gs.ising_grid((3, 3)), chains=0)
+    ... except gs.ArgumentError as error:
+    ...     print(error.arguments, error)
+    ('chains',) chains must be a whole number of at least 1, got 0.
+    """
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Names of the arguments that the message is about, as far as it marks them."""
+        return self.text.arguments
 
 
 class IncompatibleError(GibbsiteError, TypeError):
@@ -56,15 +96,17 @@ class UnknownFormatError(FormatError):
         What to do; ``{}`` stands for the way to give a format.
     way : str
         The way to give a format.
+    writing : bool
+        The file is to be written, so its name is what is wrong.
     """
 
-    def __init__(self, path: str, advice: str, way: str = "format=") -> None:
-        self.advice = advice
+    def __init__(self, path: str, advice: str, way: str = "format=", writing: bool = False) -> None:
+        self.advice, self.writing = advice, writing
         super().__init__(f"the format cannot be told; {advice.format(way)}.", path)
 
     def given_by(self, way: str) -> UnknownFormatError:
         """Return the same error for users who give a format in another way."""
-        return UnknownFormatError(self.path, self.advice, way)
+        return UnknownFormatError(self.path, self.advice, way, self.writing)
 
 
 class TooLargeError(GibbsiteError, MemoryError):

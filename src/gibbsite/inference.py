@@ -5,15 +5,15 @@ The command line reads its choices here, so methods are imported when they are u
 
 from __future__ import annotations
 
-import inspect
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from gibbsite._discover import read_declarations
-from gibbsite.errors import IncompatibleError, ModelError, TooLargeError
+from gibbsite._wording import Text, argument, unknown
+from gibbsite.errors import ArgumentError, IncompatibleError, TooLargeError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,12 +29,31 @@ if TYPE_CHECKING:
     from gibbsite.variational import MeanFieldResult
 
 TASKS = ("MAR", "MAP", "PR")
+_DECLARED = [one for one in read_declarations("kernel") if "methods" in one]
 #: What each method answers; what :func:`_solve` does not name samples, with the kernel registered for it.
 METHODS: dict[str, tuple[str, ...]] = {
     "auto": TASKS,
     "exact": TASKS,
-    **{name: tasks for one in read_declarations("kernel") for name, tasks in one.get("methods", {}).items()},
+    **{name: tasks for one in _DECLARED for name, tasks in one["methods"].items()},
     "mean-field": ("MAR", "PR"),
+}
+#: The kernel, and its parameters, of each method that samples. "annealed" is a search of its own; its kernel
+#: is named here for messages.
+KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
+    name: (one["class"], one.get("arguments", {}).get(name, {}))
+    for one in _DECLARED
+    for name in one["methods"]
+}
+_BUDGET = ("seconds", "sweeps")
+_SEARCH = (*_BUDGET, "chains", "rng", "start", "scan", "threads")
+_CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
+_SAMPLING = (*_SEARCH, "steps", "warmup", "thin", "record", "second_look", *_CHECKPOINT)
+#: What each method takes besides accuracy, best and progress; what is not named here samples, and so does any
+#: kernel. With "auto", what is about sampling says what to do if an exact solution does not fit.
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "exact": (),
+    "annealed": _SEARCH,
+    "mean-field": (*_BUDGET, "parallel", "damping", "start", "tolerance", "rng"),
 }
 DEFAULT_SECONDS = 10.0
 _STANDARD_ERRORS = 4.0  # an error of more than so many standard errors is taken to be impossible
@@ -119,7 +138,9 @@ class Inference:
         """Probability of every state of every site."""
         table: SiteTable | None = getattr(self.result, "marginals", None)
         if table is None:
-            raise ModelError("A search for the best state gives no marginals; ask for task='MAR'.")
+            raise ArgumentError(
+                f"A search for the best state gives no marginals; ask for {argument('task', 'MAR')}."
+            )
         return table
 
     @property
@@ -148,7 +169,9 @@ class Inference:
         """Return a method of the result; a search for the best state has none about probabilities."""
         method = getattr(self.result, name, None)
         if method is None:
-            raise ModelError("A search for the best state gives no probabilities; ask for task='MAR'.")
+            raise ArgumentError(
+                f"A search for the best state gives no probabilities; ask for {argument('task', 'MAR')}."
+            )
         return method
 
     @property
@@ -156,9 +179,9 @@ class Inference:
         """Natural logarithm of the partition function, or a lower bound of it."""
         log_z: float | None = getattr(self.result, "log_z", None)
         if log_z is None:
-            raise ModelError(
-                "A sampling run gives no log-partition function; use method='exact', or 'mean-field' for a "
-                "lower bound."
+            raise ArgumentError(
+                f"A sampling run gives no log-partition function; use {argument('method', 'exact')}, or "
+                f"{argument('method', 'mean-field')} for a lower bound."
             )
         return log_z
 
@@ -184,7 +207,8 @@ class Inference:
 
     def line(self) -> str:
         """Return method, reason and verdict in one line."""
-        return f"{self.method} ({self.reason})" + (f"; {self.verdict.text}" if self.verdict.text else "")
+        reason = self.reason.marked if isinstance(self.reason, Text) else self.reason
+        return Text(f"{self.method} ({reason})" + (f"; {self.verdict.text}" if self.verdict.text else ""))
 
     def __repr__(self) -> str:
         return f"Inference({self.task} by {self.line()})"
@@ -272,8 +296,8 @@ def infer(
         As in :func:`gibbsite.sample`.
     **run
         Further arguments of :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...) or of
-        :func:`gibbsite.mean_field`; a method that has no use for one ignores it, but a search for the best
-        state refuses what belongs to sampling alone.
+        :func:`gibbsite.mean_field`. A method refuses those it has no use for; those that say how to sample
+        may be given with "auto", which checks them, and names them in ``reason`` if it did not sample.
 
     Returns
     -------
@@ -281,6 +305,8 @@ def infer(
 
     Raises
     ------
+    ArgumentError
+        If an argument makes no sense, or the method has no use for it.
     TooLargeError
         If an exact answer is demanded, or needed for the task, and would be too large.
 
@@ -295,13 +321,18 @@ def infer(
     """
     task = str(task).upper()
     if task not in TASKS:
-        raise ModelError(f"task {task!r} is unknown; choose MAR, MAP or PR.")
-    if not 0 < accuracy < 1:
-        raise ModelError(f"accuracy must be a number between 0 and 1, got {accuracy!r}.")
+        raise ArgumentError(unknown("task", task, TASKS))
+    if not (isinstance(accuracy, Real) and 0 < accuracy < 1):
+        raise ArgumentError(f"{argument('accuracy')} must be a number between 0 and 1, got {accuracy!r}.")
     _check_model(model, task, method)
     begun = time.monotonic()
+    given = {**run, "seconds": seconds, "sweeps": sweeps}
+    given = {name: value for name, value in given.items() if value is not None}
+    _check_arguments(model, task, method, given, progress)
     limit = DEFAULT_SECONDS if seconds is None and sweeps is None else seconds
     chosen, reason = _choose(model, task, method, limit)
+    if chosen == "exact":
+        reason = _with_unused(reason, given)
     best = _read_best(best, task, chosen)
     if task == "MAP" and chosen == "annealed":
         found, verdict = _search(
@@ -336,15 +367,12 @@ def _solve(
     if method == "mean-field":
         from gibbsite.variational import mean_field
 
-        used = {name: run[name] for name in run if name in _arguments(mean_field)}
         budget: dict[str, Any] = {} if sweeps is None else {"sweeps": sweeps}
-        law = mean_field(model, seconds=seconds, progress=progress, **budget, **used)
+        law = mean_field(model, seconds=seconds, progress=progress, **budget, **run)
         return law, _judge_mean_field(law, task)
     from gibbsite.kernel.registry import make_kernel
     from gibbsite.sampling import sample
-    from gibbsite.variational import mean_field
 
-    run = {name: run[name] for name in run if name not in _arguments(mean_field) - _arguments(sample)}
     kernel = make_kernel(method) if isinstance(method, str) else method
     run = {"record": "best", **run} if task == "MAP" else run
     target = accuracy / _STANDARD_ERRORS if task == "MAR" else None
@@ -352,8 +380,76 @@ def _solve(
     return drawn, _judge_run(drawn, task, accuracy)
 
 
-def _arguments(function: Callable[..., Any]) -> set[str]:
-    return set(inspect.signature(function).parameters)
+def _check_arguments(
+    model: FactorGraph, task: str, method: str | Kernel, given: dict[str, Any], progress: Any
+) -> None:
+    """Refuse what nobody knows and what the method has no use for; look at values before any work is done.
+
+    Sampling, searching and mean field check their values themselves, but an exact solution may come first.
+    """
+    known = {*_SAMPLING, *(name for names in ARGUMENTS.values() for name in names)}
+    for name in given:
+        if name not in known:
+            raise ArgumentError(unknown("argument", name, sorted(known)))
+    otherwise = "annealed" if task == "MAP" else "gibbs"  # where an exact solution does not fit
+    chosen = otherwise if method == "auto" else method
+    takes = ARGUMENTS.get(chosen, _SAMPLING) if isinstance(chosen, str) else _SAMPLING
+    for name in given:
+        if name not in takes:
+            raise ArgumentError(_no_use(name, method))
+    if method == "auto":
+        from gibbsite.run.progress import choose_progress
+
+        choose_progress(progress)
+        _check_values(model, given)
+
+
+def _no_use(name: str, method: str | Kernel) -> str:
+    """Return the message on an argument that a method has no use for."""
+    if method in ("auto", "annealed"):
+        return (
+            f"{argument(name)} belongs to sampling runs, and this is a search for the best state; leave it "
+            f"out, or sample with {argument('method', 'gibbs')}."
+        )
+    what = argument("method", method) if isinstance(method, str) else type(method).__name__
+    return f"{argument(name)} has no effect with {what}; leave it out."
+
+
+def _check_values(model: FactorGraph, given: dict[str, Any]) -> None:
+    """Refuse values that a run or a search would refuse."""
+    import numpy as np
+
+    from gibbsite.run.budget import check_integer, read_budget
+    from gibbsite.run.checkpoint import read_checkpoint
+    from gibbsite.run.executor import read_threads
+    from gibbsite.run.plan import read_entropy
+
+    length: dict[str, Any] = {name: given.get(name) for name in ("sweeps", "steps", "seconds", "warmup")}
+    read_budget(model.n_sites, **length, thin=given.get("thin", 1))
+    chains = check_integer("chains", given.get("chains", 4), 1)
+    read_threads(given.get("threads"))
+    read_checkpoint(given.get("checkpoint"), given.get("checkpoint_every", 60.0), given.get("resume", False))
+    if not isinstance(given.get("rng"), np.random.Generator):  # which would be moved on by being read
+        read_entropy(given.get("rng"))
+    if "scan" in given:
+        from gibbsite.sampling import check_parts
+
+        check_parts(model, None, given["scan"])
+    if "record" in given:
+        from gibbsite.run.record import read_recorders
+
+        read_recorders(given["record"])
+    if "start" in given:
+        from gibbsite.graph.compile import compile_graph
+        from gibbsite.support.start import start_states
+
+        start_states(model, compile_graph(model), chains, given["start"], 0)
+
+
+def _with_unused(reason: str, given: dict[str, Any]) -> Text:
+    """Add what was given for sampling to the reason for not sampling; a time limit was used to decide."""
+    unused = [argument(name) for name in given if name != "seconds"]
+    return Text(f"{reason}; {', '.join(unused)} not used" if unused else reason)
 
 
 def _judge_run(result: Result, task: str, accuracy: float) -> Verdict:
@@ -404,21 +500,10 @@ def _search(
     until_sure: bool,
 ) -> tuple[SearchResult, Verdict]:
     """Look for the best states by annealing; return what was found, and the verdict on it."""
-    from gibbsite.sampling import sample
     from gibbsite.search import search_best
-    from gibbsite.variational import mean_field
 
-    used, given = _arguments(search_best), {}
-    for name, value in run.items():
-        if name in used or name not in _arguments(sample) | _arguments(mean_field):
-            given[name] = value  # a name that nobody knows is refused below
-        elif name in _arguments(sample) and value is not None and value is not False:
-            raise ModelError(
-                f"{name} belongs to sampling runs, and this is a search for the best state; leave it out, or "
-                "give a kernel as method, such as gs.AnnealedGibbs()."
-            )
     found = search_best(
-        model, sweeps=sweeps, seconds=seconds, best=best, progress=progress, until_sure=until_sure, **given
+        model, sweeps=sweeps, seconds=seconds, best=best, progress=progress, until_sure=until_sure, **run
     )
     if found.reasons:
         import warnings
@@ -447,10 +532,14 @@ def _read_best(best: Any, task: str, method: str | Kernel) -> int:
 
     many = check_integer("best", best, 1)
     if many > 1 and task != "MAP":
-        raise ModelError(f"best is a number of most probable states, and the task is {task}; ask for MAP.")
+        raise ArgumentError(
+            f"{argument('best')} is a number of most probable states, and the task is {task}; ask for MAP."
+        )
     if many > 1 and method not in ("exact", "annealed"):
         name = method if isinstance(method, str) else type(method).__name__
-        raise ModelError(f"method {name!r} gives one best state; choose exact or annealed for best={many}.")
+        raise ArgumentError(
+            f"method {name!r} gives one best state; choose exact or annealed for {argument('best', many)}."
+        )
     return many
 
 
@@ -502,23 +591,25 @@ def _choose(
         from gibbsite.kernel.base import Kernel
 
         if not isinstance(method, Kernel):
-            raise ModelError(f"method must be a name or a kernel such as gs.Gibbs(), got {method!r}.")
+            raise ArgumentError(
+                f"{argument('method')} must be a name or a kernel such as gs.Gibbs(), got {method!r}."
+            )
         answers: tuple[str, ...] = ("MAR", "MAP") if method.estimates else ("MAP",)
     elif method in METHODS:
         answers = METHODS[method]
     else:
-        raise ModelError(f"method {method!r} is unknown; choose one of {', '.join(METHODS)}.")
+        raise ArgumentError(unknown("method", method, METHODS))
     if task not in answers:
         others = [name for name, tasks in METHODS.items() if task in tasks]
         name = repr(method) if isinstance(method, str) else type(method).__name__
-        raise ModelError(f"method {name} does not answer {task}; choose one of {', '.join(others)}.")
+        raise ArgumentError(f"method {name} does not answer {task}; choose one of {', '.join(others)}.")
     if method not in ("auto", "exact"):
         return method, "as asked"
     from gibbsite.exact import predict_exact
     from gibbsite.run.executor import usable_memory
 
     cost = predict_exact(model)
-    size = f"largest clique {cost.largest:,.4g} entries, about {max(cost.seconds, 0.001):,.2g} s"
+    size = cost.line()
     time_limit = max(60.0, 0.0 if seconds is None else seconds)
     fits = cost.bytes <= 0.5 * usable_memory() and cost.seconds <= time_limit
     if fits or method == "exact":
@@ -526,6 +617,6 @@ def _choose(
     if task == "PR":
         raise TooLargeError(
             f"The log-partition function needs an exact solution, but it does not fit: {size}; "
-            "method='mean-field' gives a lower bound."
+            f"{argument('method', 'mean-field')} gives a lower bound."
         )
     return "annealed" if task == "MAP" else "gibbs", f"an exact solution does not fit: {size}"

@@ -34,7 +34,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gibbsite._compile.jit import Integer, compiled, inlined
-from gibbsite.errors import ModelError
+from gibbsite._wording import argument, unknown
+from gibbsite.errors import ArgumentError
 
 _BITS = 32  # of a number
 _TO_UNIT = 2.0**-32
@@ -137,10 +138,10 @@ def find_register(m: int, table: str = "harase") -> Register:
     Register(polynomial=1033, stride=115)
     """
     if table not in TABLES:
-        raise ModelError(f"The table of registers {table!r} is unknown; choose one of {', '.join(TABLES)}.")
+        raise ArgumentError(unknown("The table of registers", table, TABLES))
     entries = TABLES[table]
     if not isinstance(m, int | np.integer) or m not in entries:
-        raise ModelError(
+        raise ArgumentError(
             f"There is no register of m = {m!r} bits in the table {table!r}; m goes from {min(entries)} to "
             f"{max(entries)}."
         )
@@ -231,7 +232,7 @@ def open_source(m: int, columns: int, table: str = "harase") -> Source:
     polynomial, stride = find_register(m, table)
     period = (1 << m) - 1
     if columns > period:
-        raise ModelError(
+        raise ArgumentError(
             f"Rows of {columns:,} numbers are longer than the period {period:,} of a register of m = {m} "
             f"bits; take m = {int(columns).bit_length()} or more."
         )
@@ -351,7 +352,9 @@ def variates(
     source = open_source(m, _count(columns), table)
     words: Any = np.zeros(columns, np.uint32) if shift is None else np.asarray(shift)
     if words.shape != (columns,) or words.dtype.kind not in "iu" or (words < 0).any() or (words >> 32).any():
-        raise ModelError(f"shift must hold a 32-bit word for each of {columns} columns, got {shift!r}.")
+        raise ArgumentError(
+            f"{argument('shift')} must hold a 32-bit word for each of {columns} columns, got {shift!r}."
+        )
     out = np.empty((source.rows, columns))
     _read_all(source, start_reading(words), out.reshape(-1))
     return out
@@ -359,5 +362,5 @@ def variates(
 
 def _count(columns: Any) -> int:
     if not isinstance(columns, int | np.integer) or isinstance(columns, bool) or columns < 1:
-        raise ModelError(f"columns must be a whole number of at least 1, got {columns!r}.")
+        raise ArgumentError(f"{argument('columns')} must be a whole number of at least 1, got {columns!r}.")
     return int(columns)

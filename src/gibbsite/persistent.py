@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 from gibbsite.kernel.base import Kernel
 from gibbsite.result.result import Result
 from gibbsite.result.table import SiteTable, observed_cells
@@ -18,7 +18,7 @@ from gibbsite.run.executor import Executor, read_threads
 from gibbsite.run.plan import read_entropy
 from gibbsite.run.record import Marginals, read_pairs
 from gibbsite.run.standing import Standing
-from gibbsite.sampling import _check_parts, make_result
+from gibbsite.sampling import check_parts, make_result
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
@@ -76,7 +76,7 @@ class PersistentChains:
         record: Any = None,
         threads: int | None = None,
     ) -> None:
-        _check_parts(model, kernel, scan)
+        check_parts(model, kernel, scan)
         record = (
             Marginals(batches=False) if record is None and (kernel is None or kernel.estimates) else record
         )
@@ -147,12 +147,12 @@ class PersistentChains:
         """
         change = getattr(self.model, "reweight", None)
         if change is None:
-            raise ModelError(f"A {type(self.model).__name__} has no weights by name; give run(model=...).")
+            raise ArgumentError(f"A {type(self.model).__name__} has no weights by name; give run(model=...).")
         self._move_to(change(**weights))
         return self
 
     def _move_to(self, model: Model) -> None:
-        _check_parts(model, None, None)
+        check_parts(model, None, None)
         self._epoch += 1
         self._standing.reweight(model, self._epoch)
 
@@ -201,7 +201,7 @@ class PersistentChains:
     def result(self) -> Result:
         """Return the latest call as a result of sampling, with what was recorded."""
         if not self._latest:
-            raise ModelError("The chains have not moved yet; call run() first.")
+            raise ArgumentError("The chains have not moved yet; call run() first.")
         standing = self._standing
         released = standing.released()
         setup = Setup(

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite._compile.jit import COMPILING, clock, on_compile
-from gibbsite.errors import ConvergenceWarning, IncompatibleError, ModelError, SamplingError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError, ConvergenceWarning, IncompatibleError, SamplingError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.kernel.base import Kernel, RunOutline
 from gibbsite.kernel.registry import default_kernel
@@ -29,7 +30,7 @@ from gibbsite.run.checkpoint import load_checkpoint, read_checkpoint
 from gibbsite.run.engine import Recording, Setup, run_chains
 from gibbsite.run.executor import read_threads
 from gibbsite.run.interrupt import catch_interrupt
-from gibbsite.run.plan import as_data, make_plan, read_entropy
+from gibbsite.run.plan import make_plan, read_entropy, start_text
 from gibbsite.run.progress import Progress, choose_progress
 from gibbsite.run.record import keep_marginals, lay_out
 from gibbsite.run.tape import BATCHES, DRAWS, LENGTH, read_pulse
@@ -137,11 +138,11 @@ def sample(
     True
     """
     begun = clock()
-    _check_parts(model, kernel, scan)
+    check_parts(model, kernel, scan)
     chains = check_integer("chains", chains, 1)
     threads = read_threads(threads)
     if error is not None and not (is_real(error) and 0 < error < 1):
-        raise ModelError(f"error must be a number between 0 and 1, got {error!r}.")
+        raise ArgumentError(f"{argument('error')} must be a number between 0 and 1, got {error!r}.")
     if error is not None and kernel is not None and not kernel.estimates:
         raise IncompatibleError(
             f"{type(kernel).__name__} estimates no probabilities: there is no error to stop at; leave it out."
@@ -246,25 +247,26 @@ def record_chains(
         thin=thin,
         warmup=budget.warmup,
         entropy=entropy,
-        start=str(as_data(start)),
+        start=start_text(start),
     )
     starts = start_states(model, graph, chains, start, entropy)
     setup = Setup(model, kernel, scan, layout, form, plan, kernel.remarks(model, graph, scan))
     return run_chains(setup, starts, budget, progress=progress, **how)
 
 
-def _check_parts(model: Any, kernel: Any, scan: Any) -> None:
+def check_parts(model: Any, kernel: Any, scan: Any) -> None:
+    """Refuse what is no model, kernel or scan."""
     from gibbsite.model import Model
 
     if not isinstance(model, Model):
-        raise ModelError(
+        raise ArgumentError(
             f"sample needs a model, got {type(model).__name__}; make one with gs.FactorGraph, gs.ising, "
             "gs.ising_grid and so on."
         )
     if kernel is not None and not isinstance(kernel, Kernel):
-        raise ModelError(f"kernel must be a kernel such as gs.Gibbs(), got {kernel!r}.")
+        raise ArgumentError(f"{argument('kernel')} must be a kernel such as gs.Gibbs(), got {kernel!r}.")
     if scan is not None and not isinstance(scan, Scan):
-        raise ModelError(f"scan must be a scan such as gs.Systematic(), got {scan!r}.")
+        raise ArgumentError(f"{argument('scan')} must be a scan such as gs.Systematic(), got {scan!r}.")
 
 
 class Judge:

@@ -37,7 +37,7 @@ from gibbsite.run.budget import check_integer, read_budget
 from gibbsite.run.chain import advance, start_chain
 from gibbsite.run.executor import Executor, read_threads
 from gibbsite.run.interrupt import catch_interrupt
-from gibbsite.run.plan import as_data, package_version, read_entropy
+from gibbsite.run.plan import as_data, package_version, read_entropy, start_text
 from gibbsite.run.progress import Status, choose_progress
 from gibbsite.run.record import lay_out
 from gibbsite.scan.base import Scan
@@ -414,7 +414,7 @@ def search_best(
         "scan": as_data(task.scan.describe()),
         "chains": chains,
         "entropy": entropy,
-        "start": str(as_data(start)),
+        "start": start_text(start),
     }
     seconds_taken = time.monotonic() - begun
     return _conclude(task, searchers, best, done, interrupted, seconds_taken, plan)

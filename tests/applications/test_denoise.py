@@ -260,3 +260,38 @@ def test_bad_input_is_one_clear_line(image: Any, options: dict[str, Any], said: 
         run(image, **options)
     assert isinstance(error.value, GibbsiteError)
     assert len(str(error.value).splitlines()) == 1
+
+
+def gradient(noise: float, shape: tuple[int, int] = (100, 100)) -> np.ndarray[Any, Any]:
+    rng = np.random.default_rng(1)
+    return np.tile(np.linspace(0.0, 255.0, shape[1]), (shape[0], 1)) + rng.normal(0, noise, shape)
+
+
+@pytest.mark.parametrize("noise", [1.0, 5.0, 20.0])
+def test_what_does_not_lie_around_two_levels_is_refused(noise: float) -> None:
+    with pytest.raises(gs.ArgumentError, match="do not lie around two levels") as refused:
+        run(gradient(noise))
+    assert set(refused.value.arguments) >= {"levels", "means", "sigma"}
+    run(gradient(noise), means=(0, 255), levels=8, sweeps=2)
+    run(gradient(noise), means=(0, 255), sigma=60, sweeps=2)  # who insists gets it
+
+
+@pytest.mark.parametrize("contrast", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("picture", [discs, letter, strokes])
+def test_pictures_of_two_levels_are_not_refused(picture: Any, contrast: float) -> None:
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        clean = np.where(picture(128) > 0, 200.0, 50.0)
+        run(clean + rng.normal(0, 75.0 / contrast, clean.shape), sweeps=1)
+
+
+@pytest.mark.parametrize(
+    "image", [np.linspace(0, 1, 100).reshape(10, 10), np.random.default_rng(1).normal(0.3, 1e-9, (10, 10))]
+)
+def test_levels_that_were_not_given_are_not_called_given(image: Any) -> None:
+    with pytest.raises(gs.ArgumentError) as refused:
+        run(image)
+    assert "given" not in str(refused.value)
+    assert "0 and 1" in str(refused.value)
+    with pytest.raises(gs.ArgumentError, match="around the given means"):
+        run(image, means=(-3, 3))

@@ -65,7 +65,7 @@ def test_an_unknown_name_is_one_line_with_the_names(run: Any) -> None:
     code, out, err = run("herded-denoise")
     assert (code, out) == (2, "")
     assert err.count("\n") == 4
-    assert "Did you mean herded-denoising?" in err
+    assert "did you mean 'herded-denoising'?" in err
     assert all(name in err for name in gs.lab.NAMES)
     assert list(Path().iterdir()) == []
 

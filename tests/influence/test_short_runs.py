@@ -122,7 +122,7 @@ BAD = [
     ({"runs": 1}, "runs must be a whole number of at least 2"),
     ({"confidence": 1.0}, "confidence must be a number between 0 and 1"),
     ({"confidence": float("nan")}, "confidence must be a number between 0 and 1"),
-    ({"interval": "normal"}, "interval must be one of bernstein, student"),
+    ({"interval": "normal"}, "interval 'normal' is unknown; choose one of bernstein, student"),
     ({"scan": gs.Systematic()}, "Say for how long"),
     ({"scan": gs.BlockOrder([[0, 1]])}, "No kernel moves blocks"),
     ({"scan": "dogs"}, "scan must be a scan"),

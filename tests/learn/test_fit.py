@@ -238,7 +238,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"structure": [(0, 1, 2)]}, "must be a list of pairs"),
     ({"structure": [("a", 1)]}, "unknown site 'a'"),
     ({"structure": gs.ising_grid((2, 2))}, "The structure has 4 sites, the data 3"),
-    ({"scan": "zigzag"}, "The scan 'zigzag' is unknown; choose dogs, systematic"),
+    ({"scan": "zigzag"}, "scan 'zigzag' is unknown; choose one of dogs, systematic"),
     ({"scan": 3}, "scan must be a name or a scan"),
     ({"gradient": "guessed"}, "gradient must be sampled or exact"),
     ({"ridge": -1.0}, "ridge must be a number of at least 0"),

@@ -236,7 +236,7 @@ def test_arguments_that_are_no_trace(diagnostic: Diagnostic, method: str) -> Non
     for dtype in (np.complex128, np.str_, np.object_):
         with pytest.raises(ModelError, match="real or integer"):
             diagnostic(np.zeros((2, 5), dtype), method)
-    with pytest.raises(ModelError, match=f"unknown method 'median' of {diagnostic.__name__}"):
+    with pytest.raises(ModelError, match=f"method of {diagnostic.__name__} 'median' is unknown"):
         diagnostic(np.zeros((2, 5)), "median")
 
 

@@ -50,7 +50,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "warmup as a word": ({"warmup": "long"}, ["warmup", "'long'"]),
     "zero thin": ({"thin": 0}, ["thin", "at least 1", "got 0"]),
     "no thin": ({"thin": None}, ["thin", "None"]),
-    "thin beyond the sweeps": ({"sweeps": 10, "thin": 11}, ["thin=11", "10 sweeps", "lower thin"]),
+    "thin beyond the sweeps": ({"sweeps": 10, "thin": 11}, ["thin=11", "10 sweeps", "lower it"]),
     "zero chains": ({"chains": 0}, ["chains", "at least 1", "got 0"]),
     "chains as a word": ({"chains": "four"}, ["chains", "'four'"]),
     "half a chain": ({"chains": 1.5}, ["chains", "1.5"]),
@@ -132,7 +132,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "interval as a word": ({"checkpoint": "x", "checkpoint_every": "often"}, ["checkpoint_every", "'often'"]),
     "negative interval": ({"checkpoint": "x", "checkpoint_every": -1}, ["checkpoint_every", "-1"]),
     "NaN interval": ({"checkpoint": "x", "checkpoint_every": NAN}, ["checkpoint_every", "nan"]),
-    "resume without a file": ({"resume": True}, ["resume", "checkpoint="]),
+    "resume without a file": ({"resume": True}, ["resume", "checkpoint"]),
     "resume from source code": ({"checkpoint": __file__, "resume": True}, ["not a gibbsite checkpoint"]),
     # display
     "progress": ({"progress": "loud"}, ["progress", "'loud'"]),

@@ -227,6 +227,25 @@ def test_a_checkpoint_is_written_at_the_end_only(place: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("every", [1.0, 60.0, 1e6])
+def test_the_first_checkpoint_comes_within_seconds(
+    every: float, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(engine, "clock", lambda: now)
+    waited: list[float] = []
+
+    def wait(status: Status) -> None:  # half a second passes from one block to the next
+        nonlocal now
+        if place.exists() and not waited:
+            waited.append(now - 100.0)
+        now += 0.5
+
+    run(place, sweeps=200, progress=wait, checkpoint_every=every)
+    assert waited and waited[0] <= min(every, 2.0) + 1.0
+
+
+@pytest.mark.usefixtures("small_blocks")
 def test_a_run_cut_short_in_the_warmup_resumes_there(place: Path) -> None:
     # the answer is one draw after an unfinished warmup, which must not become part of the run
     def interrupt(status: Status) -> None:

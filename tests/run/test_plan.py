@@ -31,7 +31,7 @@ def test_a_plan_is_plain_data() -> None:
         {"name": "Marginals", "rao_blackwell": None, "batches": True},
         {"name": "Draws", "sites": [0]},
     ]
-    assert (found.chains, found.thin, found.warmup, found.entropy, found.start) == (4, 1, 1, 1, "None")
+    assert (found.chains, found.thin, found.warmup, found.entropy, found.start) == (4, 1, 1, 1, None)
 
 
 def test_equal_settings_give_equal_plans() -> None:
@@ -46,6 +46,13 @@ def test_differences_are_named() -> None:
     assert mine.differences(mine.to_dict()) == []
     assert mine.differences({}) == sorted(mine.to_dict())
     assert mine.differences({**mine.to_dict(), "new": 1}) == ["new"]
+
+
+def test_plans_of_the_first_format_are_read() -> None:
+    mine = plan()
+    old = {**mine.to_dict(), "start": "None"}
+    assert mine.differences(old) == []
+    assert Plan.from_dict(old) == mine
 
 
 def test_long_arrays_are_told_apart_by_their_digest() -> None:

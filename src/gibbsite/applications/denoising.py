@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._wording import argument, unknown
 from gibbsite.applications.noise import (
+    check_two_levels,
     estimate_flip,
     estimate_sigma,
     estimate_two_levels,
@@ -27,7 +29,7 @@ from gibbsite.applications.noise import (
 )
 from gibbsite.applications.pixels import Codes, Floats, Pixels, nearest_level, read_pixels
 from gibbsite.applications.posterior import METHODS, average, flip_strength, grey_model, two_level_model
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.kernel.base import Kernel
 from gibbsite.model import FactorGraph
 from gibbsite.run.budget import check_integer, is_real
@@ -203,7 +205,7 @@ def denoise(
     if method is None:
         method = "herded-shared" if task.levels.size == 2 else "herded-site"
     if not isinstance(method, Kernel) and method not in METHODS:
-        raise ModelError(f"method {method!r} is unknown; choose one of {', '.join(METHODS)}.")
+        raise ArgumentError(unknown("method", method, METHODS))
     cells, result = average(
         task.model,
         method,
@@ -242,21 +244,25 @@ def _pose(
 ) -> _Task:
     """Read what was said about the noise, estimate the rest, and build the posterior."""
     if sigma is not None and flip is not None:
-        raise ModelError("give sigma for Gaussian noise or flip for flipped pixels, not both.")
+        raise ArgumentError(
+            f"give {argument('sigma')} for Gaussian noise or {argument('flip')} for flipped pixels, not both."
+        )
     sigma = None if sigma is None else _number("sigma", sigma, 0.0, math.inf)
     flip = None if flip is None else _number("flip", flip, 0.0, 0.5)
     if prior not in PRIORS:
-        raise ModelError(f"prior {prior!r} is unknown; choose one of {', '.join(PRIORS)}.")
+        raise ArgumentError(unknown("prior", prior, PRIORS))
     ends = None if means is None else _read_means(means)
     count = 2 if levels is None else check_integer("levels", levels, 2)
     if count == 2:
         return _pose_two(pixels, sigma, flip, ends, coupling)
     if flip is not None:
-        raise ModelError(f"flip is for images of two values; with {count} levels give sigma.")
+        raise ArgumentError(
+            f"{argument('flip')} is for images of two values; with {count} levels give {argument('sigma')}."
+        )
     if ends is None and not (pixels.counted or may_lie_between(pixels.values, 0.0, 1.0)):
-        raise ModelError(
+        raise ArgumentError(
             f"the image has values from {pixels.low:.4g} to {pixels.high:.4g}, and grey values are taken as "
-            "between 0 and 1; give means, the values of black and white."
+            f"between 0 and 1; give {argument('means')}, the values of black and white."
         )
     low, high = ends or (0.0, pixels.top)
     steps = np.linspace(low, high, count)
@@ -277,9 +283,10 @@ def _pose_two(
     values = pixels.values
     if flip is not None or (sigma is None and ends is None and pixels.two_valued):
         if not pixels.two_valued:
-            raise ModelError(
-                f"flip is for images of two values, and this one has {np.unique(values).size:,}; give sigma "
-                "for Gaussian noise around two levels, or levels for a grey image."
+            raise ArgumentError(
+                f"{argument('flip')} is for images of two values, and this one has "
+                f"{np.unique(values).size:,}; give {argument('sigma')} for Gaussian noise around two levels, "
+                f"or {argument('levels')} for a grey image."
             )
         low, high = pixels.pair
         spins = _as_spins(values, low, high)
@@ -289,12 +296,16 @@ def _pose_two(
     else:
         if ends is None and (pixels.counted or not may_lie_between(values, 0.0, 1.0)):
             low, high, found = estimate_two_levels(values)
-            sigma = found if sigma is None else sigma
+            if sigma is None:
+                check_two_levels(values, low, high)
+                sigma = found
         else:
             low, high = ends or (0.0, 1.0)
         spins = _as_spins(values, low, high)
         half = 0.5 * (high - low)
-        sigma = half * sigma_around(spins) if sigma is None else sigma
+        if sigma is None:
+            around = "the given means" if ends else "0 and 1, as pixels in that range are taken to do"
+            sigma = half * sigma_around(spins, around)
         strength = (half / sigma) ** 2
         shown = np.array([0.0, pixels.top]) if pixels.counted else np.array([low, high])
     model = two_level_model(spins, coupling, strength)
@@ -339,7 +350,7 @@ def _measure_error(
 def _read_start(pixels: Pixels, task: _Task, start: Any) -> Codes | None:
     if isinstance(start, str):
         if start not in ("noisy", "random"):
-            raise ModelError(f"start {start!r} is unknown; choose noisy or random, or give an image.")
+            raise ArgumentError(unknown("start", start, ("noisy", "random"), ", or give an image"))
         return task.noisy if start == "noisy" else None
     return nearest_level(_read_like(pixels, start, "the start").values, task.shown)
 
@@ -357,9 +368,13 @@ def _read_means(means: Any) -> tuple[float, float]:
     try:
         low, high = (float(mean) for mean in means)
     except (TypeError, ValueError):
-        raise ModelError(f"means must be two numbers, dark and bright, got {means!r}.") from None
+        raise ArgumentError(
+            f"{argument('means')} must be two numbers, dark and bright, got {means!r}."
+        ) from None
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ModelError(f"means must be two numbers, the darker first, got {low:g} and {high:g}.")
+        raise ArgumentError(
+            f"{argument('means')} must be two numbers, the darker first, got {low:g} and {high:g}."
+        )
     return low, high
 
 
@@ -371,4 +386,4 @@ def _number(name: str, value: Any, low: float, high: float, low_too: bool = Fals
         if high < math.inf
         else f"{'at least' if low_too else 'above'} {low:g}"
     )
-    raise ModelError(f"{name} must be a number {bounds}, got {value!r}.")
+    raise ArgumentError(f"{argument(name)} must be a number {bounds}, got {value!r}.")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import FormatError, IncompatibleError
+from gibbsite.errors import FormatError, IncompatibleError, UnknownFormatError
 from gibbsite.formats.parsing.text import PathLike, save
 
 
@@ -113,9 +113,8 @@ def encode_image(image: NDArray[Any], path: PathLike) -> bytes:
     suffix = ".png" if path == "-" else os.path.splitext(name)[1].lower()
     kind = pillow.registered_extensions().get(suffix)
     if kind is None:
-        raise FormatError(
-            "the format cannot be told; end the name in .png, .jpg, .tif or another that Pillow knows.", name
-        )
+        advice = "end the name in .png, .jpg, .tif or another that Pillow knows"
+        raise UnknownFormatError(name, advice, writing=True)
     if kind == "JPEG" and image.dtype == bool:
         image = image.astype(np.uint8) * np.uint8(255)
     if image.dtype == np.float64:

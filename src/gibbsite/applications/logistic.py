@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.model.continuous import ContinuousModel
 from gibbsite.model.domain import FloatArray, Interval
 from gibbsite.model.functions import FunctionFactors, logistic_factors, logistic_rest, quadratic_factor
@@ -98,7 +98,7 @@ def logistic_regression(
     low, high = np.maximum(mode - width, box[0]), np.minimum(mode + width, box[1])
     called = [str(k) for k in range(n)] if names is None else list(names)
     if len(called) != n:
-        raise ModelError(f"{n} names are needed, one for each coefficient, got {len(called)}.")
+        raise ArgumentError(f"{n} names are needed, one for each coefficient, got {len(called)}.")
     sites = {name: Interval(a, b) for name, a, b in zip(called, low, high, strict=True)}
     gradient = signed.T @ _sigmoid(-(signed @ mode))
     scope = np.arange(n)

@@ -12,13 +12,15 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError
 
 Floats = NDArray[np.float64]
 
 _MEDIAN_OF_NORMAL = 0.6744897501960817  # of the absolute value of a standard normal variable
 _FLIP_RANGE = (1e-3, 0.49)
 _STANDARD_ERRORS = 6.0
+_NOT_TWO = 0.03  # of the squared difference of two levels: more is not their noise
 _SMALLEST = 1e-2  # sigma as a part of the difference of two levels: nothing is without any noise
 
 
@@ -81,8 +83,9 @@ def estimate_two_levels(image: Floats) -> tuple[float, float, float]:
     total = float(np.mean(rest**2))
     variance = _product_at_no_distance(rest, 2)
     if variance <= 1e-9 * total or total == 0.0:
-        raise ModelError(
-            "no two levels can be made out in the image; give means and sigma, or use a less noisy image."
+        raise ArgumentError(
+            f"no two levels can be made out in the image; give {argument('means')} and {argument('sigma')}, "
+            "or use a less noisy image."
         )
     skewness = _product_at_no_distance(rest, 3) / variance**1.5
     # share w of bright pixels: skewness = (1 - 2w) / sqrt(w (1 - w))
@@ -120,13 +123,45 @@ def may_lie_between(image: Floats, low: float, high: float) -> bool:
     return _product_at_no_distance(image - mean, 2) <= most + _STANDARD_ERRORS * error
 
 
-def sigma_around(spins: Floats) -> float:
+def check_two_levels(image: Floats, low: float, high: float) -> None:
+    """Refuse an image that is not noise around two levels.
+
+    Around two levels, the mean square distance of pixels from the nearer one is at most the variance of the
+    noise, which is what the image varies by beyond its products of different pixels. More than that by 3 % of
+    the squared difference of the levels (a uniform gradient has 7 %) and six standard errors is refused.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> gradient = np.tile(np.linspace(0.0, 255.0, 200), (200, 1)) + rng.normal(0, 5, (200, 200))
+    >>> try:
+    ...     check_two_levels(gradient, 50.0, 200.0)
+    ... except ArgumentError as error:
+    ...     print(str(error)[:45])
+    the pixels do not lie around two levels: they
+    """
+    if min(image.shape) < 3:
+        return
+    total = float(image.var())
+    noise = max(total - _product_at_no_distance(image - image.mean(), 2), 0.0)
+    off = np.minimum(np.abs(image - low), np.abs(image - high))
+    error = 2.0 * math.sqrt(noise * total / image.size)
+    if float(np.mean(off**2)) > noise + _NOT_TWO * (high - low) ** 2 + _STANDARD_ERRORS * error:
+        raise ArgumentError(
+            "the pixels do not lie around two levels: they are "
+            f"{math.sqrt(np.mean(off**2)):.3g} from the nearer of {low:.4g} and {high:.4g} (root mean "
+            f"square), and their noise is about {math.sqrt(noise):.3g}; give {argument('levels')} for a grey "
+            f"image, or {argument('means')} and {argument('sigma')} for two levels."
+        )
+
+
+def sigma_around(spins: Floats, levels: str = "the given means") -> float:
     """Return the noise around -1 and +1: the mean square is that of the noise plus one."""
     excess = float(np.mean(spins**2)) - 1.0
     if excess <= 0.0:
-        raise ModelError(
-            "the pixels are too close to each other to lie around the given means; give other means, or "
-            "levels for a grey image."
+        raise ArgumentError(
+            f"the pixels are too close to each other to lie around {levels}; give other "
+            f"{argument('means')}, or {argument('levels')} for a grey image."
         )
     return max(math.sqrt(excess), 2.0 * _SMALLEST)
 
@@ -160,7 +195,9 @@ def estimate_sigma(image: Floats) -> float:
     True
     """
     if min(image.shape) < 3:
-        raise ModelError(f"an image of {_size(image)} pixels is too small to estimate sigma from; give it.")
+        raise ArgumentError(
+            f"an image of {_size(image)} pixels is too small to estimate {argument('sigma')} from; give it."
+        )
     rows = image[:-2] - 2.0 * image[1:-1] + image[2:]
     rough = np.abs(rows[:, :-2] - 2.0 * rows[:, 1:-1] + rows[:, 2:])
     sigma = float(np.median(rough)) / (6.0 * _MEDIAN_OF_NORMAL)
@@ -177,8 +214,9 @@ def _product_at_no_distance(values: Floats, order: int) -> float:
             at = [_mean_product(lines, order, distance) for distance in (1, 2)]
             found.append(2.0 * at[0] - at[1])
     if not found:
-        raise ModelError(
-            f"an image of {_size(values)} pixels is too small to estimate its noise from; give sigma or flip."
+        raise ArgumentError(
+            f"an image of {_size(values)} pixels is too small to estimate its noise from; give "
+            f"{argument('sigma')} or {argument('flip')}."
         )
     return float(np.mean(found))
 

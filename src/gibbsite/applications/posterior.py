@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import COMPILING, on_compile
-from gibbsite.errors import ConvergenceWarning, ModelError
+from gibbsite.errors import ArgumentError, ConvergenceWarning
 from gibbsite.kernel.base import Kernel
 from gibbsite.kernel.gibbs.annealed import AnnealedGibbs
 from gibbsite.kernel.gibbs.gibbs import Gibbs
@@ -104,7 +104,9 @@ def average(
         return field.cells, field
     if method == "icm":
         if start is None:
-            raise ModelError("icm goes uphill from the noisy image or a given one, not from a random start.")
+            raise ArgumentError(
+                "icm goes uphill from the noisy image or a given one, not from a random start."
+            )
         return _indicators(model, climb(model, start.ravel())), None
     kernel = _kernel(method, sweeps) if isinstance(method, str) else method
     averages = Marginals(rao_blackwell=False if states else None, batches=False)

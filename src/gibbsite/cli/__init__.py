@@ -25,7 +25,6 @@ _COMMANDS = (
     "convert",
     "reproduce",
     "warmup",
-    "bench",
     "completion",
 )
 
@@ -44,20 +43,32 @@ class _Lazy(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; let errors of the library speak of its options, and of those as usage errors."""
-        from gibbsite.cli.wording import in_options
-        from gibbsite.errors import GibbsiteError, ModelError
+        """Run the command; let errors of the library speak of its options."""
+        from gibbsite.errors import ArgumentError, GibbsiteError
 
         try:
             return super().invoke(ctx)
         except GibbsiteError as error:
+            from gibbsite.cli.wording import in_options
+
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
             assert command is not None
-            message = in_options(str(error), command)
-            if isinstance(error, ModelError) and message != str(error):
-                raise click.UsageError(message) from None
+            message = in_options(error.text, command)
+            if isinstance(error, ArgumentError) or getattr(error, "writing", False):
+                inner = click.Context(command, parent=ctx, info_name=ctx.invoked_subcommand)
+                raise click.UsageError(message, inner) from None
             error.args = (message,)
             raise
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; name the nearest one where there is none."""
+        if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
+            from gibbsite._wording import unknown
+
+            raise click.UsageError(unknown("command", args[0], _COMMANDS))
+        return super().resolve_command(ctx, args)
 
 
 def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:

@@ -7,6 +7,7 @@ import io
 import math
 from typing import TYPE_CHECKING, Any
 
+from gibbsite.cli.inputs import as_said
 from gibbsite.errors import GibbsiteError
 from gibbsite.formats.parsing.plain_json import write_json
 from gibbsite.formats.parsing.text import save
@@ -47,8 +48,11 @@ def _write_uai(answer: Inference, model: FactorGraph, out: str) -> None:
 
 
 def as_json(answer: Inference, sites: list[str] | None) -> dict[str, Any]:
-    """Return the JSON answer, for all or the chosen sites."""
+    """Return the JSON answer, for all or the chosen sites; what is said in it names options."""
     data = answer.to_dict()
+    data["reason"] = as_said(data["reason"])
+    data["remarks"] = [as_said(remark) for remark in data["remarks"]]
+    data["diagnostics"]["reasons"] = [as_said(reason) for reason in data["diagnostics"]["reasons"]]
     if sites is not None:
         for key in ("marginals", "mcse", "assignment"):
             if key in data:

@@ -14,6 +14,7 @@ from gibbsite.cli.parameters import (
     POSITIVE,
     SEED,
     UP_TO_ONE,
+    Choice,
     Real,
     refuse,
 )
@@ -46,13 +47,11 @@ _METHODS = (
     "--coupling", type=NOT_NEGATIVE, default=1.0, show_default=True, help="Preference of equal neighbours."
 )
 @click.option("--levels", type=click.IntRange(2), help="Number of grey levels. [default: 2]")
-@click.option("--prior", type=click.Choice(["potts", "truncated-linear"]), default="potts", show_default=True)
+@click.option("--prior", type=Choice(["potts", "truncated-linear"]), default="potts", show_default=True)
 @click.option(
     "--truncation", type=COUNT, help="Levels at which a truncated-linear cost ends. [default: a quarter]"
 )
-@click.option(
-    "--method", type=click.Choice(_METHODS), help="[default: herded-shared; herded-site with levels]"
-)
+@click.option("--method", type=Choice(_METHODS), help="[default: herded-shared; herded-site with levels]")
 @click.option("--damping", type=UP_TO_ONE, default=0.5, show_default=True, help="Step of mean field.")
 @click.option("--sweeps", type=COUNT, default=30, show_default=True)
 @click.option("--rng", type=SEED, help="Seed; repeats a run exactly.")

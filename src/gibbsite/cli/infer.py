@@ -15,6 +15,7 @@ from gibbsite.cli.inputs import (
     observe,
     observe_option,
     read_sites,
+    say,
     scan_option,
 )
 from gibbsite.cli.parameters import (
@@ -26,13 +27,14 @@ from gibbsite.cli.parameters import (
     POSITIVE,
     SEED,
     UP_TO_ONE,
+    Choice,
     is_given,
     read_scan,
     refuse,
 )
 from gibbsite.inference import METHODS, TASKS
 
-_TASKS = click.Choice(TASKS, case_sensitive=False)
+_TASKS = Choice(TASKS, case_sensitive=False)
 _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
 _LENGTH = ("sweeps", "seconds", "accuracy", "warmup")
 _SAMPLING = ("scan", *_LENGTH, "chains", "threads", "rng", "no_second_look", *_CHECKPOINT)
@@ -48,7 +50,7 @@ _USED = dict.fromkeys(METHODS, _SAMPLING) | {"exact": (), "mean-field": _MEAN_FI
 @evidence_option
 @observe_option
 @click.option("--task", type=_TASKS, default="MAR", help="Marginals, most probable state, log-partition.")
-@click.option("--method", type=click.Choice(list(METHODS)), default="auto", show_default=True)
+@click.option("--method", type=Choice(list(METHODS)), default="auto", show_default=True)
 @scan_option
 @click.option("--sweeps", type=COUNT, help="Sweeps of each chain after the warmup.")
 @click.option("--seconds", type=POSITIVE, help="Time limit of sampling. [default: 10, unless --sweeps]")
@@ -70,7 +72,7 @@ _USED = dict.fromkeys(METHODS, _SAMPLING) | {"exact": (), "mean-field": _MEAN_FI
 @click.option("--query", metavar="SITES", help="Only these sites, separated by commas.")
 @click.option("--all", "show_all", is_flag=True, help="Show every site in the table.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
-@click.option("--format", "layout", type=click.Choice(["table", "json", "uai", "csv"]), default="table")
+@click.option("--format", "layout", type=Choice(["table", "json", "uai", "csv"]), default="table")
 @click.option("-o", "--output", "out", type=OUTPUT, help="Write the answer there instead of stdout.")
 @click.option("--checkpoint", type=FILE_OUTPUT, help="Save the run there now and then.")
 @click.option(
@@ -124,11 +126,11 @@ def command(**given: Any) -> int:
         )
     answers.write(answer, model, layout, sites, given["show_all"], given["out"] or "-")
     if not given["quiet"]:
-        click.echo(answer.line(), err=True)
+        say(answer.line())
         for reason in answer.reasons:
-            click.echo(f"  {reason}", err=True)
+            say(reason, "  ")
         for remark in answer.remarks:
-            click.echo(f"note: {remark}", err=True)
+            say(remark, "note: ")
     if answer.interrupted:
         return 130
     return 4 if given["strict"] and not answer.converged else 0
@@ -166,7 +168,10 @@ def _check_options(given: dict[str, Any]) -> str:
 
 def _run_options(given: dict[str, Any]) -> dict[str, Any]:
     """Collect the arguments of the sampler that were given."""
-    names = ("warmup", "chains", "threads", "rng", "parallel", *(_CHECKPOINT if given["checkpoint"] else ()))
-    damping = {} if given["damping"] is None else {"damping": given["damping"]}
-    chosen = {"scan": read_scan(given["scan"]), **({"second_look": False} if given["no_second_look"] else {})}
-    return {**chosen, **{name: given[name] for name in names}, **damping}
+    names = ("warmup", "chains", "threads", "rng", "parallel", "damping", *_CHECKPOINT)
+    chosen = {name: given[name] for name in names if is_given(name)}
+    if given["no_second_look"]:
+        chosen["second_look"] = False
+    if given["scan"] is not None:
+        chosen["scan"] = read_scan(given["scan"])
+    return chosen

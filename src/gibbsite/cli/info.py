@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -35,13 +34,19 @@ def command(
         return
     for key, value in facts.items():
         if isinstance(value, dict):
-            value = ", ".join(f"{name} {_shown(number)}" for name, number in value.items())
-        click.echo(f"{key.replace('_', ' '):<24} {value}")
+            value = ", ".join(f"{name.replace('_', ' ')} {_shown(each)}" for name, each in value.items())
+        click.echo(f"{key.replace('_', ' '):<24} {_shown(value)}")
 
 
-def _shown(number: float) -> str:
-    """Return a number for people."""
-    return str(number) if math.isfinite(number) else "beyond 1e308"
+def _shown(value: object) -> str:
+    """Return a fact for people."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        if value > 1e308:
+            return "more than 1e308"
+        return f"{value:.0f}" if value == round(value) and value < 1e9 else f"{value:.4g}"
+    return str(value)
 
 
 def describe(model: FactorGraph) -> dict[str, Any]:

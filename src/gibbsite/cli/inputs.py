@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gibbsite.cli.parameters import FORMAT, INPUT, MODEL, SCAN, SCANS
-from gibbsite.errors import ModelError, UnknownFormatError
+from gibbsite.errors import ArgumentError, UnknownFormatError
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -54,6 +54,18 @@ def read_sites(model: FactorGraph, query: str | None) -> list[str] | None:
     return names
 
 
+def say(message: str, opening: str = "") -> None:
+    """Print a message of the library on stderr, in the spelling of the command that runs."""
+    click.echo(opening + as_said(message), err=True)
+
+
+def as_said(message: str) -> str:
+    """Return a message of the library in the spelling of the command that runs."""
+    from gibbsite.cli.wording import in_options
+
+    return in_options(message, click.get_current_context().command)
+
+
 def load_observed(given: dict[str, Any]) -> FactorGraph:
     """Read the model a command was given and fold in the evidence."""
     return observe(load(given["model"], given["from_format"]), given["evidence"], given["observe"])
@@ -91,7 +103,7 @@ def observe(model: FactorGraph, evidence: str | None, observed: tuple[str, ...])
         if not equals or not site:
             raise click.UsageError(f"--observe takes SITE=STATE, got {item!r}.")
         if site in findings:
-            raise ModelError(f"evidence for {site!r} is given twice; drop one.")
+            raise ArgumentError(f"evidence for {site!r} is given twice; drop one.")
         findings[site] = state
     return model.observe(findings) if findings else model
 

@@ -12,12 +12,26 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from gibbsite._discover import read_declarations
+from gibbsite._wording import unknown
 
 if TYPE_CHECKING:
     from gibbsite.scan.base import Scan
 
 #: Names of scans, read without loading them.
-SCANS = tuple(sorted(one["name"] for one in read_declarations("scan") if one.get("name")))
+#: Classes of scans by their names here.
+SCAN_CLASSES = {one["name"]: one["class"] for one in read_declarations("scan") if one.get("name")}
+SCANS = tuple(sorted(SCAN_CLASSES))
+
+
+class Choice(click.Choice):  # type: ignore[type-arg]  # generic in newer versions of Click only
+    """One of some names; another is answered with the nearest of them."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(unknown("the name", value, self.choices), param, ctx)
 
 
 class Real(click.FloatRange):
@@ -144,7 +158,7 @@ class Format(click.types.StringParamType):
         from gibbsite.formats import FORMATS
 
         if value.lower() not in FORMATS:
-            self.fail(f"{value!r} is none of {', '.join(FORMATS)}.", param, ctx)
+            self.fail(unknown("format", value, FORMATS), param, ctx)
         return value.lower()
 
     def shell_complete(
@@ -195,7 +209,7 @@ def read_scan(name: str | None) -> Scan | None:
     if name in SCANS:
         return make_scan(name)
     if not name.endswith(".npz"):
-        raise click.UsageError(f"--scan {name!r} is none of {', '.join(SCANS)}, and no .npz file.")
+        raise click.UsageError(unknown("--scan", name, SCANS, ", or give a .npz file"))
     return gs.load_scan(name)
 
 

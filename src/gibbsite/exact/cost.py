@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gibbsite._wording import in_python, part
 from gibbsite.errors import TooLargeError
 from gibbsite.exact.order import Order
 from gibbsite.exact.tree import Tree
@@ -15,11 +16,15 @@ from gibbsite.exact.tree import Tree
 _PER_ENTRY = 1e-9
 _PER_BYTE = 1e-9
 _PER_CLIQUE = 2e-6
+_MOST = float(np.finfo(np.float64).max)
+_YEAR = 3.156e7
 
 
 @dataclass(frozen=True)
 class ExactCost:
     """Size of an exact computation.
+
+    Of computations that are far out of reach these are lower bounds, and none is larger than a float can be.
 
     Attributes
     ----------
@@ -45,6 +50,19 @@ class ExactCost:
     bytes: float
     seconds: float
 
+    def line(self) -> str:
+        """Return size and time in words.
+
+        Examples
+        --------
+        >>> ExactCost(largest=144.0, entries=1e3, bytes=1e4, seconds=0.0).line()
+        'largest clique 144 entries, about 0.001 s'
+        >>> ExactCost(largest=1e55, entries=1e60, bytes=1e61, seconds=1e52).line()
+        'largest clique 1e+55 entries, more than a thousand years'
+        """
+        beyond = "more than 1e308" if self.largest >= _MOST else f"{self.largest:,.4g}"
+        return f"largest clique {beyond} entries, {_duration(self.seconds)}"
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -69,13 +87,15 @@ class Limits:
             advice = "seconds"
         else:
             return
-        raise TooLargeError(f"Exact inference needs {problem}; use a sampler or raise {advice}.")
+        instead = part("Gibbs", "a sampler") + in_python(f" or raise {advice}")
+        raise TooLargeError(f"Exact inference needs {problem}; use {instead}.")
 
 
 def cost_of_order(order: Order) -> ExactCost:
     """Estimate the cost of an order whose cliques are too large to be listed."""
-    largest = float(np.exp2(order.log2_largest)) if order.log2_largest < 1023 else np.inf
-    return ExactCost(largest, order.total, 8.0 * order.total, 10 * _PER_ENTRY * order.total)
+    largest = float(np.exp2(order.log2_largest)) if order.log2_largest < 1023 else _MOST
+    total = order.total if order.total < np.inf else largest
+    return ExactCost(largest, total, min(8.0 * total, _MOST), 10 * _PER_ENTRY * total)
 
 
 def cost_of_tree(tree: Tree, potentials: float = 0.0) -> ExactCost:
@@ -92,6 +112,15 @@ def cost_of_tree(tree: Tree, potentials: float = 0.0) -> ExactCost:
         bytes=memory,
         seconds=_PER_ENTRY * float(passes.sum()) + _PER_BYTE * memory + _PER_CLIQUE * tree.own.size,
     )
+
+
+def _duration(seconds: float) -> str:
+    if seconds > 1000 * _YEAR:
+        return "more than a thousand years"
+    for unit, length in (("years", _YEAR), ("days", 86_400.0)):
+        if seconds > 2.0 * length:
+            return f"about {seconds / length:,.0f} {unit}"
+    return f"about {max(seconds, 0.001):,.2g} s"
 
 
 def _count(number: float) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import interpreted
-from gibbsite.errors import ModelError, SupportError
+from gibbsite._wording import unknown
+from gibbsite.errors import ArgumentError, SupportError
 from gibbsite.exact.configuration import add_configuration
 from gibbsite.exact.cost import ExactCost, Limits
 from gibbsite.exact.plan import MOST_OWN, EliminationPlan, Loaded, Outline, make_plan, outline
@@ -257,7 +258,7 @@ def solve_exact(
     True
     """
     if task not in TASKS:
-        raise ModelError(f"Task {task!r} is unknown; choose one of {', '.join(TASKS)}.")
+        raise ArgumentError(unknown("Task", task, TASKS))
     result = Elimination(model, outline(model, rng), Limits(limit_bytes, limit_entries, seconds))
     _ = result.marginals if task == "MAR" else result.log_z if task == "PR" else result.best_codes
     return result

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gibbsite.errors import ModelError
+from gibbsite._wording import unknown
+from gibbsite.errors import ArgumentError
 from gibbsite.formats.bif import read_bif
 from gibbsite.model.factorgraph import FactorGraph
 
@@ -41,7 +42,7 @@ def example(name: str) -> FactorGraph:
     ('asia', 'tub', 'smoke')
     """
     if name not in EXAMPLES:
-        raise ModelError(f"there is no example {name!r}; choose one of {', '.join(EXAMPLES)}.")
+        raise ArgumentError(unknown("example", name, EXAMPLES))
     return read_bif(example_path(name))
 
 

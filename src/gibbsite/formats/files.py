@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gibbsite._wording import unknown
 from gibbsite.errors import FormatError, IncompatibleError, UnknownFormatError
 from gibbsite.formats.parsing.text import PathLike, load, path_text
 from gibbsite.formats.registry import Format, recognise, registered_formats
@@ -100,16 +101,22 @@ def find_lost_names(model: FactorGraph, path: PathLike, format: str | None = Non
     """
     chosen = _format_to_write(path, format)
     unnamed, unlabelled = not chosen.keeps_sites(model), not chosen.keeps_states(model)
-    lost = " and ".join(["sites"] * unnamed + ["states"] * unlabelled)
+    first = {"sites": chosen.first_site} if unnamed else {}
+    first |= {"states": 0} if unlabelled else {}
+    if not first:
+        return ""
     what = "no names" if unnamed else "no names of states"
-    return f"{chosen.name} files hold {what}: {lost} are numbered from 0, in order." if lost else ""
+    alike = [(" and ".join(first), min(first.values()))] if len({*first.values()}) == 1 else [*first.items()]
+    numbered = " and ".join(f"{each} are numbered from {number}" for each, number in alike)
+    return f"{chosen.name} files hold {what}: {numbered}, in order."
 
 
 def _format_to_write(path: PathLike, format: str | None) -> Format:
     chosen = _known(format, path) if format is not None else _by_suffix(path)
     if chosen is None:
         endings = ", ".join(suffix for one in registered_formats().values() for suffix in one.suffixes)
-        raise UnknownFormatError(path_text(path), f"end the name in one of {endings}, or give it with {{}}")
+        advice = f"end the name in one of {endings}, or give it with {{}}"
+        raise UnknownFormatError(path_text(path), advice, writing=True)
     return chosen
 
 
@@ -124,6 +131,4 @@ def _known(format: str, path: PathLike) -> Format:
     for one in registered_formats().values():
         if name == one.name or f".{name}" in one.suffixes:
             return one
-    raise FormatError(
-        f"there is no format {format!r}; expected one of {', '.join(registered_formats())}.", path_text(path)
-    )
+    raise FormatError(unknown("format", format, registered_formats()), path_text(path))

@@ -36,6 +36,8 @@ class Format:
         Whether content of other formats may be taken for this one: it is tried last.
     binary : bool
         Whether files are other than text.
+    first_site : int
+        From where sites are numbered in files without their names.
     keeps_sites, keeps_states : function, optional
         Whether a file holds the names of the sites of a model, and of its states; by default any.
     """
@@ -47,6 +49,7 @@ class Format:
     recognise: Callable[[bytes], Any] | None = None
     vague: bool = False
     binary: bool = False
+    first_site: int = 0
     keeps_sites: Callable[[FactorGraph], bool] = lambda model: True
     keeps_states: Callable[[FactorGraph], bool] = lambda model: True
 

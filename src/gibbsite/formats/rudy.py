@@ -140,6 +140,7 @@ register(
         write=write_rudy,
         recognise=_OPENING.match,
         vague=True,
+        first_site=1,
         keeps_sites=sites_are_numbers,
         keeps_states=states_are_bits_or_spins,
     )

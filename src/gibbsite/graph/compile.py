@@ -10,7 +10,8 @@ from collections.abc import Collection
 from typing import Any
 
 import gibbsite.graph.kinds  # noqa: F401  (they register themselves)
-from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite._wording import unknown
+from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.graph.graph import Graph, seal
 from gibbsite.graph.registry import compiler_of, registered_kinds
 from gibbsite.model import FactorGraph, Model
@@ -23,7 +24,7 @@ def _compile_other(model: Any, kind: str | None) -> Graph:
     """Return the graph of a model other than a FactorGraph, made once."""
     function = compiler_of(type(model))
     if function is None:
-        raise ModelError(
+        raise ArgumentError(
             f"There is no model here, but {type(model).__name__}; make one with gs.FactorGraph, gs.ising and "
             "so on."
         )
@@ -71,7 +72,7 @@ def compile_graph(model: Model, kind: str | None = None, among: Collection[str] 
     if not isinstance(model, FactorGraph):
         return _compile_other(model, kind)
     if kind is not None and kind not in KINDS:
-        raise ModelError(f"Graph kind {kind!r} is unknown; choose one of {', '.join(KINDS)}.")
+        raise ArgumentError(unknown("Graph kind", kind, KINDS))
     if model.n_sites >= 2**31:
         raise ModelError(f"A graph can have at most 2^31 - 1 sites, this model has {model.n_sites}.")
     wanted = sorted(KINDS, key=lambda name: name not in among)  # stable: special ones first

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, called, compiled_loop, inlined
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.graph.rows import row_starts
 from gibbsite.influence._maxima import first_largest, make_tree, set_leaf
 from gibbsite.influence.descent import Descent
@@ -67,21 +67,21 @@ class BlockOrder:
     def read(self, model: FactorGraph) -> tuple[list[NDArray[np.int64]], Order]:
         """Return the sites of the blocks and the order, checked."""
         if isinstance(self.blocks, str) or not isinstance(self.blocks, Iterable) or not len(self.blocks):
-            raise ModelError("Blocks must be a list of lists of sites, with at least one block.")
+            raise ArgumentError("Blocks must be a list of lists of sites, with at least one block.")
         found = []
         for number, block in enumerate(self.blocks):
             if isinstance(block, str) or not isinstance(block, Iterable):
-                raise ModelError(f"Block {number} must be a list of sites, got {block!r}.")
+                raise ArgumentError(f"Block {number} must be a list of sites, got {block!r}.")
             sites = np.array([model.index(site) for site in block], np.int64)
             if not sites.size or np.unique(sites).size != sites.size:
-                raise ModelError(f"Block {number} is empty or names a site twice.")
+                raise ArgumentError(f"Block {number} is empty or names a site twice.")
             found.append(sites)
         order = np.arange(len(found)) if self.order is None else np.asarray(self.order)
         if order.ndim != 1 or not order.size or order.dtype.kind not in "iu":
-            raise ModelError("The order of blocks must be a list of block numbers.")
+            raise ArgumentError("The order of blocks must be a list of block numbers.")
         bad = np.flatnonzero((order < 0) | (order >= len(found)))
         if bad.size:
-            raise ModelError(f"The order names block {order[bad[0]]}, but blocks are 0..{len(found) - 1}.")
+            raise ArgumentError(f"The order names block {order[bad[0]]}, but blocks are 0..{len(found) - 1}.")
         return found, order.astype(np.int32)
 
 

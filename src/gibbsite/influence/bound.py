@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite.errors import ModelError
+from gibbsite._wording import argument, unknown
+from gibbsite.errors import ArgumentError
 from gibbsite.graph.color import markov_graph
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.kinds.ising import IsingGraph
@@ -52,13 +53,13 @@ def bound_influence(model: FactorGraph, method: str = "best", *, limit: int | No
     (0.7895, 0.7895)
     """
     if method not in METHODS:
-        raise ModelError(f"The method {method!r} is unknown; choose one of {', '.join(METHODS)}.")
+        raise ArgumentError(unknown("method", method, METHODS))
     graph = compile_graph(model)
     if limit is None:
         few = float(_LIMIT) if method == "exact" else min(_LIMIT, max(16.0, _WORK / max(model.n_sites, 1)))
         limit = int(few)
     if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1:
-        raise ModelError(f"limit must be a whole number of at least 1, got {limit!r}.")
+        raise ArgumentError(f"{argument('limit')} must be a whole number of at least 1, got {limit!r}.")
     most = 0 if method == "bound" else int(limit)
     if isinstance(graph.arrays, IsingGraph | LatticeGraph):
         # signs of the other neighbours are tried, so one neighbour more than log2(limit) would allow
@@ -67,7 +68,7 @@ def bound_influence(model: FactorGraph, method: str = "best", *, limit: int | No
         found = _from_tables(model, graph, most)
     if method == "exact" and not found.exact.all():
         site = model.sites[int(np.argmin(found.exact))]
-        raise ModelError(
+        raise ArgumentError(
             f"The neighbours of site {site!r} have more than {limit} configurations; raise limit, or take "
             'method="best".'
         )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.influence.blocks import BlockDecay, BlockOrder, collapse
 from gibbsite.influence.bound import choose_influence
@@ -183,7 +184,7 @@ def certify(
     name = type(chosen).__name__
     if accuracy is not None:
         if not (isinstance(accuracy, int | float | np.number) and 0.0 < accuracy < np.inf):
-            raise ModelError(f"accuracy must be a positive number, got {accuracy!r}.")
+            raise ArgumentError(f"{argument('accuracy')} must be a positive number, got {accuracy!r}.")
         found = decay.search(float(accuracy), limit)
         times, values = _thinned(*found.curve)
         return Certificate(
@@ -223,7 +224,9 @@ def read_scan(scan: Any) -> Scan | BlockOrder:
     if isinstance(scan, Scan | BlockOrder):
         return scan
     if isinstance(scan, str):
-        raise ModelError(f"scan must be a scan such as gs.Systematic(), or a list of sites, got {scan!r}.")
+        raise ArgumentError(
+            f"{argument('scan')} must be a scan such as gs.Systematic(), or a list of sites, got {scan!r}."
+        )
     return FixedOrder(scan)
 
 
@@ -234,9 +237,9 @@ def read_length(
     for name, given in (("steps", steps), ("sweeps", sweeps)):
         whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
         if given is not None and not (whole and given >= 0):
-            raise ModelError(f"{name} must be a whole number of at least 0, got {given!r}.")
+            raise ArgumentError(f"{argument(name)} must be a whole number of at least 0, got {given!r}.")
     if steps is not None and sweeps is not None:
-        raise ModelError("Give steps or sweeps, not both.")
+        raise ArgumentError("Give steps or sweeps, not both.")
     if steps is not None:
         return int(steps)
     if sweeps is not None:
@@ -245,7 +248,9 @@ def read_length(
         return max(per_sweep, min(_MOST_SWEEPS * per_sweep, _MOST_STEPS))
     if isinstance(scan, FixedOrder | BlockOrder) and scan.order is not None:
         return len(scan.order)
-    raise ModelError("Say for how long: steps=, sweeps=, or accuracy= for the number of steps that suffice.")
+    raise ArgumentError(
+        "Say for how long: steps=, sweeps=, or accuracy= for the number of steps that suffice."
+    )
 
 
 def make_decay(model: FactorGraph, scan: Scan | BlockOrder, weights: Floats, influence: Influence) -> Decay:

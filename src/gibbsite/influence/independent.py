@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._random.generators import stream
-from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite._wording import argument, unknown
+from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.influence.blocks import BlockOrder
 from gibbsite.influence.bound import choose_influence
@@ -152,9 +153,9 @@ def short_runs(
     chosen, steps, targets = _read_parts(model, scan, target, steps, sweeps)
     runs, threads = check_integer("runs", runs, 2), read_threads(threads)
     if not (is_real(confidence) and 0.0 < confidence < 1.0):
-        raise ModelError(f"confidence must be a number between 0 and 1, got {confidence!r}.")
+        raise ArgumentError(f"{argument('confidence')} must be a number between 0 and 1, got {confidence!r}.")
     if interval not in INTERVALS:
-        raise ModelError(f"interval must be one of {', '.join(INTERVALS)}, got {interval!r}.")
+        raise ArgumentError(unknown("interval", interval, INTERVALS))
     bias = _bound_sites(model, chosen, steps, targets, influence)
     sums = _make_runs(model, chosen, steps, targets, runs, start, read_entropy(rng), threads)
     mean = sums.total / runs

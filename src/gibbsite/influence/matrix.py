@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import compiled, compiled_loop
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 from gibbsite.graph.rows import row_starts
 
 Floats = NDArray[np.float64]
@@ -137,7 +137,9 @@ class Influence:
     def scaled(self, factor: float) -> Influence:
         """Return looser bounds: all entries times a factor, at most 1."""
         if not (np.isfinite(factor) and factor >= 1.0):
-            raise ModelError(f"Bounds stay bounds only if scaled by a factor of at least 1, got {factor!r}.")
+            raise ArgumentError(
+                f"Bounds stay bounds only if scaled by a factor of at least 1, got {factor!r}."
+            )
         value = np.minimum(self.value * factor, 1.0)
         return Influence(self.start, self.neighbour, value, self.exact & (factor == 1.0))
 
@@ -185,16 +187,16 @@ def read_influence(given: Any, n_sites: int) -> Influence:
         row, column, value, shape = _entries(given)
         found = None
     if shape != (n_sites, n_sites):
-        raise ModelError(f"The influence matrix has shape {shape}; the model needs {(n_sites, n_sites)}.")
+        raise ArgumentError(f"The influence matrix has shape {shape}; the model needs {(n_sites, n_sites)}.")
     if found is not None:
         return found
     bad = np.flatnonzero(~((value >= 0.0) & (value <= 1.0)))
     if bad.size:
         at = (int(row[bad[0]]), int(column[bad[0]]))
-        raise ModelError(f"Influence must lie in [0, 1], but entry {at} is {value[bad[0]]}.")
+        raise ArgumentError(f"Influence must lie in [0, 1], but entry {at} is {value[bad[0]]}.")
     own = np.flatnonzero((row == column) & (value > 0))
     if own.size:
-        raise ModelError(
+        raise ArgumentError(
             f"Site {row[own[0]]} has influence {value[own[0]]} on itself; the diagonal must be zero."
         )
     off = row != column
@@ -215,9 +217,9 @@ def _entries(given: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, 
     try:
         dense = np.asarray(given, np.float64)
     except (TypeError, ValueError):
-        raise ModelError(f"Influence must be a matrix of numbers, got {type(given).__name__}.") from None
+        raise ArgumentError(f"Influence must be a matrix of numbers, got {type(given).__name__}.") from None
     if dense.ndim != 2:
-        raise ModelError(f"Influence must be a square matrix, got an array of shape {dense.shape}.")
+        raise ArgumentError(f"Influence must be a square matrix, got an array of shape {dense.shape}.")
     row, column = np.nonzero(dense != 0)
     return row, column, dense[row, column], dense.shape
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite._wording import argument, unknown
+from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.influence.blocks import BlockOrder, collapse, descend_blocks
 from gibbsite.influence.bound import choose_influence
@@ -134,9 +135,9 @@ def dogs(
     given_steps = _whole("steps", steps)
     passes = _whole("iterations", iterations) or 1
     if search not in SEARCHES:
-        raise ModelError(f"search must be one of {', '.join(SEARCHES)}, got {search!r}.")
+        raise ArgumentError(unknown("search", search, SEARCHES))
     if accuracy is not None and not (isinstance(accuracy, int | float | np.number) and accuracy > 0):
-        raise ModelError(f"accuracy must be a positive number, got {accuracy!r}.")
+        raise ArgumentError(f"{argument('accuracy')} must be a positive number, got {accuracy!r}.")
     bounds = choose_influence(model, influence)
     n = model.n_sites
     goal = float(accuracy) if accuracy is not None and search == "none" else -np.inf
@@ -174,7 +175,7 @@ def _whole(name: str, given: Any) -> int | None:
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 1:
-        raise ModelError(f"{name} must be a whole number of at least 1, got {given!r}.")
+        raise ArgumentError(f"{argument(name)} must be a whole number of at least 1, got {given!r}.")
     return int(given)
 
 

@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import FormatError, ModelError
+from gibbsite.errors import ArgumentError, FormatError
 from gibbsite.formats.parsing.text import save
 from gibbsite.influence.certificate import Certificate, certify
 from gibbsite.scan.base import Ordered
@@ -68,13 +68,13 @@ class DogsScan(FixedOrder):
     def schedule(self, graph: Graph, model: Model | None = None) -> Ordered:
         """Return the visits; the model must have as many sites as the one it was made for."""
         if graph.n_sites != self.n_sites:
-            raise ModelError(f"This scan is for {self.n_sites} sites, but the model has {graph.n_sites}.")
+            raise ArgumentError(f"This scan is for {self.n_sites} sites, but the model has {graph.n_sites}.")
         return super().schedule(graph, model)
 
     def certify(self, model: FactorGraph, influence: Any = None) -> Certificate:
         """Return the guarantee for another model of the same structure, or from other bounds."""
         if model.n_sites != self.n_sites:
-            raise ModelError(f"This scan is for {self.n_sites} sites, but the model has {model.n_sites}.")
+            raise ArgumentError(f"This scan is for {self.n_sites} sites, but the model has {model.n_sites}.")
         weights = self.target_weights
         return certify(model, scan=self, target=self.targets.tolist(), weights=weights, influence=influence)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -36,7 +36,7 @@ def read_target(model: FactorGraph, target: Any = None, weights: Any = None) -> 
     check_model(model)
     if isinstance(weights, Mapping):
         if target is not None:
-            raise ModelError("Give weights by site, or a target with one weight each, not both.")
+            raise ArgumentError("Give weights by site, or a target with one weight each, not both.")
         target, weights = list(weights), list(weights.values())
     sites = np.arange(model.n_sites) if target is None else _positions(model, target)
     found = np.zeros(model.n_sites)
@@ -46,17 +46,17 @@ def read_target(model: FactorGraph, target: Any = None, weights: Any = None) -> 
     try:
         given = np.asarray(weights, np.float64)
     except (TypeError, ValueError):
-        raise ModelError(f"Weights must be numbers, got {weights!r}.") from None
+        raise ArgumentError(f"Weights must be numbers, got {weights!r}.") from None
     if given.shape != sites.shape:
-        raise ModelError(f"There are {sites.size} sites to weigh, but weights of shape {given.shape}.")
+        raise ArgumentError(f"There are {sites.size} sites to weigh, but weights of shape {given.shape}.")
     bad = np.flatnonzero(~np.isfinite(given) | (given < 0))
     if bad.size:
-        raise ModelError(
+        raise ArgumentError(
             f"Weights must be finite and not negative, but site {model.sites[int(sites[bad[0]])]!r} has "
             f"{given[bad[0]]}."
         )
     if not given.any():
-        raise ModelError("All weights are zero; give at least one site a positive one.")
+        raise ArgumentError("All weights are zero; give at least one site a positive one.")
     found[sites] = given
     return found
 
@@ -66,22 +66,22 @@ def check_model(model: Any) -> None:
     from gibbsite.model import FactorGraph
 
     if not isinstance(model, FactorGraph):
-        raise ModelError(
+        raise ArgumentError(
             f"A model is needed, got {type(model).__name__}; see gs.FactorGraph or gs.ising_grid."
         )
     if model.n_sites == 0:
-        raise ModelError("The model has no free site: all are observed, nothing is left to sample.")
+        raise ArgumentError("The model has no free site: all are observed, nothing is left to sample.")
 
 
 def _positions(model: FactorGraph, target: Any) -> NDArray[np.int64]:
     if isinstance(target, str | int | np.integer):
         target = [target]
     if not isinstance(target, Iterable):
-        raise ModelError(f"The target must be a site or a list of sites, got {target!r}.")
+        raise ArgumentError(f"The target must be a site or a list of sites, got {target!r}.")
     sites = np.array([model.index(site) for site in target], np.int64)
     if sites.size == 0:
-        raise ModelError("The target is empty; name at least one site, or leave it out for all.")
+        raise ArgumentError("The target is empty; name at least one site, or leave it out for all.")
     if np.unique(sites).size != sites.size:
         twice = int(np.flatnonzero(np.bincount(sites) > 1)[0])
-        raise ModelError(f"The target names site {model.sites[twice]!r} twice.")
+        raise ArgumentError(f"The target names site {model.sites[twice]!r} twice.")
     return sites

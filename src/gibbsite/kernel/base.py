@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, generic, implement
 from gibbsite._random.generators import Words
+from gibbsite._wording import part
 from gibbsite.errors import IncompatibleError
 from gibbsite.graph.compile import KINDS
 from gibbsite.graph.graph import Graph
@@ -188,9 +189,10 @@ class Kernel(ABC):
     def check(self, graph: Graph) -> None:
         """Refuse a graph this kernel cannot run on."""
         if graph.kind not in self.kinds:
+            name = type(self).__name__
             raise IncompatibleError(
-                f"{type(self).__name__} cannot run on a {graph.kind} graph; it accepts "
-                f"{', '.join(sorted(self.kinds))}. Use gs.{type(default_kernel(graph)).__name__}()."
+                f"{part(name, name)} cannot run on a {graph.kind} graph; it accepts "
+                f"{', '.join(sorted(self.kinds))}. Use {part(type(default_kernel(graph)).__name__)}."
             )
 
     def accepts(self, graph: Graph) -> bool:

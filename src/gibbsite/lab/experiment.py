@@ -6,7 +6,6 @@ name below: "herded-two-variables" is ``herded/two_variables.py``.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import time
@@ -16,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gibbsite.errors import FormatError, ModelError
+from gibbsite._wording import argument, unknown
+from gibbsite.errors import ArgumentError, FormatError
 from gibbsite.formats.parsing.text import check_writable, save
 from gibbsite.lab.findings import Findings
 from gibbsite.run.progress import Progress, Status, choose_progress
@@ -138,9 +138,7 @@ def find(name: str) -> Experiment:
     'Chen, Bornn,'
     """
     if name not in NAMES:
-        near = difflib.get_close_matches(str(name), NAMES, 1)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        raise ModelError(f"There is no experiment {name!r}.{hint} Choose one of {', '.join(NAMES)}.")
+        raise ArgumentError(unknown("experiment", name, NAMES))
     paper, _, rest = name.partition("-")
     module = importlib.import_module(f"gibbsite.lab.{paper}.{rest.replace('-', '_')}")
     experiment: Experiment = module.EXPERIMENT
@@ -186,7 +184,7 @@ def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None) -
     """
     experiment = find(name)
     if isinstance(rng, bool) or not isinstance(rng, int) or rng < 0:
-        raise ModelError(f"rng must be a whole number of at least 0 here, got {rng!r}.")
+        raise ArgumentError(f"{argument('rng')} must be a whole number of at least 0 here, got {rng!r}.")
     display = choose_progress(progress)
     begun = time.monotonic()
     try:

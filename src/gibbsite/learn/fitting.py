@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import COMPILING, on_compile
-from gibbsite.errors import ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.learn.ascent import Path, Problem, ascend, bound_error
 from gibbsite.learn.expectation import Exact, Sampled
 from gibbsite.learn.family import Family, Floats, Pairs, make_spins, make_tables
@@ -213,9 +214,11 @@ def fit_ising(
         matrix = read_numbers(_needed(moments), "moments")
         n = len(matrix) if matrix.ndim else 0
         if matrix.shape != (n, n) or not n:
-            raise ModelError(f"moments must be a matrix (sites, sites), got shape {matrix.shape}.")
+            raise ArgumentError(
+                f"{argument('moments')} must be a matrix (sites, sites), got shape {matrix.shape}."
+            )
         if isinstance(structure, str) and structure == "screened":
-            raise ModelError('structure="screened" needs data; moments do not suffice.')
+            raise ArgumentError('structure="screened" needs data; moments do not suffice.')
     _check_names(sites, n)
     pairs = read_pairs(structure, n, sites)
     family = make_spins(n, pairs, bool(fields), sites)
@@ -289,14 +292,14 @@ def fit_pairwise(
     else:
         tables = read_numbers(_needed(moments), "moments")
         if tables.ndim != 3 or tables.shape[1] != tables.shape[2] or tables.shape[1] < 2:
-            raise ModelError(f"moments must have shape (pairs, K, K), got {tables.shape}.")
+            raise ArgumentError(f"{argument('moments')} must have shape (pairs, K, K), got {tables.shape}.")
         k = tables.shape[1] if k is None else k
         if isinstance(structure, str):
-            raise ModelError("With moments, structure must be a model or a list of pairs.")
+            raise ArgumentError("With moments, structure must be a model or a list of pairs.")
         shape = np.shape(means) if means is not None else ()
         n = structure.n_sites if hasattr(structure, "n_sites") else shape[0] if shape else 0
         if not n:
-            raise ModelError(
+            raise ArgumentError(
                 "With moments, give means, or a model as structure, to tell the number of sites."
             )
     _check_names(sites, n)
@@ -381,25 +384,25 @@ def _choose_step(family: Family, codes: NDArray[Any] | None, ridge: float) -> fl
 
 def _needed(moments: Any) -> Any:
     if moments is None:
-        raise ModelError("Give data, or moments.")
+        raise ArgumentError("Give data, or moments.")
     return moments
 
 
 def _shaped(given: Any, what: str, shape: tuple[int, ...]) -> Floats:
     if given is None:
-        raise ModelError(f"{what} are missing; give an array of shape {shape}, or fields=False.")
+        raise ArgumentError(f"{what} are missing; give an array of shape {shape}, or fields=False.")
     array = read_numbers(given, what)
     if array.shape != shape:
-        raise ModelError(f"{what} must have shape {shape}, got {array.shape}.")
+        raise ArgumentError(f"{argument(what)} must have shape {shape}, got {array.shape}.")
     return array
 
 
 def _check_range(target: Floats, least: float, what: str) -> None:
     outside = target[(target < least) | (target > 1.0)]
     if outside.size:
-        raise ModelError(f"{what} must be between {least:g} and 1, got {outside[0]:g}.")
+        raise ArgumentError(f"{argument(what)} must be between {least:g} and 1, got {outside[0]:g}.")
 
 
 def _check_names(sites: Any, n: int) -> None:
     if sites is not None and (isinstance(sites, str) or len(sites) != n):
-        raise ModelError(f"There are {n} sites, so give {n} names, got {sites!r}.")
+        raise ArgumentError(f"There are {n} sites, so give {n} names, got {sites!r}.")

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError
 from gibbsite.model import FactorGraph
 from gibbsite.model.domain import MOST_STATES
 from gibbsite.model.reals import read_reals
@@ -29,7 +30,7 @@ def read_numbers(given: Any, what: str) -> Floats:
     array = read_reals(given, what)
     if not np.isfinite(array).all():
         at = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
-        raise ModelError(f"{what} must be finite, but entry {at} is {array[at]}.")
+        raise ArgumentError(f"{argument(what)} must be finite, but entry {at} is {array[at]}.")
     return array
 
 
@@ -52,7 +53,9 @@ def read_codes(data: Any, states: int | None = None, spins: bool = False) -> Cod
     """
     array = read_numbers(data, "data")
     if array.ndim != 2 or not array.size:
-        raise ModelError(f"data must have shape (draws, sites), one row per draw, got {array.shape}.")
+        raise ArgumentError(
+            f"{argument('data')} must have shape (draws, sites), one row per draw, got {array.shape}."
+        )
     if spins and (array == -1.0).any():
         array = np.where(array == -1.0, 0.0, np.where(array == 1.0, 1.0, np.nan))
     else:
@@ -65,7 +68,7 @@ def read_codes(data: Any, states: int | None = None, spins: bool = False) -> Cod
             "-1 and 1, or 0 and 1" if spins else f"whole numbers from 0 to {(states or MOST_STATES) - 1}"
         )
         value = np.asarray(data)[at]
-        raise ModelError(f"data must be {allowed}, but entry {at} is {value}.")
+        raise ArgumentError(f"{argument('data')} must be {allowed}, but entry {at} is {value}.")
     codes: Codes = array.astype(np.int16)
     return codes
 
@@ -89,42 +92,46 @@ def read_pairs(structure: Any, n: int, sites: Any = None) -> Pairs:
     """
     if isinstance(structure, str):
         if structure != "complete":
-            raise ModelError(
+            raise ArgumentError(
                 f'structure must be "complete", "screened", a model or a list of pairs, got {structure!r}.'
             )
         found = np.stack(np.triu_indices(n, 1), axis=1)
     elif isinstance(structure, FactorGraph):
         if structure.n_sites != n:
-            raise ModelError(f"The structure has {structure.n_sites} sites, the data {n}.")
+            raise ArgumentError(f"The structure has {structure.n_sites} sites, the data {n}.")
         if any(group.size and group.arity > 2 for group in structure.groups):
-            raise ModelError("The structure has factors of more than two sites; give a list of pairs.")
+            raise ArgumentError("The structure has factors of more than two sites; give a list of pairs.")
         scopes = [group.scopes for group in structure.groups if group.arity == 2 and group.size]
         found = np.concatenate([np.zeros((0, 2), np.int32), *scopes])
     else:
         found = _listed(structure, sites)
     if found.size and (found.min() < 0 or found.max() >= n):
         bad = next(pair for pair in found.tolist() if min(pair) < 0 or max(pair) >= n)
-        raise ModelError(f"The pair {tuple(bad)} names a site outside 0..{n - 1}.")
+        raise ArgumentError(f"The pair {tuple(bad)} names a site outside 0..{n - 1}.")
     pairs = np.sort(found, axis=1).astype(np.int32)
     if (pairs[:, 0] == pairs[:, 1]).any():
-        raise ModelError(f"The structure couples site {pairs[pairs[:, 0] == pairs[:, 1]][0, 0]} to itself.")
+        raise ArgumentError(
+            f"The structure couples site {pairs[pairs[:, 0] == pairs[:, 1]][0, 0]} to itself."
+        )
     unique, times = np.unique(pairs, axis=0, return_counts=True)
     if (times > 1).any():
-        raise ModelError(f"The structure has the pair {tuple(unique[times > 1][0].tolist())} twice.")
+        raise ArgumentError(f"The structure has the pair {tuple(unique[times > 1][0].tolist())} twice.")
     return pairs
 
 
 def _listed(structure: Any, sites: Any) -> NDArray[np.int64]:
     if not isinstance(structure, Iterable):
-        raise ModelError(f"structure must be a list of pairs of sites, got {structure!r}.")
+        raise ArgumentError(f"{argument('structure')} must be a list of pairs of sites, got {structure!r}.")
     names = {} if sites is None else {name: k for k, name in enumerate(sites)}
     listed = []
     for pair in structure:
         ends = tuple(pair) if isinstance(pair, Iterable) and not isinstance(pair, str) else ()
         if len(ends) != 2:
-            raise ModelError(f"structure must be a list of pairs of sites, but one entry is {pair!r}.")
+            raise ArgumentError(
+                f"{argument('structure')} must be a list of pairs of sites, but one entry is {pair!r}."
+            )
         for end in ends:
             if end not in names and (isinstance(end, bool) or not isinstance(end, int | np.integer)):
-                raise ModelError(f"The pair {ends} names the unknown site {end!r}.")
+                raise ArgumentError(f"The pair {ends} names the unknown site {end!r}.")
         listed.append([names.get(end, end) for end in ends])
     return np.array(listed, np.int64).reshape(-1, 2)

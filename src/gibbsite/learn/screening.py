@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError
 from gibbsite.learn.inputs import read_codes
 from gibbsite.run.budget import check_integer, is_real
 
@@ -66,12 +67,12 @@ def screen_pairs(
     draws, n = spins.shape
     steps = check_integer("steps", steps, 1)
     if not (is_real(risk) and 0.0 < risk < 1.0):
-        raise ModelError(f"risk must be a number between 0 and 1, got {risk!r}.")
+        raise ArgumentError(f"{argument('risk')} must be a number between 0 and 1, got {risk!r}.")
     if penalty is None:
         # the gradient of a pair at 0 is -2 mean s_i s_j: Hoeffding's inequality, and all pairs
         penalty = float(np.sqrt(8.0 * np.log(max(n * (n - 1), 2) / risk) / draws))
     if not (is_real(penalty) and 0.0 <= penalty < np.inf):
-        raise ModelError(f"penalty must be a number of at least 0, got {penalty!r}.")
+        raise ArgumentError(f"{argument('penalty')} must be a number of at least 0, got {penalty!r}.")
     theta = _minimise(spins, float(penalty), fields, steps)
     i, j = np.nonzero(np.triu(theta, 1))
     return np.stack([i, j], axis=1).astype(np.int32), theta[i, j].astype(np.float64)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite.errors import ModelError
+from gibbsite._wording import argument, unknown
+from gibbsite.errors import ArgumentError
 from gibbsite.learn.expectation import SCANS, Exact, Sampled
 from gibbsite.learn.family import Family
 from gibbsite.run.budget import check_integer, is_real
@@ -90,9 +91,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.gradient not in ("sampled", "exact"):
-            raise ModelError(f"gradient must be sampled or exact, got {self.gradient!r}.")
+            raise ArgumentError(f"{argument('gradient')} must be sampled or exact, got {self.gradient!r}.")
         if not (is_real(self.ridge) and 0.0 <= self.ridge < np.inf):
-            raise ModelError(f"ridge must be a number of at least 0, got {self.ridge!r}.")
+            raise ArgumentError(f"{argument('ridge')} must be a number of at least 0, got {self.ridge!r}.")
         for name, most in {
             "box": np.inf,
             "mixing": 1.0,
@@ -102,12 +103,14 @@ class Settings:
         }.items():
             value, limit = getattr(self, name), "" if most == np.inf else f" and below {most:g}"
             if value is not None and not (is_real(value) and 0.0 < value < most):
-                raise ModelError(f"{name} must be a number above 0{limit}, got {value!r}.")
+                raise ArgumentError(f"{argument(name)} must be a number above 0{limit}, got {value!r}.")
         if isinstance(self.scan, str):
             if self.scan != "dogs" and self.scan not in SCANS:
-                raise ModelError(f"The scan {self.scan!r} is unknown; choose dogs, {', '.join(SCANS)}.")
+                raise ArgumentError(unknown("scan", self.scan, ("dogs", *SCANS)))
         elif not isinstance(self.scan, Scan):
-            raise ModelError(f"scan must be a name or a scan such as gs.Systematic(), got {self.scan!r}.")
+            raise ArgumentError(
+                f"{argument('scan')} must be a name or a scan such as gs.Systematic(), got {self.scan!r}."
+            )
 
     @property
     def exact(self) -> bool:

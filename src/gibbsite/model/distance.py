@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gibbsite._wording import part
 from gibbsite.errors import ModelError, TooLargeError
 from gibbsite.model.domain import Domains, FloatArray, IntArray, frozen
 from gibbsite.model.factor import FactorGroup, TableFactors, group_text, store
@@ -122,7 +123,7 @@ class DistanceFactors:
         if n > MOST_LISTED:
             raise TooLargeError(
                 f"{group_text(self.name)} joins all pairs of {n:,} sites, which are not listed beyond "
-                f"{MOST_LISTED:,} sites; sample the model with gs.PoissonGibbs() or gs.Gibbs()."
+                f"{MOST_LISTED:,} sites; sample the model with {part('PoissonGibbs')} or {part('Gibbs')}."
             )
         scopes = np.stack(np.triu_indices(n, 1), axis=1).astype(np.int32)
         scopes.setflags(write=False)

@@ -16,7 +16,8 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gibbsite.errors import ModelError
+from gibbsite._wording import nearest
+from gibbsite.errors import ArgumentError, ModelError
 
 Label: TypeAlias = str | int
 """What a state is called."""
@@ -316,25 +317,26 @@ class Domains:
         if found is None:
             found = codes.get(str(label))
         if found is None:
-            raise ModelError(
+            labels = self.labels(position)
+            raise ArgumentError(
                 f"site {self.names[position]!r} has no state {label!r}; "
-                f"its states are {_listing(self.labels(position))}."
+                f"its states are {_listing(labels)}{_near_label(label, labels)}."
             )
         return found
 
-    def position(self, site: object, where: str = "") -> int:
-        """Return the position of a site; ``where`` opens the message if there is none."""
+    def position(self, site: object, where: str = "", wrong: type[ModelError] = ArgumentError) -> int:
+        """Return the position of a site; ``where`` opens the message of an error if there is none."""
         subject = f"{where} names an unknown site" if where else "there is no site"
         if isinstance(site, str):
             found = self.names.find(site)
             if found is None:
-                raise ModelError(f"{subject} {site!r}; {self._hint(site)}")
+                raise wrong(f"{subject} {site!r}; {self._hint(site)}")
             return found
         if isinstance(site, (int, np.integer)) and not isinstance(site, (bool, np.bool_)):
             if 0 <= site < self.n_sites:
                 return int(site)
-            raise ModelError(f"{subject} at position {site}; positions run {self._range()}.")
-        raise ModelError(f"{subject} {site!r}; give a name (str) or a position (int).")
+            raise wrong(f"{subject} at position {site}; positions run {self._range()}.")
+        raise wrong(f"{subject} {site!r}; give a name (str) or a position (int).")
 
     def positions(self, scope: Scope, where: str) -> tuple[int, ...]:
         """Return the positions of a scope, all different."""
@@ -342,7 +344,7 @@ class Domains:
         if not (alone or is_iterable(scope)):
             raise ModelError(f"{where} has the scope {scope!r}; give the names or positions of its sites.")
         members: Iterable[Any] = (scope,) if alone else iter(scope)  # type: ignore[arg-type]
-        found = tuple(self.position(site, where) for site in members)
+        found = tuple(self.position(site, where, ModelError) for site in members)
         if len(set(found)) < len(found):
             twice = next(p for k, p in enumerate(found) if p in found[:k])
             raise ModelError(
@@ -370,14 +372,18 @@ class Domains:
 
     def _hint(self, name: str) -> str:
         if self.n_sites <= _MOST_NAMES_TO_COMPARE:
-            from difflib import get_close_matches
-
-            close = get_close_matches(name, self.names.all(), n=1)
-            if close:
-                return f"did you mean {close[0]!r}?"
+            near = nearest(name, self.names.all())
+            if near is not None:
+                return f"did you mean {near!r}?"
         if self.n_sites == 0:
             return "the model has no sites."
         return f"the sites are {_listing(self.names[k] for k in range(min(self.n_sites, 9)))}."
+
+
+def _near_label(label: object, labels: Iterable[Label]) -> str:
+    """Return the question whether a known state was meant, if one of the first many is like it."""
+    near = nearest(label, (str(each) for each in islice(labels, _MOST_NAMES_TO_COMPARE)))
+    return "" if near is None else f" (did you mean {near!r}?)"
 
 
 def make_domains(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.model.base import Model
 from gibbsite.model.domain import (
     Domains,
@@ -191,7 +191,7 @@ class FactorGraph(Model):
             if group.name == name:
                 return group
         known = ", ".join(repr(group.name) for group in self._groups if group.name is not None)
-        raise ModelError(f"there is no factor group {name!r}; named groups: {known or 'none'}.")
+        raise ArgumentError(f"there is no factor group {name!r}; named groups: {known or 'none'}.")
 
     @property
     def digest(self) -> str:
@@ -324,7 +324,7 @@ class FactorGraph(Model):
             model = before.reweight(**weights)
         except ModelError as error:
             said = str(error).removesuffix(".")
-            raise ModelError(f"{said}; weights are those of the model before its evidence.") from None
+            raise ArgumentError(f"{said}; weights are those of the model before its evidence.") from None
         history = model, steps
         for hard, soft in steps:
             model = model._given(hard, soft)
@@ -379,7 +379,7 @@ class FactorGraph(Model):
             codes[at] = self._domains.code(at, label)
         if (codes < 0).any():
             missing = self._domains.names[int(np.argmax(codes < 0))]
-            raise ModelError(f"the assignment has no state for the site {missing!r}; name them all.")
+            raise ArgumentError(f"the assignment has no state for the site {missing!r}; name them all.")
         return codes if possible else None
 
     def _read_codes(self, x: npt.ArrayLike) -> IntArray:
@@ -388,14 +388,14 @@ class FactorGraph(Model):
         except ValueError:
             array = np.zeros((), object)
         if array.shape != (self.n_sites,) or (array.dtype.kind not in "iu" and array.size):
-            raise ModelError(
+            raise ArgumentError(
                 f"state codes must be {self.n_sites} integers, one per site, got {array.dtype} "
                 f"of shape {array.shape}."
             )
         outside = (array < 0) | (array >= self.cards)
         if outside.any():
             at = int(np.argmax(outside))
-            raise ModelError(
+            raise ArgumentError(
                 f"the site {self._domains.names[at]!r} has no state code {array[at]}; codes run "
                 f"from 0 to {self.cards[at] - 1}, labels go into a mapping."
             )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.model.base import Model
 from gibbsite.model.domain import Domains, FloatArray, Interval, Label, SiteKey, make_domains
 from gibbsite.model.reals import read_reals
@@ -162,16 +162,16 @@ class Gaussian(Model):
         """
         known = np.array([self.index(site) for site in values], np.intp)
         if known.size != np.unique(known).size or not known.size:
-            raise ModelError("name the sites that are known, each once.")
+            raise ArgumentError("name the sites that are known, each once.")
         try:
             given = np.array([float(value) for value in values.values()])
         except (TypeError, ValueError):
             given = np.array([np.nan])
         if not np.isfinite(given).all():
-            raise ModelError("the values of known sites must be finite numbers.")
+            raise ArgumentError("the values of known sites must be finite numbers.")
         free = np.setdiff1d(np.arange(self.n_sites), known)
         if not free.size:
-            raise ModelError("all sites are known, so nothing is left to be a distribution of.")
+            raise ArgumentError("all sites are known, so nothing is left to be a distribution of.")
         names = [self._domains.names[int(i)] for i in free]
         shift = given - self.mean[known]
         if self._covariance is not None:
@@ -193,7 +193,7 @@ class Gaussian(Model):
         """
         kept = np.array([self.index(site) for site in sites], np.intp)
         if kept.size != np.unique(kept).size or not kept.size:
-            raise ModelError("name the sites to keep, each once.")
+            raise ArgumentError("name the sites to keep, each once.")
         names = [self._domains.names[int(i)] for i in kept]
         if self._covariance is not None:
             part = self._covariance[np.ix_(kept, kept)]

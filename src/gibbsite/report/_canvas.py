@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import FormatError, GibbsiteError, ModelError
+from gibbsite.errors import ArgumentError, FormatError, GibbsiteError, UnknownFormatError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +83,7 @@ def check_picture(path: str | Path) -> None:
     figure = new_figure(1, 1)
     suffix = Path(path).suffix.lower().removeprefix(".")
     if suffix and suffix not in figure.canvas.get_supported_filetypes():
-        raise FormatError(f"Cannot write {path}: this is no format of plots; use .png, .svg or .pdf.")
+        raise UnknownFormatError(str(path), "plots end in .png, .svg or .pdf", writing=True)
 
 
 def state_colors(count: int) -> NDArray[np.float64]:
@@ -102,7 +102,7 @@ def positions(domains: Domains, sites: Sequence[str | int] | str | int) -> list[
         sites = [sites]
     found = [domains.position(site) for site in sites]
     if not found:
-        raise ModelError("There is no site to show; leave sites= out or name at least one.")
+        raise ArgumentError("There is no site to show; leave sites= out or name at least one.")
     return found
 
 

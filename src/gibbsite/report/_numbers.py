@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 from gibbsite.model.domain import Angle
 from gibbsite.report._canvas import COLORS, FAINT, INK, shorten, tidy
 from gibbsite.report._listing import SITES
@@ -159,7 +159,7 @@ class Numbers:
         if self.shape is not None:
             axes = next(panels)
             if len(self.shape) != 2 or self.shape[0] * self.shape[1] != len(self.shown):
-                raise ModelError(
+                raise ArgumentError(
                     f"The shape {self.shape} does not hold {len(self.shown):,} sites; give rows and columns."
                 )
             image = axes.imshow(self.mean.reshape(self.shape), cmap="viridis")

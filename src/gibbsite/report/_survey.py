@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 from gibbsite.report._canvas import COLORS, name_states, shorten, split_figure, state_colors, tidy
 from gibbsite.report._listing import draw_listing, list_sites
 from gibbsite.result.compare import same_layout
@@ -79,7 +79,7 @@ def _least_certain(p: NDArray[np.float64], shown: list[int]) -> list[int]:
 
 def _draw_image(axes: Axes, table: SiteTable, p: NDArray[np.float64], shape: tuple[int, int]) -> None:
     if len(shape) != 2 or shape[0] * shape[1] != len(p):
-        raise ModelError(f"The shape {shape} does not hold {len(p):,} sites; give rows and columns.")
+        raise ArgumentError(f"The shape {shape} does not hold {len(p):,} sites; give rows and columns.")
     if p.shape[1] == 2:
         reach = max(float(np.abs(p[:, 1] - 0.5).max()), 1e-3)
         image = axes.imshow(p[:, 1].reshape(shape), cmap="PuOr_r", vmin=0.5 - reach, vmax=0.5 + reach)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 from gibbsite.model.domain import Angle
 from gibbsite.report._canvas import (
     COLORS,
@@ -85,12 +85,12 @@ def plot_trace(
         shown = _worst_sites(result)
     unseen = [site for site in shown if site not in drawn]
     if unseen and not (result.n_marginal and result.trace.shape[1]):
-        raise ModelError(
+        raise ArgumentError(
             f"Site {result.domains.names[unseen[0]]!r} has no trace; record gs.Marginals() or gs.Draws."
         )
     rows = len(shown) + bool(result.energy.size)
     if not rows:
-        raise ModelError("Nothing with a trace was recorded; add 'marginals', 'draws' or 'energy'.")
+        raise ArgumentError("Nothing with a trace was recorded; add 'marginals', 'draws' or 'energy'.")
     figure = new_figure(9.0, 0.5 + 1.15 * rows)
     grid = np.atleast_1d(figure.subplots(rows, 1, sharex=True))
     axes = iter(grid)
@@ -207,7 +207,7 @@ def plot_marginals(
         compare(table, other)  # refuses other sites or states, and names them
     shown = list(range(table.domains.n_sites)) if sites is None else positions(table.domains, sites)
     if not shown:
-        raise ModelError("All sites are observed: there are no marginals to show.")
+        raise ArgumentError("All sites are observed: there are no marginals to show.")
     real = table.domains.numbers
     parts: list[Any] = []
     states = [site for site in shown if not real[site]]

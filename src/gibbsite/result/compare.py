@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 from gibbsite.result.table import SiteTable
 from gibbsite.result.wording import in_words
 
@@ -169,7 +169,7 @@ def read_table(answer: Any) -> SiteTable:
         return answer
     table = getattr(answer, "marginals", None)
     if not isinstance(table, SiteTable):
-        raise ModelError(
+        raise ArgumentError(
             f"an answer needs marginals, but {type(answer).__name__} has none; give a result or its "
             "marginals."
         )
@@ -224,10 +224,10 @@ def _columns_by_name(a: SiteTable, b: SiteTable, errors: list[SiteTable]) -> _Co
     columns: list[list[float]] = [[], [], []]
     for site in a:
         if site not in b:
-            raise ModelError(f"site {site!r} is in the first answer only; compare the same sites.")
+            raise ArgumentError(f"site {site!r} is in the first answer only; compare the same sites.")
         mine, other = a[site], b[site]
         if set(mine) != set(other):
-            raise ModelError(
+            raise ArgumentError(
                 f"site {site!r} has the states {list(mine)} in the first answer and {list(other)} in "
                 "the second; compare the same states."
             )
@@ -241,7 +241,7 @@ def _columns_by_name(a: SiteTable, b: SiteTable, errors: list[SiteTable]) -> _Co
         columns[2] += (sum(each[state] ** 2 for each in spread) for state in mine)
     if len(b) > len(a):
         extra = next(site for site in b if site not in a)
-        raise ModelError(f"site {extra!r} is in the second answer only; compare the same sites.")
+        raise ArgumentError(f"site {extra!r} is in the second answer only; compare the same sites.")
     first, second, squares = (np.array(column, np.float64) for column in columns)
     start = np.concatenate([[0], np.cumsum([len(each) for each in labels])]).astype(np.int64)
     error = np.sqrt(squares) if errors else None

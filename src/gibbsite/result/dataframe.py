@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import GibbsiteError, ModelError
+from gibbsite.errors import ArgumentError, GibbsiteError
 from gibbsite.model.domain import Angle, Interval
 from gibbsite.result.joint import numeric
 from gibbsite.result.table import SiteTable
@@ -163,7 +163,7 @@ def make_draws_dataframe(result: Result) -> pandas.DataFrame:
     ((2000, 2), ['chain', 'draw'], ['no', 'yes'])
     """
     if not result.draw_sites.size:
-        raise ModelError("Draws were not recorded; add 'draws' or gs.Draws(['A']) to record=.")
+        raise ArgumentError("Draws were not recorded; add 'draws' or gs.Draws(['A']) to record=.")
     pandas = load_pandas()
     chains, draws, _ = result.values.shape
     index = pandas.MultiIndex.from_product([range(chains), range(draws)], names=["chain", "draw"])

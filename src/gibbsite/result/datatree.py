@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import GibbsiteError, ModelError
+from gibbsite.errors import ArgumentError, GibbsiteError
 from gibbsite.model.domain import Angle, Interval
 from gibbsite.result.joint import numeric
 from gibbsite.result.save import write_kind
@@ -145,7 +145,7 @@ def make_arviz(result: Result) -> Any:
     gibbsite.errors.ModelError: ArviZ works with draws, and none were recorded; add 'draws' to record=.
     """
     if not result.draw_sites.size and not result.energy.size:
-        raise ModelError("ArviZ works with draws, and none were recorded; add 'draws' to record=.")
+        raise ArgumentError("ArviZ works with draws, and none were recorded; add 'draws' to record=.")
     arviz = load_arviz()
     if arviz is None:
         raise GibbsiteError("to_arviz needs ArviZ, which is not installed; run: pip install gibbsite[arviz]")

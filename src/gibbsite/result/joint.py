@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 from gibbsite.result.measure.measurement import count_states, measure_cells
 
 if TYPE_CHECKING:
@@ -38,24 +38,24 @@ def find_free(
     [1]
     """
     if not sites:
-        raise ModelError("A joint is of named sites, such as joint('A', 'B'); none was given.")
+        raise ArgumentError("A joint is of named sites, such as joint('A', 'B'); none was given.")
     for site in sites:
         if isinstance(site, list | tuple):
-            raise ModelError(f"Name sites one by one, such as joint('A', 'B'), got {site!r}.")
+            raise ArgumentError(f"Name sites one by one, such as joint('A', 'B'), got {site!r}.")
     named = [site if isinstance(site, str) else domains.names[domains.position(site)] for site in sites]
     twice = next((name for k, name in enumerate(named) if name in named[:k]), None)
     if twice is not None:
-        raise ModelError(f"The site {twice!r} is asked for twice; name each site once.")
+        raise ArgumentError(f"The site {twice!r} is asked for twice; name each site once.")
     free = [domains.position(name) for name in named if name not in evidence]
     for position in free:
         if domains.numbers[position]:
-            raise ModelError(
+            raise ArgumentError(
                 f"Joint probabilities are of states, and the site {domains.names[position]!r} is a number; "
                 "record 'draws' and use them."
             )
     size = math.prod(int(domains.cards[position]) for position in free)
     if size > most:
-        raise ModelError(
+        raise ArgumentError(
             f"The sites {', '.join(named)} have {size:,} configurations together, more than "
             f"{most:,}; ask for fewer sites."
         )
@@ -115,7 +115,7 @@ def _of_free_sites(result: Result, free: list[int], errors: bool) -> Floats:
     if all(site in drawn for site in free):
         return _of_draws(result, [drawn.index(site) for site in free], free, errors)
     asked = ", ".join(repr(result.domains.names[site]) for site in free)
-    raise ModelError(
+    raise ArgumentError(
         f"The joint of {asked} was not recorded; add gs.Joint([({asked})]) or 'draws' to record=."
     )
 

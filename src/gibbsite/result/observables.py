@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 from gibbsite.result.measure.diagnostics import mcse, rhat
 from gibbsite.run.recorders.observable import Binned
 
@@ -67,7 +67,7 @@ class Estimate:
     def series(self) -> Floats:
         """The value of every draw (chains, draws) or (chains, draws, values)."""
         if self.found.series is None:
-            raise ModelError(f"The series of {self.name!r} was not kept; record it with series=True.")
+            raise ArgumentError(f"The series of {self.name!r} was not kept; record it with series=True.")
         return self.found.series if self._many else self.found.series[:, :, 0]
 
     @property
@@ -175,7 +175,7 @@ class Observables(Mapping[str, Estimate]):
     def __getitem__(self, name: str) -> Estimate:
         if name not in self._found:
             known = ", ".join(self._found) or "none"
-            raise ModelError(f"No observable is called {name!r}; recorded were: {known}.")
+            raise ArgumentError(f"No observable is called {name!r}; recorded were: {known}.")
         return self._found[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -211,10 +211,10 @@ class Observables(Mapping[str, Estimate]):
         """
         given = [self[name] for name in names]
         if not given:
-            raise ModelError("derive needs the names of the observables that the function takes.")
+            raise ArgumentError("derive needs the names of the observables that the function takes.")
         bins = [each.bins.reshape(-1, len(each.names)) for each in given]
         if len({len(each) for each in bins}) > 1:
-            raise ModelError("Observables of different numbers of bins cannot be combined.")
+            raise ArgumentError("Observables of different numbers of bins cannot be combined.")
         blocks = min(_BLOCKS, len(bins[0]))
         whole = np.asarray(function(*[each.mean for each in given]), float)
         if blocks < 2:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 from gibbsite.model.domain import Angle
 from gibbsite.result.measure.diagnostics import ess
 from gibbsite.result.measure.measurement import source_of_errors
@@ -108,25 +108,25 @@ def _draws(result: Result, sites: Sites) -> tuple[list[str], Floats]:
     real = domains.numbers
     if sites is None:
         if domains.n_sites and not real.any():
-            raise ModelError("Quantiles are of numbers, and all sites have states; see result.marginals.")
+            raise ArgumentError("Quantiles are of numbers, and all sites have states; see result.marginals.")
         wanted = [site for site in drawn if real[site]]
         if not wanted:
-            raise ModelError("Draws of numbers were not recorded; add 'draws' to record=.")
+            raise ArgumentError("Draws of numbers were not recorded; add 'draws' to record=.")
     else:
         listed = [sites] if isinstance(sites, str | int | np.integer) else list(sites)
         wanted = [domains.position(site) for site in listed]
     for site in wanted:
         name = domains.names[site]
         if not real[site]:
-            raise ModelError(
+            raise ArgumentError(
                 f"Quantiles are of numbers, and the site {name!r} has states; see result.marginals."
             )
         if site not in drawn:
-            raise ModelError(
+            raise ArgumentError(
                 f"Draws of {name!r} were not recorded; add 'draws' or gs.Draws([{name!r}]) to record=."
             )
     if not result.draws:
-        raise ModelError("No draw was made, so there are no quantiles; run longer.")
+        raise ArgumentError("No draw was made, so there are no quantiles; run longer.")
     columns = [drawn.index(site) for site in wanted]
     draws = result.values[:, :, columns].astype(float)
     for k, site in enumerate(wanted):
@@ -146,9 +146,9 @@ def _read_probabilities(given: Any) -> list[float]:
     try:
         found = [float(p) for p in listed]
     except (TypeError, ValueError):
-        raise ModelError(f"Probabilities must be numbers between 0 and 1, got {given!r}.") from None
+        raise ArgumentError(f"Probabilities must be numbers between 0 and 1, got {given!r}.") from None
     if not found or not all(0.0 < p < 1.0 for p in found):
-        raise ModelError(f"Probabilities must be numbers between 0 and 1, got {given!r}.")
+        raise ArgumentError(f"Probabilities must be numbers between 0 and 1, got {given!r}.")
     return found
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 from gibbsite.result.joint import pair_moments, pair_moments_mcse, recorded_pairs, sampled_joint
 from gibbsite.result.measure.directions import Directions
 from gibbsite.result.measure.measurement import CellNumbers, count_states, measure_cells
@@ -200,7 +200,7 @@ class Result:
 
     def _table(self, cells: NDArray[np.float64], complement: bool, certain: float, other: float) -> SiteTable:
         if not self.n_marginal and self.domains.n_sites:
-            raise ModelError("Marginals were not recorded; add gs.Marginals() to record=.")
+            raise ArgumentError("Marginals were not recorded; add gs.Marginals() to record=.")
         observed = observed_cells(self.evidence, self.evidence_labels, certain, other)
         return SiteTable(self.domains, cells[: self.n_marginal], self.binary, complement, observed)
 
@@ -450,7 +450,7 @@ class Result:
     def best_codes(self) -> NDArray[Any]:
         """State codes, or numbers, of the state of largest log-potential seen, of the free sites."""
         if self.best is None:
-            raise ModelError("The best state was not recorded; add gs.BestState() to record=.")
+            raise ArgumentError("The best state was not recorded; add gs.BestState() to record=.")
         return self.best_x
 
     @cached_property

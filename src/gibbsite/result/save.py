@@ -230,7 +230,7 @@ def _build_result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Res
     if about["n_marginal"] not in (0, marginal) or about["n_marginal"] > cells:
         raise ValueError("marginals and sites do not match")
     return Result(
-        plan=Plan(**about["plan"]),
+        plan=Plan.from_dict(about["plan"]),
         domains=domains,
         evidence=dict(about["evidence"]),
         evidence_labels={site: tuple(labels) for site, labels in about["evidence_labels"]},

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from gibbsite.errors import ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError
 
 DEFAULT_SWEEPS = 1000
 
@@ -70,7 +71,7 @@ def read_budget(
     Budget(warmup=0, draws=2, length=100, rest=50, seconds=inf, counted=True, warms_by_time=False)
     """
     if sweeps is not None and steps is not None:
-        raise ModelError("Give the budget in sweeps or in steps, not both.")
+        raise ArgumentError(f"Give the budget in {argument('sweeps')} or in {argument('steps')}, not both.")
     counted = sweeps is not None or steps is not None
     if not counted:
         sweeps = natural_sweeps
@@ -89,11 +90,11 @@ def read_budget(
         draws = sweeps // thin
         warm = sweeps // 10
         if draws == 0:
-            raise ModelError(f"thin={thin} leaves no draw of {sweeps} sweeps; lower thin.")
+            raise ArgumentError(f"{argument('thin', thin)} leaves no draw of {sweeps} sweeps; lower it.")
     else:
         draws, warm = None, 0
     if seconds is not None and not (is_real(seconds) and 0 < seconds < math.inf):
-        raise ModelError(f"seconds must be a positive number, got {seconds!r}.")
+        raise ArgumentError(f"{argument('seconds')} must be a positive number, got {seconds!r}.")
     by_time = seconds is not None and warmup is None
     if warmup is not None:
         warmup = check_integer("warmup", warmup, 0)
@@ -123,5 +124,5 @@ def check_integer(name: str, value: Any, least: int) -> int:
     4
     """
     if not is_real(value) or not math.isfinite(value) or int(value) != value or value < least:
-        raise ModelError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+        raise ArgumentError(f"{argument(name)} must be a whole number of at least {least}, got {value!r}.")
     return int(value)

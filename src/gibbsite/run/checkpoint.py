@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import CheckpointError, ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError, CheckpointError
 
 FORMAT = 2
 # What reading a file that is none of ours may raise.
@@ -122,16 +123,22 @@ def read_checkpoint(checkpoint: Any, every: Any, resume: Any) -> Path | None:
     """
     if checkpoint is None:
         if resume:
-            raise ModelError("resume=True needs checkpoint=, the file to continue from.")
+            raise ArgumentError(
+                f"{argument('resume', True)} needs {argument('checkpoint')}, the file to continue from."
+            )
         return None
     if not isinstance(checkpoint, str | Path):
-        raise ModelError(f"checkpoint must be the path of a file, got {checkpoint!r}.")
+        raise ArgumentError(f"{argument('checkpoint')} must be the path of a file, got {checkpoint!r}.")
     if not isinstance(every, Real) or not float(every) >= 0:
-        raise ModelError(f"checkpoint_every must be a number of seconds, not negative, got {every!r}.")
+        raise ArgumentError(
+            f"{argument('checkpoint_every')} must be a number of seconds, not negative, got {every!r}."
+        )
     path = Path(checkpoint)
     check_writable(path)
     if path.exists() and not resume:
-        raise CheckpointError(f"{path} exists already: continue it with resume=True, or remove it first.")
+        raise CheckpointError(
+            f"{path} exists already: continue it with {argument('resume', True)}, or remove it first."
+        )
     return path
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import clock
 from gibbsite._random.generators import stream
+from gibbsite._wording import argument
 from gibbsite.errors import CheckpointError, SamplingError
 from gibbsite.kernel.base import Team
 from gibbsite.run.budget import Budget
@@ -363,8 +364,8 @@ class _Run:
         differences = self.setup.plan.differences(about["plan"])
         if differences:
             begun = [
-                f"{argument}={about['plan'].get(key)}"
-                for key, argument in (("entropy", "rng"), ("warmup", "warmup"), ("chains", "chains"))
+                argument(name, about["plan"].get(key))
+                for key, name in (("entropy", "rng"), ("warmup", "warmup"), ("chains", "chains"))
                 if key in differences
             ]
             hint = f" ({', '.join(begun)} there; what is left out is taken from it)" if begun else ""

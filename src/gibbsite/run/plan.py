@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite.errors import ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError
 
 if TYPE_CHECKING:
     from gibbsite.graph.graph import Graph
@@ -61,8 +62,13 @@ class Plan:
     thin: int
     warmup: int | None
     entropy: int
-    start: str
+    start: str | None
     form: str = "plain"
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Plan:
+        """Return a plan that was saved as a dictionary, also by earlier versions."""
+        return cls(**_of_today(data))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as a dictionary of JSON values."""
@@ -74,8 +80,25 @@ class Plan:
 
     def differences(self, other: dict[str, Any]) -> list[str]:
         """Name the entries in which another plan differs."""
-        mine = json.loads(self.to_json())
-        return sorted(key for key in mine | other if mine.get(key) != other.get(key))
+        mine, other = json.loads(self.to_json()), _of_today(other)
+        missing = object()
+        return sorted(key for key in mine | other if mine.get(key, missing) != other.get(key, missing))
+
+
+def _of_today(plan: dict[str, Any]) -> dict[str, Any]:
+    """Return a saved plan as it is written today: the default start was the word "None" once."""
+    return {**plan, "start": None} if plan.get("start") == "None" else plan
+
+
+def start_text(start: Any) -> str | None:
+    """Return what was given as start for a plan, None for the default.
+
+    Examples
+    --------
+    >>> start_text({"a": "y"}), start_text(None)
+    ("{'a': 'y'}", None)
+    """
+    return None if start is None else str(as_data(start))
 
 
 def as_data(value: Any) -> Any:
@@ -116,7 +139,7 @@ def make_plan(
     thin: int,
     warmup: int | None,
     entropy: int,
-    start: str,
+    start: str | None,
     form: str = "plain",
 ) -> Plan:
     """Collect the plan of a run."""
@@ -155,6 +178,8 @@ def read_entropy(rng: Any) -> int:
         return int.from_bytes(rng.bytes(16), "little")
     if isinstance(rng, int | np.integer) and not isinstance(rng, bool):
         if rng < 0:
-            raise ModelError(f"rng must not be negative, got {rng}.")
+            raise ArgumentError(f"{argument('rng')} must not be negative, got {rng}.")
         return int(rng)
-    raise ModelError(f"rng must be an integer, a NumPy Generator or SeedSequence, got {rng!r}.")
+    raise ArgumentError(
+        f"{argument('rng')} must be an integer, a NumPy Generator or SeedSequence, got {rng!r}."
+    )

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from gibbsite.errors import ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError
 
 _QUIET_SECONDS = 1.0  # shorter runs show nothing
 _LOG_SECONDS = 10.0  # between two lines in a log
@@ -172,4 +173,4 @@ def choose_progress(progress: Any) -> Progress:
         return Live() if sys.stderr is not None and sys.stderr.isatty() else Lines()
     if callable(progress):
         return Callback(progress)
-    raise ModelError(f"progress must be True, False, None or a function, got {progress!r}.")
+    raise ArgumentError(f"{argument('progress')} must be True, False, None or a function, got {progress!r}.")

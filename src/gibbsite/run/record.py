@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import IncompatibleError, ModelError, SamplingError
+from gibbsite._wording import unknown
+from gibbsite.errors import ArgumentError, IncompatibleError, SamplingError
 from gibbsite.model import FactorGraph
 from gibbsite.run.observed import Observed, ObservedCode, observe_nothing
 from gibbsite.run.recorders.base import (
@@ -286,20 +286,17 @@ def read_recorders(record: Any) -> tuple[Recorder, ...]:
         if isinstance(item, str):
             words = named_recorders()
             if item not in words:
-                near = get_close_matches(item, words, 1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
-                raise ModelError(
-                    f"Recorder {item!r} is unknown;{hint} choose from {', '.join(words)} or give a value "
-                    "such as gs.Draws(['A'])."
+                raise ArgumentError(
+                    unknown("Recorder", item, words, ", or give a value such as gs.Draws(['A'])")
                 )
             item = words[item]()
         if not isinstance(item, Recorder):
-            raise ModelError(f"{item!r} is not a recorder; use gs.Marginals(), gs.Draws(...) and so on.")
+            raise ArgumentError(f"{item!r} is not a recorder; use gs.Marginals(), gs.Draws(...) and so on.")
         if isinstance(item, OpenRecorder):
             if item.key in [other.key for other in found if isinstance(other, OpenRecorder)]:
-                raise ModelError(f"Two recorders are called {item.key!r}; give them different names.")
+                raise ArgumentError(f"Two recorders are called {item.key!r}; give them different names.")
         elif type(item) in [type(other) for other in found]:
-            raise ModelError(f"{type(item).__name__} is asked for twice; combine both in one.")
+            raise ArgumentError(f"{type(item).__name__} is asked for twice; combine both in one.")
         found.append(item)
     return tuple(found)
 
@@ -350,7 +347,7 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
     angular = np.zeros(0) if graph.discrete else model.domains.angular
     if angular.size and not np.isnan(angular[member]).all():
         site = model.domains.names[int(member[np.argmin(np.isnan(angular[member]))])]
-        raise ModelError(
+        raise ArgumentError(
             f"Joint probabilities are of states, and the site {site!r} is a number; record 'draws' instead."
         )
     stride, size = _strides(start, member, graph.cards)
@@ -398,7 +395,7 @@ def _sets(model: Model, sets: Any) -> list[NDArray[np.int32]]:
         named = _listed(members, "A set of a Joint recorder is a tuple of sites", "gs.Joint([('A', 'B')])")
         codes = np.array([model.index(site) for site in named], np.int32)
         if len(set(codes.tolist())) != codes.size or not codes.size:
-            raise ModelError(f"A set of a Joint recorder must name sites, each once, got {named}.")
+            raise ArgumentError(f"A set of a Joint recorder must name sites, each once, got {named}.")
         found.append(codes)
     return found
 
@@ -406,7 +403,7 @@ def _sets(model: Model, sets: Any) -> list[NDArray[np.int32]]:
 def _listed(value: Any, rule: str, example: str) -> list[Any]:
     """Return the items of a list; a word is one item, not a list of letters."""
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ModelError(f"{rule}, such as {example}, got {value!r}.")
+        raise ArgumentError(f"{rule}, such as {example}, got {value!r}.")
     return list(value)
 
 
@@ -414,9 +411,9 @@ def read_pairs(model: Model, pairs: Any) -> NDArray[np.int32]:
     """Return pairs of sites, given by name or position, or as "edges", as positions (m, 2)."""
     if isinstance(pairs, str):
         if pairs != "edges":
-            raise ModelError(f"PairMoments takes 'edges' or pairs of sites, not {pairs!r}.")
+            raise ArgumentError(f"PairMoments takes 'edges' or pairs of sites, not {pairs!r}.")
         if not isinstance(model, FactorGraph):
-            raise ModelError(
+            raise ArgumentError(
                 f"A {type(model).__name__} has no edges; name the pairs: PairMoments([('a', 'b')])."
             )
         groups = [g.scopes for g in model.groups if g.arity == 2]
@@ -434,7 +431,7 @@ def read_pairs(model: Model, pairs: Any) -> NDArray[np.int32]:
         found = np.array(named if even else [], np.int32)
         outside = False
     if found.ndim != 2 or found.shape[1] != 2 or outside or (found[:, 0] == found[:, 1]).any():
-        raise ModelError(f"PairMoments needs pairs of two different sites of the model, got {pairs!r}.")
+        raise ArgumentError(f"PairMoments needs pairs of two different sites of the model, got {pairs!r}.")
     return found
 
 
@@ -444,7 +441,7 @@ def _draw_sites(model: Model, sites: Sequence[Site] | None) -> NDArray[np.int32]
     named = _listed(sites, "Draws takes a list of sites", "gs.Draws(['A'])")
     found = np.array([model.index(site) for site in named], np.int32)
     if len(set(found.tolist())) < found.size:
-        raise ModelError(f"A Draws recorder must name each site once, got {named}.")
+        raise ArgumentError(f"A Draws recorder must name each site once, got {named}.")
     return found
 
 
@@ -461,5 +458,5 @@ def _strides(
         stride[at] = size[has]
         size[has] *= cards[member[at]]
     if (size > 1 << 16).any():
-        raise ModelError("A recorded set has more than 65536 configurations; record smaller sets.")
+        raise ArgumentError("A recorded set has more than 65536 configurations; record smaller sets.")
     return stride, size

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._random.generators import stream
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.graph import Graph
 from gibbsite.kernel.base import Kernel, RunOutline, Team
@@ -22,7 +22,7 @@ from gibbsite.kernel.registry import default_kernel
 from gibbsite.run.chain import State, advance
 from gibbsite.run.chain_layout import ChainLayout, PlainLayout, choose_scan_and_layout
 from gibbsite.run.checkpoint import is_rebuildable
-from gibbsite.run.plan import Plan, as_data, make_plan
+from gibbsite.run.plan import Plan, make_plan, start_text
 from gibbsite.run.record import TapeLayout, lay_out
 from gibbsite.run.tape import DRAWS, NEVER, Tape
 from gibbsite.support.start import start_states
@@ -178,7 +178,7 @@ class Standing:
             thin=1,
             warmup=warmup,
             entropy=self.entropy,
-            start=str(as_data(self.begin)),
+            start=start_text(self.begin),
         )
 
     # ---- another model
@@ -189,7 +189,9 @@ class Standing:
         Chains keep states and streams unless they have to be laid out in another way.
         """
         if not np.array_equal(model.cards, self.model.cards):
-            raise ModelError("Chains can only go on in a model of the same sites with as many states each.")
+            raise ArgumentError(
+                "Chains can only go on in a model of the same sites with as many states each."
+            )
         codes, before = self.form.codes(self.states, self.sizes), self._arrangement()
         self.model = model
         self.graph, self.kernel, self.layout, self.scan, self.form = self._lay_out(model, None)

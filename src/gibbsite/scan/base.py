@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, generic, implement
 from gibbsite._random.generators import Words, below, uniform
-from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError, IncompatibleError
 
 if TYPE_CHECKING:
     from gibbsite.graph.graph import Graph
@@ -269,12 +270,12 @@ def _site_at_phased(schedule: Phased, order: Order, k: Integer) -> Integer:
 def site_sequence(order: Any, graph: Graph, model: Model | None, what: str = "The order") -> Order:
     """Resolve names or positions to an array of positions; refuse unknown ones."""
     if isinstance(order, str):
-        raise ModelError(f"{what} must be a sequence of sites, got the word {order!r}.")
+        raise ArgumentError(f"{argument(what)} must be a sequence of sites, got the word {order!r}.")
     if not isinstance(order, Iterable) or (isinstance(order, np.ndarray) and order.ndim == 0):
-        raise ModelError(f"{what} must be a sequence of sites, got {order!r}.")
+        raise ArgumentError(f"{argument(what)} must be a sequence of sites, got {order!r}.")
     listed = list(order) if not isinstance(order, np.ndarray) else order
     if len(listed) == 0:
-        raise ModelError(f"{what} is empty; give at least one site.")
+        raise ArgumentError(f"{what} is empty; give at least one site.")
     if model is not None and any(isinstance(site, str) for site in listed):
         sites = np.array([model.index(site) for site in listed], np.int64)
     else:
@@ -282,12 +283,16 @@ def site_sequence(order: Any, graph: Graph, model: Model | None, what: str = "Th
             given = np.asarray(listed)
             sites = given.astype(np.int64, casting="same_kind")
         except (TypeError, ValueError):
-            raise ModelError(f"{what} must hold site names or positions, got {order!r}.") from None
+            raise ArgumentError(
+                f"{argument(what)} must hold site names or positions, got {order!r}."
+            ) from None
         if sites.ndim != 1:
-            raise ModelError(f"{what} must be a list of sites, got an array of shape {sites.shape}.")
+            raise ArgumentError(
+                f"{argument(what)} must be a list of sites, got an array of shape {sites.shape}."
+            )
     bad = np.flatnonzero((sites < 0) | (sites >= graph.n_units))
     if bad.size:
-        raise ModelError(
+        raise ArgumentError(
             f"{what} names site {sites[bad[0]]} at entry {bad[0]}, but sites are 0..{graph.n_units - 1}."
         )
     return np.ascontiguousarray(sites, np.int32)

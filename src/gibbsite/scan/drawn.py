@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._random.alias import build_alias
-from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.scan.base import Order, Ordered, Scan, drawn_by, shuffled
 from gibbsite.scan.registry import register
 
@@ -76,7 +76,7 @@ class RandomScan(Scan):
         """Return one checked weight per site."""
         if isinstance(self.weights, Mapping):
             if model is None:
-                raise ModelError("Weights by name need the model; give an array instead.")
+                raise ArgumentError("Weights by name need the model; give an array instead.")
             listed: list[object] = [0.0] * graph.n_units
             for name, weight in self.weights.items():
                 listed[model.index(name)] = weight
@@ -85,20 +85,22 @@ class RandomScan(Scan):
         try:
             given = np.asarray(listed, np.float64)
         except (TypeError, ValueError):
-            raise ModelError(f"Weights of a random scan must be numbers, got {self.weights!r}.") from None
+            raise ArgumentError(f"Weights of a random scan must be numbers, got {self.weights!r}.") from None
         if given.shape != (graph.n_units,):
-            raise ModelError(
+            raise ArgumentError(
                 f"A random scan needs one weight for each of {graph.n_units} sites, got shape {given.shape}."
             )
         bad = np.flatnonzero(~np.isfinite(given) | (given < 0))
         if bad.size:
             name = bad[0] if model is None else repr(model.sites[bad[0]])
-            raise ModelError(
+            raise ArgumentError(
                 f"Weights of a random scan must be finite and not negative, but site {name} has "
                 f"{given[bad[0]]}."
             )
         if given.sum() <= 0:
-            raise ModelError("Weights of a random scan are all zero; give at least one site a positive one.")
+            raise ArgumentError(
+                "Weights of a random scan are all zero; give at least one site a positive one."
+            )
         return given
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 from gibbsite.scan.base import Order, Ordered, Raster, Scan, in_order, site_sequence
 from gibbsite.scan.registry import register
 
@@ -26,7 +26,7 @@ def _permutation(order: Sites, graph: Graph, model: Model | None) -> Order:
     times = np.bincount(sites, minlength=graph.n_units)
     wrong = np.flatnonzero(times != 1)
     if wrong.size:
-        raise ModelError(
+        raise ArgumentError(
             f"A sweep must visit every site once, but site {wrong[0]} is visited {times[wrong[0]]} "
             "times; use FixedOrder for other orders."
         )

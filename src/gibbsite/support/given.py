@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError, SupportError
+from gibbsite.errors import ArgumentError, SupportError
 from gibbsite.graph.graph import Graph
 from gibbsite.support.possible import find_constraints, has_zeros, scope_text
 
@@ -48,7 +48,7 @@ def read_start(model: FactorGraph, graph: Graph, chains: int, start: Any) -> Cod
     codes = np.asarray(start)
     n = graph.n_sites
     if codes.shape not in ((n,), (chains, n)) or (codes.dtype.kind not in "iu" and codes.size):
-        raise ModelError(
+        raise ArgumentError(
             f"A start needs integer state codes of shape ({n},) or ({chains}, {n}) for {chains} chains, "
             f"got {codes.dtype} of shape {codes.shape}; labels go into a mapping."
         )
@@ -56,7 +56,7 @@ def read_start(model: FactorGraph, graph: Graph, chains: int, start: Any) -> Cod
     if outside.any():
         at = np.unravel_index(int(np.argmax(outside)), codes.shape)
         i = int(at[-1])
-        raise ModelError(
+        raise ArgumentError(
             f"The start gives the site {model.sites[i]!r} the state code {codes[at]}; its codes run "
             f"from 0 to {graph.cards[i] - 1}."
         )
@@ -77,7 +77,7 @@ def _read_labels(model: FactorGraph, graph: Graph, start: Mapping[Any, Any]) -> 
         x[model.index(site)] = model.code(site, label)
     if (x < 0).any():
         missing = model.sites[int(np.argmax(x < 0))]
-        raise ModelError(f"The start has no state for the site {missing!r}; name every free site.")
+        raise ArgumentError(f"The start has no state for the site {missing!r}; name every free site.")
     return x
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError, SupportError
+from gibbsite._wording import unknown
+from gibbsite.errors import ArgumentError, SupportError
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.table import TableGraph
 from gibbsite.support.given import check_support, read_start
@@ -251,8 +252,8 @@ def start_states(
         return _automatic(model, graph, chains, entropy)
     if isinstance(start, str):
         if start != "random":
-            raise ModelError(
-                f'start={start!r} is unknown; use "auto", "random", a mapping site -> label or codes.'
+            raise ArgumentError(
+                unknown("start", start, ("auto", "random"), ", or give a mapping site -> label or codes")
             )
         codes = np.stack([_uniform_codes(graph, _chain_rng(entropy, c)) for c in range(chains)])
         advice = 'use the default start="auto", which looks for a possible state'

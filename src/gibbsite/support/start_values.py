@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError, SupportError
+from gibbsite.errors import ArgumentError, ModelError, SupportError
 from gibbsite.graph.functions.densities import value_once
 from gibbsite.graph.functions.failure import cause_at, cause_text
 
@@ -92,7 +92,7 @@ def _read_mapping(model: Model, start: Mapping[Any, Any]) -> State:
     missing = np.flatnonzero(np.isnan(x))
     if missing.size:
         name = model.domains.names[int(missing[0])]
-        raise ModelError(f"The start has no value for the site {name!r}; name every site.")
+        raise ArgumentError(f"The start has no value for the site {name!r}; name every site.")
     return x[None]
 
 
@@ -101,7 +101,7 @@ def _number(model: Model, i: int, value: Any) -> float:
         return float(value)
     except (TypeError, ValueError):
         name = model.domains.names[i]
-        raise ModelError(
+        raise ArgumentError(
             f"The start gives the site {name!r} the value {value!r}; it must be a number."
         ) from None
 
@@ -111,11 +111,11 @@ def _read_array(model: Model, chains: int, start: Any) -> State:
     try:
         given = np.asarray(start, float)
     except (TypeError, ValueError):
-        raise ModelError(
+        raise ArgumentError(
             f'start={start!r} is not understood; use "auto", a mapping site -> value, or numbers.'
         ) from None
     if given.shape not in ((n,), (chains, n)):
-        raise ModelError(
+        raise ArgumentError(
             f"A start needs numbers of shape ({n},) or ({chains}, {n}) for {chains} chains, "
             f"got {given.shape}."
         )
@@ -128,7 +128,7 @@ def _check_domains(model: Model, given: State) -> None:
     bad = ~((given >= low) & (given <= high)) | ~np.isfinite(given) | (codes & (given != np.floor(given)))
     if bad.any():
         row, i = (int(k) for k in np.argwhere(bad)[0])
-        raise ModelError(
+        raise ArgumentError(
             f"The start gives the site {model.domains.names[i]!r} the value {given[row, i]:g}; it must be "
             f"{'a state code' if codes[i] else 'a number'} from {low[i]:g} to {high[i]:g}."
         )

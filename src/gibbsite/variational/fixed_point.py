@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gibbsite._compile.jit import COMPILING, interpreted, on_compile
-from gibbsite.errors import ConvergenceWarning, ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError, ConvergenceWarning
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.graph import Graph
 from gibbsite.run.budget import check_integer, is_real
@@ -153,13 +154,13 @@ def _read_settings(
     from gibbsite.model import FactorGraph
 
     if not isinstance(model, FactorGraph):
-        raise ModelError(f"mean_field needs a model, got {type(model).__name__}.")
+        raise ArgumentError(f"mean_field needs a model, got {type(model).__name__}.")
     if not is_real(damping) or not 0.0 < damping <= 1.0:
-        raise ModelError(f"damping must be a number above 0 and at most 1, got {damping!r}.")
+        raise ArgumentError(f"{argument('damping')} must be a number above 0 and at most 1, got {damping!r}.")
     if not is_real(tolerance) or not 0.0 <= tolerance < math.inf:
-        raise ModelError(f"tolerance must be a number of at least 0, got {tolerance!r}.")
+        raise ArgumentError(f"{argument('tolerance')} must be a number of at least 0, got {tolerance!r}.")
     if seconds is not None and not (is_real(seconds) and 0.0 < seconds < math.inf):
-        raise ModelError(f"seconds must be a positive number, got {seconds!r}.")
+        raise ArgumentError(f"{argument('seconds')} must be a positive number, got {seconds!r}.")
     limit = math.inf if seconds is None else float(seconds)
     return _Settings(
         bool(parallel), float(damping), check_integer("sweeps", sweeps, 1), float(tolerance), limit

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError
+from gibbsite._wording import argument, unknown
+from gibbsite.errors import ArgumentError
 from gibbsite.graph.graph import Graph
 from gibbsite.result.compare import same_layout
 from gibbsite.result.table import SiteTable, observed_cells
@@ -64,7 +65,7 @@ def start_law(
         point = np.zeros(possible.size)
         point[np.cumsum(graph.cards) - graph.cards + codes] = 1.0
         return _cells(graph, point)
-    raise ModelError(f"start {start!r} is unknown; choose {', '.join(STARTS)}, or give probabilities.")
+    raise ArgumentError(unknown("start", start, STARTS, ", or give probabilities"))
 
 
 def _cells(graph: Graph, weights: Floats) -> Floats:
@@ -82,29 +83,32 @@ def _read_given(model: FactorGraph, start: Any) -> Floats:
     if isinstance(table, SiteTable):
         seen = observed_cells(model.evidence, model.evidence_labels, 1.0)
         if not same_layout(table, SiteTable(model.domains, table.cells, observed=seen)):
-            raise ModelError(
+            raise ArgumentError(
                 "start has other sites, states or evidence than the model; give marginals of it."
             )
         start = table.to_array()
     try:
         given: NDArray[np.float64] = np.asarray(start, np.float64)
     except (TypeError, ValueError):
-        raise ModelError(f"start must hold probabilities, got {start!r}.") from None
+        raise ArgumentError(f"{argument('start')} must hold probabilities, got {start!r}.") from None
     cards = np.asarray(model.cards)
     shape = (cards.size, int(cards.max(initial=1)))
     if given.shape == (cards.size,) and (cards == 2).all():
         given = np.stack([1.0 - given, given], axis=1)
     if given.shape != shape:
         also = f" or {(cards.size,)}" if (cards == 2).all() else ""
-        raise ModelError(f"start must have the shape {shape}{also}, got {given.shape}.")
+        raise ArgumentError(f"{argument('start')} must have the shape {shape}{also}, got {given.shape}.")
     used = np.arange(shape[1]) < cards[:, None]
     bad = np.flatnonzero((~np.isfinite(given) | (given < 0.0) | ((given > 0.0) & ~used)).any(axis=1))
     if bad.size:
         site, row = model.sites[int(bad[0])], given[int(bad[0])].tolist()
-        raise ModelError(
-            f"start must hold probabilities, zero beyond the last state, but site {site!r} has {row}."
+        raise ArgumentError(
+            f"{argument('start')} must hold probabilities, zero beyond the last state, but site {site!r} has "
+            f"{row}."
         )
     empty = np.flatnonzero(given.sum(axis=1) <= 0.0)
     if empty.size:
-        raise ModelError(f"start gives no probability to any state of site {model.sites[int(empty[0])]!r}.")
+        raise ArgumentError(
+            f"start gives no probability to any state of site {model.sites[int(empty[0])]!r}."
+        )
     return given[used]

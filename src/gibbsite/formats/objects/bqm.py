@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.model.domain import FloatArray, IntArray, Label, is_iterable
 from gibbsite.model.factorgraph import FactorGraph
 from gibbsite.model.reals import read_real, read_reals
@@ -188,7 +189,7 @@ def to_bqm(model: FactorGraph, *, beta: float = 1.0, vartype: str | None = None)
     """
     beta = read_beta(beta)
     if vartype is not None and not (isinstance(vartype, str) and vartype in ("SPIN", "BINARY")):
-        raise ModelError(f"vartype must be SPIN or BINARY, got {vartype!r}.")
+        raise ArgumentError(f"{argument('vartype')} must be SPIN or BINARY, got {vartype!r}.")
     dimod = import_extra("dimod")
     terms = ising_terms(model)
     if vartype is None:
@@ -293,7 +294,7 @@ def spin_model(
     """
     beta = read_real(beta, "beta")
     if not 0 <= beta < np.inf:
-        raise ModelError(f"beta must be a number not below 0, got {beta}.")
+        raise ArgumentError(f"{argument('beta')} must be a number not below 0, got {beta}.")
     names = [str(variable) for variable in variables]
     pairs, weights = sum_pairs(len(names), terms.pairs, terms.couplings)
     groups = (
@@ -314,7 +315,7 @@ def read_beta(beta: Any) -> float:
     """
     found = read_real(beta, "beta")
     if not 0 < found < np.inf:
-        raise ModelError(f"beta must be positive, got {found:g}.")
+        raise ArgumentError(f"{argument('beta')} must be positive, got {found:g}.")
     return found
 
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, implement
 from gibbsite._random.generators import Words
-from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite._wording import argument, unknown
+from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graph.functions.bounds import Bounds, all_bounds, known_bounds
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.functions import ContinuousGraph
@@ -175,9 +176,9 @@ class ContinuousGibbs(Kernel):
         """Return how factors are chosen and numbers drawn."""
         arrays: ContinuousGraph = graph.arrays
         if self.method not in _KINDS:
-            raise ModelError(f"method {self.method!r} is unknown; choose one of {', '.join(_KINDS)}.")
+            raise ArgumentError(unknown("method", self.method, _KINDS))
         if not isinstance(self.tolerance, int | float) or not 0 < self.tolerance < math.inf:
-            raise ModelError(f"tolerance must be a positive number, got {self.tolerance!r}.")
+            raise ArgumentError(f"{argument('tolerance')} must be a positive number, got {self.tolerance!r}.")
         batch = self._batch(graph)
         kind = np.full(graph.n_sites, _KINDS[self.method], np.int8)
         if self.method == "auto":  # in full, slices give several times as many effective draws a second
@@ -295,7 +296,7 @@ def _read_degree(name: str, given: Any) -> list[int]:
     if given is None:
         return []
     if isinstance(given, bool) or not isinstance(given, int | np.integer) or not 1 <= given <= 512:
-        raise ModelError(f"{name} must be a whole number from 1 to 512, got {given!r}.")
+        raise ArgumentError(f"{argument(name)} must be a whole number from 1 to 512, got {given!r}.")
     return [int(given)]
 
 

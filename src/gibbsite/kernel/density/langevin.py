@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from gibbsite._compile.jit import Integer, implement
 from gibbsite._random.generators import Words
 from gibbsite._random.ziggurat import normal
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 from gibbsite.graph.functions.densities import density_at, inside
 from gibbsite.graph.graph import Graph
 from gibbsite.kernel.base import Remark, step
@@ -110,9 +110,11 @@ class MALA(WalkingKernel):
     def first_factor(self, graph: Graph) -> Floats:
         """Return the factor of the preconditioner."""
         if isinstance(self.preconditioner, str) and self.preconditioner != "adapt":
-            raise ModelError(f'the preconditioner must be numbers or "adapt", got {self.preconditioner!r}.')
+            raise ArgumentError(
+                f'the preconditioner must be numbers or "adapt", got {self.preconditioner!r}.'
+            )
         if isinstance(self.preconditioner, str) and self.step is not None:
-            raise ModelError("a step belongs to its preconditioner; leave one that is to be learned out.")
+            raise ArgumentError("a step belongs to its preconditioner; leave one that is to be learned out.")
         if self.preconditioner is None or isinstance(self.preconditioner, str):
             return np.ones(graph.n_sites)
         return read_shape(self.preconditioner, graph.n_sites, "the preconditioner")

@@ -26,7 +26,8 @@ from gibbsite._compile.foreign import call_at
 from gibbsite._compile.jit import Integer, generic, implement, inlined
 from gibbsite._random.generators import Words, load, store, uniform
 from gibbsite._random.ziggurat import normal
-from gibbsite.errors import ModelError, SamplingError
+from gibbsite._wording import argument, unknown
+from gibbsite.errors import ArgumentError, SamplingError
 from gibbsite.graph.functions.densities import density_at, is_whole, part_of, period_of, wrapped
 from gibbsite.graph.graph import Graph
 from gibbsite.kernel.base import step
@@ -131,13 +132,11 @@ class Metropolis(WalkingKernel):
 
     def __post_init__(self) -> None:
         if not isinstance(self.proposal, Proposal) and self.proposal not in LAWS:
-            raise ModelError(
-                f"the proposal must be one of {', '.join(LAWS)}, or a gs.Proposal, got {self.proposal!r}."
-            )
+            raise ArgumentError(unknown("proposal", self.proposal, LAWS, ", or give a gs.Proposal"))
         if self.one_by_one and (isinstance(self.proposal, Proposal) or self.covariance is not None):
-            raise ModelError("one_by_one=True takes neither a covariance nor a proposal of yours.")
+            raise ArgumentError("one_by_one=True takes neither a covariance nor a proposal of yours.")
         if isinstance(self.proposal, Proposal) and not (self.scale is None and self.covariance is None):
-            raise ModelError("a proposal of yours has its own scale; leave scale= and covariance= out.")
+            raise ArgumentError("a proposal of yours has its own scale; leave scale= and covariance= out.")
 
     @property
     def joint(self) -> bool:  # type: ignore[override]
@@ -210,9 +209,9 @@ def read_scale(given: Any, n: int) -> Floats:
     try:
         scale = np.broadcast_to(np.asarray(given, float), (n,)).copy()
     except (TypeError, ValueError):
-        raise ModelError(f"scale must be a number or {n} of them, got {given!r}.") from None
+        raise ArgumentError(f"{argument('scale')} must be a number or {n} of them, got {given!r}.") from None
     if not (np.isfinite(scale).all() and (scale > 0).all()):
-        raise ModelError(f"scale must be positive, got {given!r}.")
+        raise ArgumentError(f"{argument('scale')} must be positive, got {given!r}.")
     return scale
 
 

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from gibbsite._compile.jit import Integer, inlined
 from gibbsite._random.generators import Words
 from gibbsite._random.ziggurat import exponential
-from gibbsite.errors import IncompatibleError, ModelError, SamplingError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError, IncompatibleError, SamplingError
 from gibbsite.graph.functions.densities import density_at, gradient_at, gradient_once
 from gibbsite.graph.functions.failure import cause_at, cause_text
 from gibbsite.graph.graph import Graph
@@ -361,5 +362,5 @@ def positive(name: str, given: Any) -> float:
     0.5
     """
     if isinstance(given, bool) or not isinstance(given, int | float | np.number) or not 0 < given < math.inf:
-        raise ModelError(f"{name} must be a positive number, got {given!r}.")
+        raise ArgumentError(f"{argument(name)} must be a positive number, got {given!r}.")
     return float(given)

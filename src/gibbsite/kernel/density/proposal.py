@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class Proposal:
     def __post_init__(self) -> None:
         given = [self.log_density is not None, self.log_ratio is not None, bool(self.symmetric)]
         if sum(given) != 1:
-            raise ModelError(
+            raise ArgumentError(
                 "a proposal needs one of log_density=, log_ratio= and symmetric=True: without the ratio of "
                 "both ways it would sample another law."
             )
         for function in (self.draw, self.log_density, self.log_ratio):
             if function is not None and not callable(function):
-                raise ModelError(f"a proposal is made of functions, got {function!r}.")
+                raise ArgumentError(f"a proposal is made of functions, got {function!r}.")
 
     def __repr__(self) -> str:
         from gibbsite._compile.foreign import digest_of

@@ -30,7 +30,8 @@ from gibbsite._compile.intrinsic import fetch
 from gibbsite._compile.jit import Integer, compiled, implement, inlined
 from gibbsite._random.generators import Words, below
 from gibbsite._random.ziggurat import normal
-from gibbsite.errors import ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.graph.functions.densities import inside
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.density import DataGraph
@@ -134,9 +135,11 @@ class SGLD(WalkingKernel):
         """Return the number of rows of a minibatch."""
         rows, size = graph.arrays.rows, self.batch
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-            raise ModelError(f"the batch of SGLD must be a whole number of at least 1, got {size!r}.")
+            raise ArgumentError(f"the batch of SGLD must be a whole number of at least 1, got {size!r}.")
         if not self.replace and size > rows:
-            raise ModelError(f"a batch of {size} rows without replacement is more than the {rows} there are.")
+            raise ArgumentError(
+                f"a batch of {size} rows without replacement is more than the {rows} there are."
+            )
         return int(size)
 
     def parameters(self, graph: Graph) -> SgldParameters:
@@ -149,14 +152,17 @@ class SGLD(WalkingKernel):
             except (TypeError, ValueError):
                 delay = math.nan
             if not (delay > 0.0 and 0.5 < power <= 1.0):
-                raise ModelError(
-                    f"decay must be (delay, power) with delay > 0 and 0.5 < power <= 1, got {self.decay!r}."
+                raise ArgumentError(
+                    f"{argument('decay')} must be (delay, power) with delay > 0 and 0.5 < power <= 1, got "
+                    f"{self.decay!r}."
                 )
         fixed, slope = np.zeros(0), np.zeros(0)
         if self.control_variates is not None:
             fixed = np.ascontiguousarray(self.control_variates, float)
             if fixed.shape != (graph.n_sites,) or not np.isfinite(fixed).all():
-                raise ModelError(f"control_variates must be a place of {graph.n_sites} numbers.")
+                raise ArgumentError(
+                    f"{argument('control_variates')} must be a place of {graph.n_sites} numbers."
+                )
             workspace = np.concatenate([fixed, np.zeros(fixed.size)])
             add_all_rows(graph.arrays, workspace)
             slope = workspace[fixed.size :].copy()

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, called, inlined
-from gibbsite.errors import ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError
 
 Floats = NDArray[np.float64]
 
@@ -47,17 +48,23 @@ def read_shape(given: Any, n: int, what: str) -> Floats:
     try:
         matrix = np.asarray(given, float)
     except (TypeError, ValueError):
-        raise ModelError(f"{what} must be numbers, got {given!r}.") from None
+        raise ArgumentError(f"{argument(what)} must be numbers, got {given!r}.") from None
     if matrix.ndim < 2:
         if matrix.shape not in ((), (n,)) or not (np.isfinite(matrix).all() and (matrix > 0).all()):
-            raise ModelError(f"{what} must be positive numbers, one or {n}, or a matrix, got {given!r}.")
+            raise ArgumentError(
+                f"{argument(what)} must be positive numbers, one or {n}, or a matrix, got {given!r}."
+            )
         roots: Floats = np.sqrt(np.broadcast_to(matrix, (n,))).copy()
         return roots
     if matrix.shape != (n, n) or not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T):
-        raise ModelError(f"{what} must be a symmetric matrix ({n}, {n}), got shape {matrix.shape}.")
+        raise ArgumentError(
+            f"{argument(what)} must be a symmetric matrix ({n}, {n}), got shape {matrix.shape}."
+        )
     values = np.linalg.eigvalsh(matrix)
     if values[0] <= 0.0:
-        raise ModelError(f"{what} must be positive definite; its smallest eigenvalue is {values[0]:.6g}.")
+        raise ArgumentError(
+            f"{argument(what)} must be positive definite; its smallest eigenvalue is {values[0]:.6g}."
+        )
     return np.linalg.cholesky(matrix).ravel().copy()
 
 

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from gibbsite._compile.jit import Integer, implement
 from gibbsite._random.generators import Words
 from gibbsite._random.ziggurat import normal
-from gibbsite.errors import ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.gaussian import GaussianGraph
 from gibbsite.graph.rows import row_starts
@@ -96,18 +97,20 @@ class BlockedGaussianGibbs(Kernel):
         try:
             blocks = [np.asarray(block, np.int64).ravel() for block in self.blocks]
         except (TypeError, ValueError):
-            raise ModelError(f"blocks must be lists of positions of sites, got {self.blocks!r}.") from None
+            raise ArgumentError(
+                f"{argument('blocks')} must be lists of positions of sites, got {self.blocks!r}."
+            ) from None
         seen = np.zeros(graph.n_sites, bool)
         for number, block in enumerate(blocks):
             if not block.size or (block < 0).any() or (block >= graph.n_sites).any():
-                raise ModelError(
+                raise ArgumentError(
                     f"block {number} must name positions from 0 to {graph.n_sites - 1}, got {block.tolist()}."
                 )
             if np.unique(block).size < block.size:
-                raise ModelError(f"block {number} names a site twice: {block.tolist()}.")
+                raise ArgumentError(f"block {number} names a site twice: {block.tolist()}.")
             seen[block] = True
         if not seen.all():
-            raise ModelError(f"site {int(np.argmin(seen))} is in no block; every site must be in one.")
+            raise ArgumentError(f"site {int(np.argmin(seen))} is in no block; every site must be in one.")
         return blocks
 
     def parameters(self, graph: Graph) -> BlockParameters:

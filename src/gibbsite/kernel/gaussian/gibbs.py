@@ -21,7 +21,8 @@ from gibbsite._compile.intrinsic import wait_for_all
 from gibbsite._compile.jit import Integer, implement, inlined
 from gibbsite._random.generators import BLOCK, LANES, SINGLE, WORDS, Words, chain_key, fill_keyed, philox
 from gibbsite._random.ziggurat import normal, normal_of
-from gibbsite.errors import ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.gaussian import GaussianGraph
 from gibbsite.graph.local import log_potential
@@ -81,7 +82,7 @@ class GaussianGibbs(Kernel):
     def parameters(self, graph: Graph) -> GaussianParameters:
         """Return the weights of old value and noise."""
         if not 0.0 <= self.relax < 1.0:
-            raise ModelError(f"relax must be at least 0 and below 1, got {self.relax!r}.")
+            raise ArgumentError(f"{argument('relax')} must be at least 0 and below 1, got {self.relax!r}.")
         return GaussianParameters(-float(self.relax), math.sqrt(1.0 - self.relax**2))
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> GaussianMemory:

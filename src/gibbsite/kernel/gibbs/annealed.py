@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, called, implement, inlined
 from gibbsite._random.generators import Words, uniform
-from gibbsite.errors import ModelError
+from gibbsite._wording import argument, unknown
+from gibbsite.errors import ArgumentError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.ising import IsingGraph
@@ -118,7 +119,7 @@ class AnnealedGibbs(Kernel):
     def temperatures(self) -> NDArray[np.float64]:
         """The temperature of every sweep, where it does not depend on the model."""
         if isinstance(self.schedule, str) and self.start is None:
-            raise ModelError(
+            raise ArgumentError(
                 "Without start=, temperatures follow from the model: ask temperatures_for(model), or give "
                 "start=1.0 or another one."
             )
@@ -152,18 +153,18 @@ class AnnealedGibbs(Kernel):
     def _named(self) -> int:
         """Return the number of temperatures of a named schedule, all parameters checked."""
         if self.schedule not in SCHEDULES:
-            raise ModelError(
-                f"schedule {self.schedule!r} is unknown; choose {', '.join(SCHEDULES)}, or give temperatures."
-            )
+            raise ArgumentError(unknown("schedule", self.schedule, SCHEDULES, ", or give temperatures"))
         sweeps = _SWEEPS if self.sweeps is None else self.sweeps
         if isinstance(sweeps, bool) or not isinstance(sweeps, int | np.integer) or sweeps < 1:
-            raise ModelError(f"sweeps of a schedule must be a whole number of at least 1, got {sweeps!r}.")
+            raise ArgumentError(f"sweeps of a schedule must be a whole number of at least 1, got {sweeps!r}.")
         if self.start is not None:
             _positive("start", self.start)
         if self.rate is not None and self.schedule != "exponential":
-            raise ModelError("rate belongs to the exponential schedule; leave it out, or choose that one.")
+            raise ArgumentError("rate belongs to the exponential schedule; leave it out, or choose that one.")
         if self.rate is not None and _positive("rate", self.rate) > 1.0:
-            raise ModelError(f"rate must be at most 1, so that temperatures fall, got {self.rate!r}.")
+            raise ArgumentError(
+                f"{argument('rate')} must be at most 1, so that temperatures fall, got {self.rate!r}."
+            )
         return int(sweeps)
 
     def _listed(self) -> NDArray[np.float64]:
@@ -171,18 +172,18 @@ class AnnealedGibbs(Kernel):
         try:
             given = np.array(self.schedule, np.float64)
         except (TypeError, ValueError):
-            raise ModelError(f"Temperatures must be numbers, got {self.schedule!r}.") from None
+            raise ArgumentError(f"Temperatures must be numbers, got {self.schedule!r}.") from None
         if given.ndim != 1 or not given.size:
-            raise ModelError(
+            raise ArgumentError(
                 f"A schedule needs a list of at least one temperature, got an array of shape {given.shape}."
             )
         bad = np.flatnonzero(~np.isfinite(given) | (given < 0.0))
         if bad.size:
-            raise ModelError(
+            raise ArgumentError(
                 f"Temperatures must be finite and not negative, but sweep {bad[0]} has {given[bad[0]]}."
             )
         if self.sweeps is not None and self.sweeps != given.size:
-            raise ModelError(
+            raise ArgumentError(
                 f"The schedule lists {given.size} temperatures, but sweeps is {self.sweeps!r}; leave it out."
             )
         return given
@@ -216,7 +217,7 @@ class AnnealedGibbs(Kernel):
 
 def _positive(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < math.inf:
-        raise ModelError(f"{name} of a schedule must be a positive number, got {value!r}.")
+        raise ArgumentError(f"{name} of a schedule must be a positive number, got {value!r}.")
     return float(value)
 
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, implement, inlined
 from gibbsite._random.generators import Words, uniform
-from gibbsite.errors import ModelError
+from gibbsite._wording import unknown
+from gibbsite.errors import ArgumentError
 from gibbsite.graph.compile import KINDS
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.ising import IsingGraph
@@ -82,7 +83,7 @@ class Gibbs(Kernel):
     def parameters(self, graph: Graph) -> GibbsParameters:
         """Return the rule's number."""
         if self.rule not in RULES:
-            raise ModelError(f"Gibbs rule {self.rule!r} is unknown; choose one of {', '.join(RULES)}.")
+            raise ArgumentError(unknown("Gibbs rule", self.rule, RULES))
         return GibbsParameters(RULES.index(self.rule))
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:

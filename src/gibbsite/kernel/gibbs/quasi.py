@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, implement
 from gibbsite._random.generators import Words
-from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite._wording import argument, part
+from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.kinds.lattice import LatticeGraph
@@ -37,7 +38,8 @@ from gibbsite.kernel.registry import register
 from gibbsite.kernel.rules import pick
 from gibbsite.lfsr import TABLES, Reader, Source, find_register, open_source, read_uniform, start_reading
 
-_FIXED = "gs.Systematic(), gs.Palindromic() or gs.Chromatic()"
+_FIXED = f"{part('Systematic')}, {part('Palindromic')} or {part('Chromatic')}"
+_NAME = part("QuasiGibbs", "QuasiGibbs")
 _USUAL = 10  # bits of the register where neither they nor a number of sweeps are given
 
 
@@ -117,22 +119,22 @@ class QuasiGibbs(Kernel):
         find_register(_USUAL if self.m is None else self.m, self.table)
         if outline.period is None:
             raise IncompatibleError(
-                f"QuasiGibbs needs a scan of fixed order, not {outline.scan}, because column k of its "
+                f"{_NAME} needs a scan of fixed order, not {outline.scan}, because column k of its "
                 f"numbers feeds visit k of every sweep; use {_FIXED}."
             )
         spacing = outline.sites * outline.thin
         if outline.period % max(spacing, 1):
             raise IncompatibleError(
-                f"QuasiGibbs needs draws after the same visits of every period, but {outline.scan} repeats "
+                f"{_NAME} needs draws after the same visits of every period, but {outline.scan} repeats "
                 f"itself after {outline.period:,} visits, and draws are {spacing:,} visits apart; use "
-                f"{_FIXED} with thin=1."
+                f"{_FIXED} with {argument('thin', 1)}."
             )
         settled = replace(self, m=self._bits, visits=outline.period)
         possible = [settled] if self.m is not None else [replace(settled, m=m) for m in TABLES[self.table]]
         for kernel in [settled, *possible]:
             if outline.visits is None or outline.visits == kernel._whole:
                 return kernel
-        raise ModelError(_say_whole(possible, outline.visits or 0, outline.sites))
+        raise ArgumentError(_say_whole(possible, outline.visits or 0, outline.sites))
 
     def parameters(self, graph: Graph) -> QuasiParameters:
         """Return the sequence."""
@@ -153,11 +155,16 @@ def _say_whole(kernels: list[QuasiGibbs], visits: int, sites: int) -> str:
     lengths = {kernel.m: kernel._whole for kernel in kernels}
     below = [m for m, length in lengths.items() if length < visits][-1:]
     above = [m for m, length in lengths.items() if length > visits][:1]
-    near = " or ".join(f"sweeps={lengths[m] // sites} (m = {m})" for m in below + above)
+    near = " or ".join(f"{argument('sweeps', lengths[m] // sites)} (m = {m})" for m in below + above)
     return (
-        "QuasiGibbs gains nothing before its period is complete, and "
-        f"sweeps={visits / sites:.12g} is no whole period; take {near}."
+        f"{_NAME} gains nothing before its period is complete, and "
+        f"{argument('sweeps', _neat(visits / sites))} is no whole period; take {near}."
     )
+
+
+def _neat(sweeps: float) -> int | float:
+    """Return a number of sweeps as a whole number where it is one."""
+    return int(sweeps) if sweeps == int(sweeps) else round(sweeps, 12)
 
 
 @implement(step, QuasiParameters, IsingGraph)

@@ -26,10 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._random.generators import chain_key
-from gibbsite.errors import ModelError, TooLargeError
+from gibbsite._wording import argument, unknown
+from gibbsite.errors import ArgumentError, TooLargeError
 from gibbsite.graph.graph import Graph
 from gibbsite.kernel.base import Kernel, Remark
-from gibbsite.kernel.herded.keys import CODED, KEYS, STORAGE, Keys
+from gibbsite.kernel.herded.keys import CODED, KEYS, STORAGE, Keys, named
 from gibbsite.kernel.herded.remarks import holds_all, remark_floor, remark_in_step, remark_theorem
 from gibbsite.kernel.herded.step import RULES, HerdedMemory, HerdedParameters
 from gibbsite.kernel.herded.weight_table import Hashed, Table, make_hashed, make_table
@@ -46,7 +47,7 @@ _GIGABYTE = 2**30
 
 @register(
     methods={"herded": ("MAR", "MAP"), "herded-shared": ("MAR",)},
-    arguments={"herded-shared": {"keys": "shared"}},
+    arguments={"herded": {"keys": "blanket"}, "herded-shared": {"keys": "shared"}},
     proof=[{}],
 )
 @dataclass(frozen=True)
@@ -148,7 +149,8 @@ class HerdedGibbs(Kernel):
             raise TooLargeError(
                 f"Herding weights for {ledger.fill[1]} keys have used up the limit of "
                 f"{self.memory_limit:.1e} bytes; site {int(np.argmax(sizes))} alone can have "
-                f"{sizes.max():.1e}. Raise memory_limit, or use keys='binned' or keys='site'."
+                f"{sizes.max():.1e}. Raise memory_limit, or use {named(keys='binned')} or "
+                f"{named(keys='site')}."
             )
 
     def parameters(self, graph: Graph) -> HerdedParameters:
@@ -159,33 +161,29 @@ class HerdedGibbs(Kernel):
             ("storage", self.storage, STORAGE),
         ):
             if value not in known:
-                raise ModelError(
-                    f"HerdedGibbs {name} {value!r} is unknown; choose one of {', '.join(known)}."
-                )
+                raise ArgumentError(unknown(f"HerdedGibbs {name}", value, known))
         if self.rule == "threshold" and (graph.cards > 2).any():
             site = int(np.argmax(graph.cards > 2))
-            raise ModelError(
+            raise ArgumentError(
                 f"The rule 'threshold' chooses between two states, but site {site} has {graph.cards[site]}; "
                 "use rule='argmax' or rule='tijdeman'."
             )
         if isinstance(self.start, str):
             if self.start not in STARTS:
-                raise ModelError(
-                    f"HerdedGibbs start {self.start!r} is unknown; choose one of {', '.join(STARTS)}."
-                )
+                raise ArgumentError(unknown("HerdedGibbs start", self.start, STARTS))
             start = -1.0 if self.start == "random" else 0.5
         else:
             start = float(self.start)
             if not 0.0 <= start < 1.0:
-                raise ModelError(f"Herding weights start in [0, 1), got {self.start!r}.")
+                raise ArgumentError(f"Herding weights start in [0, 1), got {self.start!r}.")
             if (graph.cards > 2).any():
-                raise ModelError(
+                raise ArgumentError(
                     "A start weight can be given for two states only; use 'random' or 'centred'."
                 )
         if not (isinstance(self.bins, int) and self.bins >= 1):
-            raise ModelError(f"bins must be a positive whole number, got {self.bins!r}.")
+            raise ArgumentError(f"{argument('bins')} must be a positive whole number, got {self.bins!r}.")
         if not self.band >= 0.0 or math.isinf(self.band):
-            raise ModelError(f"band must be a number of at least 0, got {self.band!r}.")
+            raise ArgumentError(f"{argument('band')} must be a number of at least 0, got {self.band!r}.")
         keys = self.keys_of(graph)
         keys.take_table(self.storage, self.memory_limit)
         return HerdedParameters(

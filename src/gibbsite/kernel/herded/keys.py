@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._wording import part
 from gibbsite.errors import TooLargeError
 from gibbsite.graph.color import markov_graph
 from gibbsite.graph.graph import Graph
@@ -151,6 +152,12 @@ class Keys:
             raise TooLargeError(
                 f"A table of all keys would take {need.sum():.1e} bytes and the limit is {limit:.1e}; "
                 f"site {worst} alone, with {others} others to tell apart, takes {need[worst]:.1e}. "
-                "Use storage='hash', or keys='binned'."
+                f"Use {named(storage='hash')}, or {named(keys='binned')}."
             )
         return fits
+
+
+def named(**parameter: str) -> str:
+    """Name herding with a certain parameter in a message, as in ``keys='site'``."""
+    ((name, value),) = parameter.items()
+    return part("HerdedGibbs", f"{name}={value!r}", **parameter)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._wording import Text, part
 from gibbsite.errors import GibbsiteError
 from gibbsite.graph.color import markov_graph
 from gibbsite.graph.compile import as_tables
@@ -23,6 +24,7 @@ from gibbsite.graph.kinds.lattice import LatticeGraph
 from gibbsite.graph.kinds.table import TableGraph
 from gibbsite.graph.rows import row_lengths
 from gibbsite.kernel.base import Remark
+from gibbsite.kernel.herded.keys import named
 from gibbsite.kernel.herded.theorem import herding_bound
 
 if TYPE_CHECKING:
@@ -51,11 +53,13 @@ def holds_all(start: NDArray[np.uint32], member: NDArray[np.uint32]) -> bool:
 
 def remark_floor(keys: str, full_fits: bool) -> Remark:
     """Say that nothing is guaranteed where keys leave something out."""
-    instead = "; keys='full' has none." if full_fits else "."
+    instead = f"; {named(keys='full')} has none." if full_fits else "."
     return Remark(
-        f"Convergence of herded Gibbs to the joint law is not guaranteed here, because keys='{keys}' do not "
-        "tell all states of the other sites apart: errors fall to a floor that is often small, and that "
-        f"standard errors do not show{instead}"
+        Text(
+            "Convergence of herded Gibbs to the joint law is not guaranteed here, because "
+            f"{named(keys=keys)} does not tell all states of the other sites apart: errors fall to a floor "
+            f"that is often small, and that standard errors do not show{instead}"
+        )
     )
 
 
@@ -96,10 +100,12 @@ def remark_in_step(model: FactorGraph, graph: Graph, bins: int | None = None) ->
     moved[pairs] = moved[pairs + 1] = True
     return (
         Remark(
-            f"The sites {names[0]!r} and {names[1]!r} have no neighbours and equal or complementary "
-            "probabilities, so herding moves them in step: their marginals are right, but their joint law is "
-            f"not sampled, however long the run ({int(moved.sum()):,} sites have such a partner). Use "
-            "rule='bounded', or gs.Gibbs(), where joint probabilities matter.",
+            Text(
+                f"The sites {names[0]!r} and {names[1]!r} have no neighbours and equal or complementary "
+                "probabilities, so herding moves them in step: their marginals are right, but their joint "
+                f"law is not sampled, however long the run ({int(moved.sum()):,} sites have such a partner). "
+                f"Use {named(rule='bounded')}, or {part('Gibbs')}, where joint probabilities matter."
+            ),
             grave=True,
         ),
     )

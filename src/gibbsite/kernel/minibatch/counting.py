@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, generic, implement, inlined
 from gibbsite._random.generators import Words, uniform
+from gibbsite._wording import part
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.local import from_logs
@@ -44,7 +45,8 @@ class MinibatchKernel(Kernel):
     def check(self, graph: Graph) -> None:
         """Refuse a graph of another kind, or whose factors are not bounded."""
         super().check(graph)
-        check_drawn(graph, type(self).__name__)
+        name = type(self).__name__
+        check_drawn(graph, part(name, name))
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
         """Allocate scratch arrays and counts."""

@@ -35,7 +35,8 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, generic, implement
 from gibbsite._random.generators import Words
-from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite._wording import argument, part
+from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.graph import Graph, seal
 from gibbsite.model import Model
@@ -100,7 +101,7 @@ def check_drawn(graph: Graph, name: str) -> None:
     if not np.isfinite(values).all():
         raise IncompatibleError(
             f"{name} needs bounded energies, but some factor of several sites has a zero, an infinite "
-            "energy; use gs.Gibbs(), or replace zeros by small numbers."
+            f"energy; use {part('Gibbs')}, or replace zeros by small numbers."
         )
 
 
@@ -168,7 +169,7 @@ def read_batch(name: str, given: Any, automatic: float) -> float:
     if isinstance(given, str) and given == "auto":
         return automatic
     if isinstance(given, bool) or not isinstance(given, int | float | np.number) or not 0 < given < math.inf:
-        raise ModelError(f"{name} must be a positive number or 'auto', got {given!r}.")
+        raise ArgumentError(f"{argument(name)} must be a positive number or 'auto', got {given!r}.")
     return float(given)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, implement
 from gibbsite._random.generators import Words, below
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.local import log_weights
 from gibbsite.kernel.base import Remark, step
@@ -79,7 +79,7 @@ class LocalMinibatchGibbs(MinibatchKernel):
         """Return the factors and the size of subsets."""
         size = self.minibatch
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-            raise ModelError(
+            raise ArgumentError(
                 f"minibatch of LocalMinibatchGibbs must be a whole number of at least 1, got {size!r}."
             )
         return LocalParameters(drawn_rows(graph), int(size))

@@ -35,7 +35,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gibbsite._compile.jit import Entry
-from gibbsite.errors import ModelError
+from gibbsite._wording import unknown
+from gibbsite.errors import ArgumentError
 from gibbsite.result.measure import cells
 from gibbsite.result.measure.normal_scores import normal_scores
 
@@ -192,8 +193,7 @@ def _measure(
     """Apply one method to all cells; ``in_units``: the result scales with the values."""
     values = _as_trace(trace)
     if method not in methods:
-        choices = ", ".join(repr(choice) for choice in methods)
-        raise ModelError(f"unknown method {method!r} of {name}: choose one of {choices}.")
+        raise ArgumentError(unknown(f"method of {name}", method, methods))
     chains, draws = values.shape[:2]
     shape = values.shape[2:]
     cells = values.reshape(chains, draws, math.prod(shape))
@@ -219,9 +219,9 @@ def _measure(
 def _as_trace(trace: ArrayLike) -> NDArray[np.generic]:
     values = np.asarray(trace)
     if values.dtype.kind not in "biuf":
-        raise ModelError(f"a trace of type {values.dtype} has no mean: pass real or integer values.")
+        raise ArgumentError(f"a trace of type {values.dtype} has no mean: pass real or integer values.")
     if values.ndim < 2 or 0 in values.shape[:2]:
-        raise ModelError(
+        raise ArgumentError(
             f"a trace of shape {values.shape} has no draws to judge: "
             "pass at least one chain and one draw as (chains, draws, *cells)."
         )
@@ -239,7 +239,7 @@ def _normalise(part: Array, start: int, shape: tuple[int, ...]) -> NDArray[np.in
     if not finite.all():
         place = np.unravel_index(start + int(np.argmin(finite)), shape)
         where = f"cell {tuple(int(k) for k in place)} of the trace" if shape else "the trace"
-        raise ModelError(f"{where} has a value that is not finite: remove or repair those draws.")
+        raise ArgumentError(f"{where} has a value that is not finite: remove or repair those draws.")
     extreme = (peaks > _LARGE) | ((peaks < _SMALL) & (peaks > 0.0))
     if not extreme.any():
         return None

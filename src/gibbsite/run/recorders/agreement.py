@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 from gibbsite.run.recorders.base import labels_as_numbers
 from gibbsite.run.recorders.observable import Observable
 
@@ -60,17 +60,17 @@ class Agreement(Observable):
         if isinstance(self.reference, dict):
             missing = [site for site in model.sites if site not in self.reference]
             if missing:
-                raise ModelError(f"The reference of Agreement has no state of the site {missing[0]!r}.")
+                raise ArgumentError(f"The reference of Agreement has no state of the site {missing[0]!r}.")
             codes = np.array([model.domains.code(i, self.reference[s]) for i, s in enumerate(model.sites)])
         else:
             codes = np.asarray(self.reference)
         if codes.shape != (model.n_sites,) or codes.dtype.kind not in "iu":
-            raise ModelError(
+            raise ArgumentError(
                 f"The reference of Agreement must be the labels of all sites by name, or {model.n_sites} "
                 f"state codes, got {self.reference!r}."
             )
         if (codes < 0).any() or (codes >= model.cards).any():
-            raise ModelError("The reference of Agreement holds codes that are not states of their sites.")
+            raise ArgumentError("The reference of Agreement holds codes that are not states of their sites.")
         label, label_at = labels_as_numbers(model)
         found: NDArray[np.float64] = label[codes + (label_at if label_at.size else 0)]
         return found

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.foreign import adopt, digest_of
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 from gibbsite.run.observed import DRAWS, FAULT, FILLED, LENGTH, bin_step, grow_series, make_bins, read_bins
 from gibbsite.run.recorders.base import OpenRecorder, Prepared
 
@@ -87,15 +87,15 @@ class Observable(OpenRecorder):
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise ModelError(f"An observable needs a name, got {self.name!r}.")
+            raise ArgumentError(f"An observable needs a name, got {self.name!r}.")
         if self.names is not None:
             object.__setattr__(self, "names", tuple(str(name) for name in self.names))
             object.__setattr__(self, "size", len(self.names or ()) if self.size is None else self.size)
         size = self.size
         if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-            raise ModelError(f"size of the observable {self.name!r} must be a whole number, got {size!r}.")
+            raise ArgumentError(f"size of the observable {self.name!r} must be a whole number, got {size!r}.")
         if self.names is not None and len(self.names) != size:
-            raise ModelError(f"The observable {self.name!r} needs {size} names, got {len(self.names)}.")
+            raise ArgumentError(f"The observable {self.name!r} needs {size} names, got {len(self.names)}.")
 
     @property
     def key(self) -> str:
@@ -114,7 +114,7 @@ class Observable(OpenRecorder):
     def prepare(self, model: Model) -> Prepared:
         """Compile the function, or have it called back."""
         if not callable(self.function):
-            raise ModelError(
+            raise ArgumentError(
                 f"the observable {self.name!r} needs a function of the state, got {self.function!r}."
             )
         return Prepared(

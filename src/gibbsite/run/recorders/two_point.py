@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import ArgumentError
 from gibbsite.run.recorders.observable import Observable
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class TwoPoint(Observable):
 
     def __init__(self, most: int = 8, name: str = "two-point", series: bool = False) -> None:
         if isinstance(most, bool) or not isinstance(most, int) or most < 0:
-            raise ModelError(f"TwoPoint takes a largest distance, a whole number, got {most!r}.")
+            raise ArgumentError(f"TwoPoint takes a largest distance, a whole number, got {most!r}.")
         object.__setattr__(self, "most", most)
         names = tuple(str(r) for r in range(most + 1))
         super().__init__(name, _correlate, len(names), names, series)
@@ -81,10 +81,10 @@ class TwoPoint(Observable):
 
         lattices = [g for g in getattr(model, "groups", ()) if isinstance(g, LatticeFactors)]
         if not lattices or int(np.prod(lattices[0].shape)) != model.n_sites:
-            raise ModelError(
+            raise ArgumentError(
                 "TwoPoint needs a lattice without observed sites, such as gs.ising_grid((8, 8))."
             )
         shape, rings = lattices[0].shape, lattices[0].periodic
         if self.most >= max(shape):
-            raise ModelError(f"TwoPoint: there is no distance {self.most} in a lattice of shape {shape}.")
+            raise ArgumentError(f"TwoPoint: there is no distance {self.most} in a lattice of shape {shape}.")
         return np.array([len(shape), *shape, *(float(ring) for ring in rings), self.most + 1.0])
