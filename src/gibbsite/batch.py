@@ -12,6 +12,7 @@ from gibbsite._compile.jit import COMPILING, on_compile
 from gibbsite.errors import ArgumentError
 from gibbsite.kernel.base import Kernel
 from gibbsite.result.result import Result
+from gibbsite.result.verdict.judge import Judge
 from gibbsite.run.budget import Budget, check_integer, read_budget
 from gibbsite.run.engine import Recording, Setup
 from gibbsite.run.executor import Executor, read_threads
@@ -19,7 +20,7 @@ from gibbsite.run.plan import read_entropy
 from gibbsite.run.progress import choose_progress
 from gibbsite.run.record import keep_marginals
 from gibbsite.run.standing import Standing
-from gibbsite.sampling import Judge, check_parts
+from gibbsite.sampling import check_parts
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph, Model

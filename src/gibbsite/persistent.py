@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gibbsite.errors import ArgumentError
 from gibbsite.kernel.base import Kernel
+from gibbsite.result.make import make_result
 from gibbsite.result.result import Result
 from gibbsite.result.table import SiteTable, observed_cells
 from gibbsite.run.budget import check_integer
@@ -18,7 +19,7 @@ from gibbsite.run.executor import Executor, read_threads
 from gibbsite.run.plan import read_entropy
 from gibbsite.run.record import Marginals, read_pairs
 from gibbsite.run.standing import Standing
-from gibbsite.sampling import check_parts, make_result
+from gibbsite.sampling import check_parts
 
 if TYPE_CHECKING:
     from gibbsite.model import Model

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,41 +9,28 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gibbsite._compile.jit import COMPILING, clock, on_compile
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, ConvergenceWarning, IncompatibleError, SamplingError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.kernel.base import Kernel, RunOutline
 from gibbsite.kernel.registry import default_kernel
-from gibbsite.result.measure.energies import count_round_trips
-from gibbsite.result.measure.measurement import measure_cells
-from gibbsite.result.result import JointSets, Result
-from gibbsite.result.verdict.convergence import MOST_JUDGED
-from gibbsite.result.verdict.second_look import SecondLook
-from gibbsite.result.verdict.unreached import find_unreached
+from gibbsite.result.make import make_result
+from gibbsite.result.result import Result
+from gibbsite.result.verdict.judge import Judge, foresee
 from gibbsite.run.budget import Budget, check_integer, is_real, read_budget
 from gibbsite.run.chain_layout import choose_scan_and_layout
 from gibbsite.run.checkpoint import load_checkpoint, read_checkpoint
 from gibbsite.run.engine import Recording, Setup, run_chains
 from gibbsite.run.executor import read_threads
-from gibbsite.run.interrupt import catch_interrupt
 from gibbsite.run.plan import make_plan, read_entropy, start_text
 from gibbsite.run.progress import Progress, choose_progress
 from gibbsite.run.record import keep_marginals, lay_out
-from gibbsite.run.tape import BATCHES, DRAWS, LENGTH, read_pulse
 from gibbsite.scan.base import Scan
 from gibbsite.support.start import start_states
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
-
-
-_RESERVE = 0.2  # of a time limit, for diagnostics and the second look
-_PATIENCE = 1.1  # of a time limit: a second look may take so long rather than be left out
-_TELLING_CELLS = 1 << 14  # cells from which is seen how long it takes to judge them all
-_ROUND_TRIPS = 10  # between high and low energy, of all chains, before a run may end early
 
 
 def sample(
@@ -267,126 +253,3 @@ def check_parts(model: Any, kernel: Any, scan: Any) -> None:
         raise ArgumentError(f"{argument('kernel')} must be a kernel such as gs.Gibbs(), got {kernel!r}.")
     if scan is not None and not isinstance(scan, Scan):
         raise ArgumentError(f"{argument('scan')} must be a scan such as gs.Systematic(), got {scan!r}.")
-
-
-class Judge:
-    """Turns recordings into results; keeps the short chains of the second look from one question to the next.
-
-    Parameters
-    ----------
-    error : float or None
-        Largest standard error at which a run may end early.
-    second_look : bool
-        Whether runs are compared with short chains from other starts.
-    threads : int
-        Threads for those.
-    seconds : float or None
-        Time limit of the run, the second look included.
-    """
-
-    def __init__(self, error: float | None, second_look: bool, threads: int, seconds: float | None) -> None:
-        self.error, self.wanted, self.threads = error, second_look, threads
-        self.seconds = math.inf if seconds is None else float(seconds)
-        self.looker: SecondLook | None = None
-
-    def reserve(self, kernel: Kernel | None) -> float:
-        """Return the share of a time limit that is kept for the verdict."""
-        return 0.0 if not self.wanted or (kernel is not None and not kernel.estimates) else _RESERVE
-
-    def is_enough(self, recording: Recording) -> bool:
-        """Tell whether a run may end: its errors are small, it has been about, and it stands a second look.
-
-        What costs more is asked later.
-        """
-        assert self.error is not None
-        first = make_result(recording)
-        verdict = first.diagnostics
-        if not verdict.converged or verdict.mcse_max is None or verdict.mcse_max > self.error:
-            return False
-        trips = count_round_trips(first.pulse)
-        if trips is not None and trips < _ROUND_TRIPS:
-            return False
-        return self._scrutinise(recording, first, lambda: False).diagnostics.converged
-
-    def conclude(self, recording: Recording) -> Result:
-        """Return the result of a run that has ended, with everything that speaks against it."""
-        arrived = clock()
-        first = make_result(recording)
-        with catch_interrupt(lambda message: None) as flag:
-            result = self._scrutinise(recording, first, lambda: flag.up)
-        return result.judged(
-            interrupted=result.interrupted or flag.up, seconds=recording.seconds + clock() - arrived
-        )
-
-    def _scrutinise(self, recording: Recording, first: Result, stop: Callable[[], bool]) -> Result:
-        """Add unreached and a second look, the latter only where nothing else speaks against a run."""
-        result = first.judged(unreached=find_unreached(recording, first.totals))
-        verdict = result.diagnostics
-        if not verdict.converged or verdict.found is not None or not verdict.judged:
-            return result  # found: judged by the best state; nothing judged: there are no free sites
-        if not self.wanted:
-            return result.judged(look="off")
-        deadline = clock() + _PATIENCE * self.seconds - recording.seconds
-        if self.looker is None or self.looker.setup is not recording.setup:
-            self.looker = SecondLook(recording.setup, self.threads)
-        look = self.looker.examine(recording, result, lambda needs: stop() or clock() + needs >= deadline)
-        return result.judged(look=look)
-
-
-def foresee(part: Recording) -> float:
-    """Return how many seconds it takes to judge some chains of a run, found out at a part of their cells."""
-    began = clock()
-    first = make_result(part)
-    took, cells = clock() - began, first.totals.shape[1]
-    measured = 0.0
-    for some in (1, _TELLING_CELLS):  # the first time, compiled functions are loaded
-        began = clock()
-        measure_cells(first.totals[:, :some], first.trace[:, :, :some], first.draws, first.length)
-        measured = clock() - began
-    share = max(min(cells, _TELLING_CELLS), 1) / max(min(cells, MOST_JUDGED), 1)
-    return float(took + measured / share)
-
-
-def _source_of_errors(setup: Setup) -> str:
-    """Return what standard errors can be taken from: not from draws, if means of batches were not kept."""
-    errors = setup.kernel.error_source
-    return "chains" if errors == "draws" and not setup.layout.batches else errors
-
-
-def make_result(recording: Recording) -> Result:
-    """Turn what a run left behind into a result; whether it may have missed something is not asked here."""
-    setup, tapes = recording.setup, recording.tapes
-    model, layout = setup.model, setup.layout
-    counters = tapes[0].counters
-    draws = int(counters[DRAWS])
-    span = setup.kernel.natural_sweeps(model.n_sites)
-    totals = np.stack([tape.total + tape.open_batch for tape in tapes])
-    bests = np.array([tape.best[0] for tape in tapes if layout.best]) + setup.form.log_offset
-    return Result(
-        plan=replace(setup.plan, warmup=recording.warmup),
-        domains=model.domains,
-        evidence=model.evidence,
-        evidence_labels=model.evidence_labels,
-        binary=setup.graph.binary,
-        n_marginal=layout.n_marginal,
-        draws=draws,
-        warmup=recording.warmup,
-        totals=totals,
-        trace=np.stack([tape.trace[: counters[BATCHES]] for tape in tapes]),
-        length=int(counters[LENGTH]),
-        sets=JointSets(layout.set_start, layout.set_member, layout.set_cell, layout.n_joint),
-        draw_sites=layout.draw_sites,
-        values=np.stack([tape.values[:draws] for tape in tapes]),
-        energy=np.stack([tape.energy[:draws] - setup.form.log_offset for tape in tapes]),
-        bests=bests,
-        best_x=tapes[int(np.argmax(bests))].best_x if layout.best else np.zeros(0, setup.graph.state_dtype),
-        errors=_source_of_errors(setup),
-        remarks=tuple(remark.text for remark in setup.remarks),
-        period=None if span is None else span // setup.plan.thin,
-        report=recording.report,
-        pulse=np.stack([read_pulse(tape) for tape in tapes]) + setup.form.log_offset,
-        open=tuple(recorder for recorder, _ in layout.open),
-        blocks=tuple(np.stack(blocks) for blocks in zip(*map(layout.blocks, tapes), strict=True)),
-        interrupted=recording.interrupted,
-        seconds=recording.seconds,
-    )

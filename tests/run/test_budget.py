@@ -107,7 +107,9 @@ def test_a_killed_run_stops_where_the_whole_one_does(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(engine, "_FIRST_CHECK", whole.draws)
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
-        patch.setattr("gibbsite.sampling.Judge.is_enough", lambda judge, recording: die(recording))
+        patch.setattr(
+            "gibbsite.result.verdict.judge.Judge.is_enough", lambda judge, recording: die(recording)
+        )
         run(error=0.01, checkpoint=place, checkpoint_every=0.0)
     assert load_checkpoint(place)[0]["progress"]["draws"] == whole.draws
     resumed = run(error=0.01, checkpoint=place, resume=True)

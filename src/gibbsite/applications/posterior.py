@@ -25,12 +25,13 @@ from gibbsite.kernel.gibbs.annealed import AnnealedGibbs
 from gibbsite.kernel.gibbs.gibbs import Gibbs
 from gibbsite.kernel.herded.herded import HerdedGibbs
 from gibbsite.model import FactorGraph, FieldFactors, LatticeFactors, TableFactors, ising_grid, potts_grid
+from gibbsite.result.make import make_result
 from gibbsite.run import BestState, Marginals
 from gibbsite.run.budget import read_budget
 from gibbsite.run.climb import climb
 from gibbsite.run.executor import read_threads
 from gibbsite.run.progress import choose_progress
-from gibbsite.sampling import make_result, record_chains
+from gibbsite.sampling import record_chains
 from gibbsite.scan.base import Scan
 from gibbsite.variational import mean_field
 

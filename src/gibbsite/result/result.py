@@ -260,7 +260,18 @@ class Result:
             self.pulse,
             self.look,
             cells,
+            self._observed_numbers() if self.open else (),
         )
+
+    def _observed_numbers(self) -> list[tuple[str, float, float]]:
+        """Return name, R-hat and effective size of every value that was observed and is no constant."""
+        found = []
+        for estimate in (self.observables[r.key] for r in self.open if r.key in self.observables):
+            numbers = (np.atleast_1d(part) for part in (estimate.sd, estimate.rhat, estimate.ess))
+            for value, sd, rhat, ess in zip(estimate.names, *numbers, strict=True):
+                if sd > 0 and np.isfinite(ess):
+                    found.append((f"{estimate.name} {value}".rstrip(), float(rhat), float(ess)))
+        return found
 
     def _cell_name(self, cell: int) -> str:
         if cell >= self.n_marginal:

@@ -24,6 +24,7 @@ replicates, there are none, and the run is not judged.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
@@ -216,6 +217,7 @@ def judge(
     pulse: NDArray[np.float64] | None = None,
     look: Look | str = "not needed",
     n_cells: int | None = None,
+    observed: Sequence[tuple[str, float, float]] = (),
 ) -> Diagnostics:
     """Pronounce the verdict.
 
@@ -223,7 +225,8 @@ def judge(
     ``errors``: what standard errors can be taken from; ``period``: how many draws averages are meant to be
     taken over; ``bests``: largest log-potential of each chain, if they are known; ``pulse``: log-potentials
     of each chain over its length, if they are known; ``look``: the second look, or why there is none;
-    ``n_cells``: number of cells of the run, where not all of them are judged.
+    ``n_cells``: number of cells of the run, where not all of them are judged; ``observed``: names, R-hat and
+    effective sizes of observables.
     """
     reasons: list[str] = []
     found = None
@@ -266,6 +269,7 @@ def judge(
         reasons.append(
             f"too few effective draws: {worst.ess:.0f}{place}, fewer than {ESS_LIMIT:.0f}; run longer."
         )
+    reasons += _doubted_observables(observed) if source == "draws" else []
     energy_rhat = None if pulse is None or not pulse.size else measure_disagreement(pulse)
     if energy_rhat is not None and energy_rhat > _ENERGY_LIMIT and chains > 1:
         size = in_words(energy_rhat, ".3f")
@@ -312,6 +316,24 @@ def judge(
         cells=cells.mean.size if n_cells is None else max(n_cells, cells.mean.size),
         mcse_in_sds=worst.in_sds,
     )
+
+
+def _doubted_observables(observed: Sequence[tuple[str, float, float]]) -> list[str]:
+    """Say which observable chains disagree about most, and which is known worst, where that is too bad."""
+    said = []
+    apart = max(observed, key=lambda each: each[1], default=None)
+    if apart is not None and apart[1] > RHAT_LIMIT:
+        said.append(
+            f"chains disagree about the observable {apart[0]}: R-hat is {in_words(apart[1], '.3f')}, more "
+            f"than {RHAT_LIMIT}; run longer."
+        )
+    few = min(observed, key=lambda each: each[2], default=None)
+    if few is not None and few[2] < ESS_LIMIT:
+        said.append(
+            f"too few effective draws of the observable {few[0]}: {few[2]:.0f}, fewer than {ESS_LIMIT:.0f}; "
+            "run longer."
+        )
+    return said
 
 
 def _look_word(look: Look | str) -> str:

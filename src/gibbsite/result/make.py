@@ -1,0 +1,56 @@
+"""From what a run left behind to its result; nothing is judged here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gibbsite.result.result import JointSets, Result
+from gibbsite.run.engine import Recording, Setup
+from gibbsite.run.tape import BATCHES, DRAWS, LENGTH, read_pulse
+
+
+def _source_of_errors(setup: Setup) -> str:
+    """Return what standard errors can be taken from: not from draws, if means of batches were not kept."""
+    errors = setup.kernel.error_source
+    return "chains" if errors == "draws" and not setup.layout.batches else errors
+
+
+def make_result(recording: Recording) -> Result:
+    """Turn what a run left behind into a result; whether it may have missed something is not asked here."""
+    setup, tapes = recording.setup, recording.tapes
+    model, layout = setup.model, setup.layout
+    counters = tapes[0].counters
+    draws = int(counters[DRAWS])
+    span = setup.kernel.natural_sweeps(model.n_sites)
+    totals = np.stack([tape.total + tape.open_batch for tape in tapes])
+    bests = np.array([tape.best[0] for tape in tapes if layout.best]) + setup.form.log_offset
+    return Result(
+        plan=replace(setup.plan, warmup=recording.warmup),
+        domains=model.domains,
+        evidence=model.evidence,
+        evidence_labels=model.evidence_labels,
+        binary=setup.graph.binary,
+        n_marginal=layout.n_marginal,
+        draws=draws,
+        warmup=recording.warmup,
+        totals=totals,
+        trace=np.stack([tape.trace[: counters[BATCHES]] for tape in tapes]),
+        length=int(counters[LENGTH]),
+        sets=JointSets(layout.set_start, layout.set_member, layout.set_cell, layout.n_joint),
+        draw_sites=layout.draw_sites,
+        values=np.stack([tape.values[:draws] for tape in tapes]),
+        energy=np.stack([tape.energy[:draws] - setup.form.log_offset for tape in tapes]),
+        bests=bests,
+        best_x=tapes[int(np.argmax(bests))].best_x if layout.best else np.zeros(0, setup.graph.state_dtype),
+        errors=_source_of_errors(setup),
+        remarks=tuple(remark.text for remark in setup.remarks),
+        period=None if span is None else span // setup.plan.thin,
+        report=recording.report,
+        pulse=np.stack([read_pulse(tape) for tape in tapes]) + setup.form.log_offset,
+        open=tuple(recorder for recorder, _ in layout.open),
+        blocks=tuple(np.stack(blocks) for blocks in zip(*map(layout.blocks, tapes), strict=True)),
+        interrupted=recording.interrupted,
+        seconds=recording.seconds,
+    )

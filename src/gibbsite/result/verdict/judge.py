@@ -1,0 +1,101 @@
+"""The way to a verdict: what costs more is asked later."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from gibbsite._compile.jit import clock
+from gibbsite.kernel.base import Kernel
+from gibbsite.result.make import make_result
+from gibbsite.result.measure.energies import count_round_trips
+from gibbsite.result.measure.measurement import measure_cells
+from gibbsite.result.result import Result
+from gibbsite.result.verdict.convergence import MOST_JUDGED
+from gibbsite.result.verdict.second_look import SecondLook
+from gibbsite.result.verdict.unreached import find_unreached
+from gibbsite.run.engine import Recording
+from gibbsite.run.interrupt import catch_interrupt
+
+_RESERVE = 0.2  # of a time limit, for diagnostics and the second look
+_PATIENCE = 1.1  # of a time limit: a second look may take so long rather than be left out
+_TELLING_CELLS = 1 << 14  # cells from which is seen how long it takes to judge them all
+_ROUND_TRIPS = 10  # between high and low energy, of all chains, before a run may end early
+
+
+class Judge:
+    """Turns recordings into results; keeps the short chains of the second look from one question to the next.
+
+    Parameters
+    ----------
+    error : float or None
+        Largest standard error at which a run may end early.
+    second_look : bool
+        Whether runs are compared with short chains from other starts.
+    threads : int
+        Threads for those.
+    seconds : float or None
+        Time limit of the run, the second look included.
+    """
+
+    def __init__(self, error: float | None, second_look: bool, threads: int, seconds: float | None) -> None:
+        self.error, self.wanted, self.threads = error, second_look, threads
+        self.seconds = math.inf if seconds is None else float(seconds)
+        self.looker: SecondLook | None = None
+
+    def reserve(self, kernel: Kernel | None) -> float:
+        """Return the share of a time limit that is kept for the verdict."""
+        return 0.0 if not self.wanted or (kernel is not None and not kernel.estimates) else _RESERVE
+
+    def is_enough(self, recording: Recording) -> bool:
+        """Tell whether a run may end: its errors are small, it has been about, and it stands a second look.
+
+        What costs more is asked later.
+        """
+        assert self.error is not None
+        first = make_result(recording)
+        verdict = first.diagnostics
+        if not verdict.converged or verdict.mcse_max is None or verdict.mcse_max > self.error:
+            return False
+        trips = count_round_trips(first.pulse)
+        if trips is not None and trips < _ROUND_TRIPS:
+            return False
+        return self._scrutinise(recording, first, lambda: False).diagnostics.converged
+
+    def conclude(self, recording: Recording) -> Result:
+        """Return the result of a run that has ended, with everything that speaks against it."""
+        arrived = clock()
+        first = make_result(recording)
+        with catch_interrupt(lambda message: None) as flag:
+            result = self._scrutinise(recording, first, lambda: flag.up)
+        return result.judged(
+            interrupted=result.interrupted or flag.up, seconds=recording.seconds + clock() - arrived
+        )
+
+    def _scrutinise(self, recording: Recording, first: Result, stop: Callable[[], bool]) -> Result:
+        """Add unreached and a second look, the latter only where nothing else speaks against a run."""
+        result = first.judged(unreached=find_unreached(recording, first.totals))
+        verdict = result.diagnostics
+        if not verdict.converged or verdict.found is not None or not verdict.judged:
+            return result  # found: judged by the best state; nothing judged: there are no free sites
+        if not self.wanted:
+            return result.judged(look="off")
+        deadline = clock() + _PATIENCE * self.seconds - recording.seconds
+        if self.looker is None or self.looker.setup is not recording.setup:
+            self.looker = SecondLook(recording.setup, self.threads)
+        look = self.looker.examine(recording, result, lambda needs: stop() or clock() + needs >= deadline)
+        return result.judged(look=look)
+
+
+def foresee(part: Recording) -> float:
+    """Return how many seconds it takes to judge some chains of a run, found out at a part of their cells."""
+    began = clock()
+    first = make_result(part)
+    took, cells = clock() - began, first.totals.shape[1]
+    measured = 0.0
+    for some in (1, _TELLING_CELLS):  # the first time, compiled functions are loaded
+        began = clock()
+        measure_cells(first.totals[:, :some], first.trace[:, :, :some], first.draws, first.length)
+        measured = clock() - began
+    share = max(min(cells, _TELLING_CELLS), 1) / max(min(cells, MOST_JUDGED), 1)
+    return float(took + measured / share)
