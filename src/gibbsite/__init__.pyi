@@ -149,6 +149,7 @@ from gibbsite.run import PairMoments as PairMoments
 from gibbsite.run.recorders.agreement import Agreement as Agreement
 from gibbsite.run.recorders.magnetisation import Magnetisation as Magnetisation
 from gibbsite.run.recorders.observable import Observable as Observable
+from gibbsite.run.recorders.overlap import Overlap as Overlap
 from gibbsite.run.recorders.two_point import TwoPoint as TwoPoint
 from gibbsite.sampling import sample as sample
 from gibbsite.scan.base import Scan as Scan

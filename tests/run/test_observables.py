@@ -144,6 +144,30 @@ def test_threads_checkpoints_and_files_change_nothing(tmp_path: Path) -> None:
     assert np.array_equal(again.observables["u"].series, whole.observables["u"].series)
 
 
+def test_overlaps_of_pairs_of_chains(tmp_path: Path) -> None:
+    """Also resumed, and with a meeting only now and then."""
+    model = gs.FactorGraph({"a": 2, "b": 3, "c": 2}, [(("a", "b"), [[4, 1, 1], [1, 2, 3]])])
+    given: dict[str, Any] = {"chains": 5, "rng": 2, "warmup": 10, "progress": False}
+    record = ["marginals", "draws", gs.Overlap(every=3)]
+    result = gs.sample(model, sweeps=100, record=record, **given)
+    x = result.values[:, 2::3]
+    same = x[[0, 2]] == x[[1, 3]]
+    expected = ((np.array([2, 3, 2]) * same - 1) / np.array([1, 2, 1])).mean(axis=2)
+    found = result.observables["overlap"]
+    assert found.series[:, :, 0] == pytest.approx(expected, abs=1e-12) and found.names == (
+        "q",
+        "abs",
+        "q2",
+        "q4",
+    )
+    path = tmp_path / "run.npz"
+    gs.sample(model, sweeps=40, record=record, checkpoint=path, **given)
+    resumed = gs.sample(model, sweeps=100, record=record, checkpoint=path, resume=True, **given)
+    assert np.array_equal(resumed.observables["overlap"].series, found.series)
+    result.save(tmp_path / "saved.npz")
+    assert np.array_equal(gs.load_result(tmp_path / "saved.npz").observables["overlap"].mean, found.mean)
+
+
 def test_another_function_is_another_run(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     given: dict[str, Any] = {"sweeps": 50, "rng": 5, "progress": False, "checkpoint": path}
@@ -179,6 +203,8 @@ def test_functions_that_fail_are_named(function: Any, words: list[str]) -> None:
         (lambda: run(gs.FactorGraph({"a": 2}), gs.TwoPoint(1)), ["lattice"]),
         (lambda: run(MODEL, gs.Agreement([1, 2])), ["12 state codes"]),
         (lambda: run(MODEL, gs.Agreement({"0": 1})), ["'1'"]),
+        (lambda: run(MODEL, "overlap", chains=1), ["chains=2"]),
+        (lambda: gs.Overlap(every=0), ["every"]),
         (lambda: run(MODEL).observables["m"], ["'m'", "none"]),
         (lambda: run(MODEL, "magnetisation").observables["magnetisation"].series, ["series=True"]),
         (

@@ -49,8 +49,11 @@ def make_result(recording: Recording) -> Result:
         period=None if span is None else span // setup.plan.thin,
         report=recording.report,
         pulse=np.stack([read_pulse(tape) for tape in tapes]) + setup.form.log_offset,
-        open=tuple(recorder for recorder, _ in layout.open),
-        blocks=tuple(np.stack(blocks) for blocks in zip(*map(layout.blocks, tapes), strict=True)),
+        open=(*(recorder for recorder, _ in layout.open), *layout.meetings),
+        blocks=(
+            *(np.stack(blocks) for blocks in zip(*map(layout.blocks, tapes), strict=True)),
+            *recording.meetings,
+        ),
         interrupted=recording.interrupted,
         seconds=recording.seconds,
     )

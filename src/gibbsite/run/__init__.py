@@ -4,6 +4,7 @@ from gibbsite.run.record import BestState, Draws, Energy, Joint, Marginals, Pair
 from gibbsite.run.recorders.agreement import Agreement
 from gibbsite.run.recorders.magnetisation import Magnetisation
 from gibbsite.run.recorders.observable import Observable
+from gibbsite.run.recorders.overlap import Overlap
 from gibbsite.run.recorders.two_point import TwoPoint
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Magnetisation",
     "Marginals",
     "Observable",
+    "Overlap",
     "PairMoments",
     "TwoPoint",
 ]

@@ -160,13 +160,20 @@ def check_writable(path: Path) -> None:
         _remove(probe)
 
 
-def save_checkpoint(path: Path, plan: dict[str, Any], progress: dict[str, Any], chains: list[Any]) -> None:
-    """Save all chains, each a pair (state, tape)."""
+def save_checkpoint(
+    path: Path,
+    plan: dict[str, Any],
+    progress: dict[str, Any],
+    chains: list[Any],
+    others: dict[str, NDArray[Any]] | None = None,
+) -> None:
+    """Save all chains, each a pair (state, tape), and other arrays by name."""
     about = {"format": FORMAT, "plan": plan, "progress": progress}
     arrays: dict[str, NDArray[Any]] = {"about": np.array(json.dumps(about, sort_keys=True))}
     for number, (state, tape) in enumerate(chains):
         arrays.update(flatten(f"{number}/state", state))
         arrays.update(flatten(f"{number}/tape", tape))
+    arrays.update(others or {})
     write_atomically(path, arrays)
 
 

@@ -79,6 +79,7 @@ class Recording:
     interrupted: bool
     report: dict[str, float]
     memories: tuple[Any, ...] = ()
+    meetings: tuple[NDArray[np.float64], ...] = ()
 
 
 @dataclass
@@ -159,6 +160,9 @@ class _Run:
         self.schedule = self.form.schedule()
         self.threads = 1
         self.counts = _Counts()
+        self.meetings: list[list[NDArray[np.float64]]] = [[] for _ in setup.layout.meetings]
+        for recorder in setup.layout.meetings:
+            recorder.meet(np.stack(starts), setup.graph.cards)  # refuses what makes no sense before any work
         self.begun = self.saved = clock()
         self.pace = math.nan  # seconds per sweep of all chains
         self.enough: Callable[[Recording], bool] | None = None
@@ -254,6 +258,19 @@ class _Run:
         rounds = min(_BLOCK_SECONDS, max(time_left, 0.0)) / max(self.pace * length, 1e-9)
         return int(min(max(rounds, 1.0), most))
 
+    def until_meeting(self) -> float:
+        """Return how many draws may be made before chains meet."""
+        left = [each.every - self.counts.draws % each.every for each in self.setup.layout.meetings]
+        return min(left, default=math.inf)
+
+    def meet(self) -> None:
+        """Let recorders that are due see all chains."""
+        due = [k for k, r in enumerate(self.setup.layout.meetings) if self.counts.draws % r.every == 0]
+        if due:
+            states = self.form.codes(self.states, self.sizes)
+            for k in due:
+                self.meetings[k].append(self.setup.layout.meetings[k].meet(states, self.setup.graph.cards))
+
     def over(self) -> bool:
         """Whether to stop early."""
         return bool(self.interrupt.up) or clock() - self.begun >= self.limit
@@ -285,9 +302,11 @@ class _Run:
             # Asked before the next block, not after the last: a run killed in between must ask as well.
             if self.is_check() and self.enough is not None and self.enough(self.recording()):
                 return
-            rounds = self.block(self.budget.length, min(wanted, self.next_check()) - self.counts.draws)
+            left = min(min(wanted, self.next_check()) - self.counts.draws, self.until_meeting())
+            rounds = self.block(self.budget.length, left)
             self.advance(rounds, self.budget.length, keep=True)
             self.counts.draws += rounds
+            self.meet()
             self.look_ahead()
             self.between("sampling")
         if self.budget.rest and not self.counts.rest_done and (not self.over() or not self.counts.draws):
@@ -322,7 +341,16 @@ class _Run:
             bool(self.interrupt.up),
             self.setup.kernel.report([state.memory for state in self.states]),
             tuple(state.memory for state in self.states),
+            tuple(self.met(k) for k in range(len(self.meetings))),
         )
+
+    def met(self, number: int) -> NDArray[np.float64]:
+        """Return what a recorder has seen at all meetings (groups, numbers)."""
+        found = self.meetings[number]
+        if not found:
+            return np.zeros((1, 0))
+        series = np.stack(found, axis=1)
+        return series.reshape(len(series), -1)
 
     def between(self, phase: str) -> None:
         """Do what is done between two blocks."""
@@ -354,6 +382,7 @@ class _Run:
                 self.setup.plan.to_dict(),
                 vars(self.counts),
                 list(zip(self.states, self.tapes, strict=True)),
+                {f"meetings/{k}": np.array(found) for k, found in enumerate(self.meetings)},
             )
             self.saved = clock()
 
@@ -389,3 +418,4 @@ class _Run:
         for k in range(len(self.states)):
             self.states[k] = restore(f"{k}/state", self.states[k], arrays)
             self.tapes[k] = restore(f"{k}/tape", self.tapes[k], arrays)
+        self.meetings = [list(arrays[f"meetings/{k}"]) for k in range(len(self.meetings))]

@@ -18,6 +18,7 @@ from gibbsite.errors import ArgumentError, IncompatibleError, SamplingError
 from gibbsite.model import FactorGraph
 from gibbsite.run.observed import Observed, ObservedCode, observe_nothing
 from gibbsite.run.recorders.base import (
+    MeetingRecorder,
     OpenRecorder,
     Prepared,
     Recorder,
@@ -140,6 +141,8 @@ class TapeLayout:
         What is recorded of sites that are numbers, if there are any; see ``Domains.angular``.
     open : tuple of pairs
         Open recorders, and what compiled code needs of each.
+    meetings : tuple of MeetingRecorder
+        Recorders that see all chains together.
     label, label_at
         States as numbers, for open recorders.
     """
@@ -160,13 +163,14 @@ class TapeLayout:
     best: bool
     pulse: bool
     open: tuple[tuple[OpenRecorder, Prepared], ...] = ()
+    meetings: tuple[MeetingRecorder, ...] = ()
     label: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     label_at: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def only_marginals(self) -> bool:
         """Whether nothing but marginals is recorded."""
-        others = self.draw_sites.size or self.energy or self.best or self.open
+        others = self.draw_sites.size or self.energy or self.best or self.open or self.meetings
         return self.n_cells == self.n_marginal and not others
 
     def describe(self) -> list[dict[str, Any]]:
@@ -353,7 +357,12 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
     stride, size = _strides(start, member, graph.cards)
     cell = n_marginal + np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
     draws = chosen.get(Draws)
-    opened = tuple((each, each.prepare(model)) for each in recorders if isinstance(each, OpenRecorder))
+    meetings = tuple(each for each in recorders if isinstance(each, MeetingRecorder))
+    opened = tuple(
+        (each, each.prepare(model))
+        for each in recorders
+        if isinstance(each, OpenRecorder) and not isinstance(each, MeetingRecorder)
+    )
     label, label_at = labels_as_numbers(model) if opened else (np.zeros(0), np.zeros(0, np.int64))
     return TapeLayout(
         recorders=recorders,
@@ -372,6 +381,7 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
         best=BestState in chosen,
         pulse=graph.discrete and kernel.estimates and kernel.reads_all,
         open=opened,
+        meetings=meetings,
         label=label,
         label_at=label_at,
     )

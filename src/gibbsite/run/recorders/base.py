@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gibbsite.model import Model
 
 __all__ = [
+    "MeetingRecorder",
     "OpenRecorder",
     "Prepared",
     "Recorder",
@@ -96,6 +97,30 @@ class OpenRecorder(Recorder, ABC):
     def revive(cls, about: dict[str, Any]) -> OpenRecorder:
         """Return a recorder that can conclude, from what :meth:`restore` said; it need not be able to run."""
         return cls()
+
+
+@dataclass(frozen=True)
+class MeetingRecorder(OpenRecorder, ABC):
+    """A recorder that sees all chains together, between blocks of steps: called in Python, not compiled.
+
+    Attributes
+    ----------
+    every : int
+        Draws from one meeting to the next; each costs some tens of microseconds besides the function itself.
+    """
+
+    every: int = 1
+
+    def prepare(self, model: Model) -> Prepared:
+        """There is no compiled step."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def meet(self, states: NDArray[Any], cards: NDArray[np.int32]) -> Floats:
+        """Return the values (groups, values) of a meeting.
+
+        ``states`` are the state codes of all chains (chains, sites), ``cards`` numbers of states.
+        """
 
 
 def all_recorders() -> dict[str, type[Recorder]]:
