@@ -79,6 +79,8 @@ class Standing:
         if units is not None:
             graph = replace(graph, units=units)
         layout = lay_out(model, graph, kernel, self.asked_record)
+        if layout.meetings:
+            raise ArgumentError(f"{type(layout.meetings[0]).__name__} is recorded by gs.sample only.")
         scan, form = choose_scan_and_layout(model, graph, kernel, self.asked_scan, layout, self.chains)
         visits = None if sweeps is None else sweeps * graph.n_units
         settled = kernel.resolve(
