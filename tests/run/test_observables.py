@@ -142,6 +142,8 @@ def test_threads_checkpoints_and_files_change_nothing(tmp_path: Path) -> None:
     assert again.observables["two-point"].names == ("0", "1", "2")
     assert np.array_equal(again.observables["two-point"].mean, whole.observables["two-point"].mean)
     assert np.array_equal(again.observables["u"].series, whole.observables["u"].series)
+    tree = whole.to_datatree()["observables"]
+    assert tree["u"].shape == (4, 400) and tree["two-point"].shape == (4, 400, 3)
 
 
 def test_overlaps_of_pairs_of_chains(tmp_path: Path) -> None:

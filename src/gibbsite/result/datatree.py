@@ -42,6 +42,9 @@ def make_datatree(result: Result) -> xarray.DataTree:
         the sites, so ArviZ is not to take them for draws.
     ``sample_stats``
         ``lp`` (chain, draw): log-potential of every draw, which is minus its energy.
+    ``observables``
+        A variable for each observable of a run: its series (chain, draw) where that was kept, otherwise means
+        over bins (chain, bin), with the attribute ``bin_length``; of several values with an axis for them.
     ``marginals``
         ``probability``, ``mcse``, ``ess``, ``rhat`` (site, state) of sites with states. The last three are
         NaN if nothing is known about errors. Sites with fewer states than the largest are padded:
@@ -108,6 +111,8 @@ def make_datatree(result: Result) -> xarray.DataTree:
     if result.energy.size:
         lp = {"lp": (("chain", "draw"), result.log_potential)}
         groups["sample_stats"] = (lp, _counted(result.energy), {})
+    if result.open and result.observables:
+        groups["observables"] = _observables(result)
     if result.n_marginal and not numbers.all():
         groups["marginals"] = _marginals(result, np.flatnonzero(~numbers))
     if result.n_marginal and numbers.any():
@@ -151,6 +156,25 @@ def make_arviz(result: Result) -> Any:
         raise GibbsiteError("to_arviz needs ArviZ, which is not installed; run: pip install gibbsite[arviz]")
     tree = make_datatree(result)
     return tree if takes_trees(arviz) else make_inference_data(arviz, tree)
+
+
+def _observables(result: Result) -> Group:
+    variables: dict[str, Any] = {}
+    for recorder in result.open:
+        if recorder.key not in result.observables:
+            continue
+        seen = result.observables[recorder.key]
+        kept = seen.found.series is not None
+        values = seen.found.series if seen.found.series is not None else seen.bins
+        name = recorder.key.replace("/", "_")
+        # observables may differ in the number of rows: those that see all chains together have fewer
+        dims: tuple[str, ...] = tuple(f"{name}_{axis}" for axis in ("chain", "draw" if kept else "bin"))
+        attrs = {} if kept else {"bin_length": seen.length}
+        if seen.names == ("",):
+            variables[name] = (dims, values[:, :, 0], attrs)
+        else:
+            variables[name] = ((*dims, f"{name}_value"), values, {**attrs, "values": json.dumps(seen.names)})
+    return variables, {}, {}
 
 
 def _counted(values: NDArray[Any]) -> dict[str, Any]:

@@ -1,0 +1,65 @@
+"""The scripts in examples/ run, and say what is true."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gibbsite as gs
+
+ROOT = Path(__file__).parent.parent
+DATA = Path(os.environ.get("GIBBSITE_DATA", ROOT.parent / "shared/data"))
+BETAS = (0.35, 0.4, 0.42, 0.4406868, 0.46, 0.5)
+
+
+def run_critical(*words: str) -> list[list[float]]:
+    """Return the rows of numbers that the script prints."""
+    script = ROOT / "examples" / "ising_critical.py"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", str(script), *words], capture_output=True, text=True, check=True
+    )
+    rows = done.stdout.splitlines()[1:]
+    return [[float(word) for word in re.findall(r"-?\d+\.\d+", row)] for row in rows]
+
+
+def test_critical_ising_model_agrees_with_enumeration() -> None:
+    """Six standard errors of 18 numbers: a false alarm rate of 4e-8."""
+    model = gs.ising_grid((4, 4), coupling=1.0, periodic=True)
+    x = 2.0 * ((np.arange(1 << 16)[:, None] >> np.arange(16)) & 1) - 1.0
+    grid = x.reshape(-1, 4, 4)
+    energy = -(grid * np.roll(grid, 1, 1)).sum((1, 2)) - (grid * np.roll(grid, 1, 2)).sum((1, 2))
+    assert model.log_potential(np.ones(16, int)) == pytest.approx(-energy[-1])
+    m = x.mean(axis=1)
+    for beta, row in zip(BETAS, run_critical("4", "6000"), strict=True):
+        weight = np.exp(-beta * (energy - energy.min()))
+        law = weight / weight.sum()
+        mean = law @ energy
+        heat = beta**2 * (law @ energy**2 - mean**2) / 16
+        binder = 1 - (law @ m**4) / (3 * (law @ m**2) ** 2)
+        for exact, found, error in ((mean / 16, *row[1:3]), (heat, *row[3:5]), (binder, *row[5:7])):
+            assert abs(found - exact) < 6 * error + 2e-4, (beta, exact, found, error)
+        assert row[7] >= 0.9 and row[8] >= 0.9
+
+
+@pytest.mark.campaign
+@pytest.mark.skipif(not (DATA / "physics").exists(), reason="shared data: physics")
+@pytest.mark.parametrize("size", [8, 16])
+def test_critical_ising_model_agrees_with_published_values(size: int) -> None:
+    rows = json.loads((DATA / "physics/ising2d/exact.json").read_text())["rows"]
+    known: dict[float, Any] = {row["beta"]: row for row in rows if row["L"] == size}
+    compared = 0
+    for found in run_critical(str(size), "40000"):
+        exact = next((row for beta, row in known.items() if abs(beta - found[0]) < 1e-4), None)
+        if exact is not None:
+            compared += 1
+            assert abs(found[1] - exact["energy_per_spin"]) < 6 * found[2]
+            assert abs(found[3] - exact["heat_capacity_per_spin"]) < 6 * found[4]
+    assert compared >= 2
