@@ -74,7 +74,7 @@ _USED = dict.fromkeys(METHODS, _SAMPLING) | {"exact": (), "mean-field": _MEAN_FI
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @click.option("--format", "layout", type=Choice(["table", "json", "uai", "csv"]), default="table")
 @click.option("-o", "--output", "out", type=OUTPUT, help="Write the answer there instead of stdout.")
-@click.option("--checkpoint", type=FILE_OUTPUT, help="Save the run there now and then.")
+@click.option("--checkpoint", type=FILE_OUTPUT, help="Save the run there at intervals, to be resumed.")
 @click.option(
     "--checkpoint-every",
     type=NOT_NEGATIVE,
@@ -96,10 +96,10 @@ def command(**given: Any) -> int:
     stdin, or an example that comes with gibbsite: alarm, asia or child. The method is chosen by itself: exact
     if that is cheap, otherwise Gibbs sampling, or annealing for a most probable state, with a verdict on how
     far to trust it; options of sampling say what to do then.
-    "herded" and "herded-shared" count instead of drawing, "quasi" draws with even numbers (MAR); "poisson"
-    reads minibatches of factors, for pairwise models of very many; "annealed" looks for a most probable state
-    (MAP); "mean-field" gives approximate marginals (MAR) and a lower bound of the log-partition function
-    (PR).
+    "herded" and "herded-shared" count instead of drawing, "quasi" is driven by a low-discrepancy sequence
+    (MAR); "poisson" reads minibatches of factors, for models whose sites have thousands of them; "annealed"
+    looks for a most probable state (MAP); "mean-field" gives approximate marginals (MAR) and a lower bound of
+    the log-partition function (PR).
 
     Ctrl-C or SIGTERM ends a run in good order: what there is is saved and written, with exit code 130.
     """

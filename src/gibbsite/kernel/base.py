@@ -71,7 +71,8 @@ class RunOutline(NamedTuple):
 class Remark(NamedTuple):
     """What is known beforehand about the results of a kernel, in a sentence or two.
 
-    ``grave``: a number that a result shows, or invites to compute, is wrong however long the run.
+    ``grave``: a number of the result, or one that users would compute from it, is biased however long the
+    run.
     """
 
     text: str

@@ -102,7 +102,7 @@ class Callback(Silent):
 
 @dataclass
 class Lines:
-    """A plain line now and then."""
+    """A plain line at intervals."""
 
     last: float = 0.0
 

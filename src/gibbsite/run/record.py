@@ -136,7 +136,7 @@ class TapeLayout:
     batches : bool
         Whether means of batches are kept.
     pulse : bool
-        Whether log-potentials are kept now and then, to compare chains by.
+        Whether log-potentials are kept at intervals, to compare chains by.
     angular : float (n,) or empty
         What is recorded of sites that are numbers, if there are any; see ``Domains.angular``.
     open : tuple of pairs

@@ -67,7 +67,7 @@ class MalaParameters(NamedTuple):
 
 
 class UlaParameters(NamedTuple):
-    """Nothing: the step stands in the memory."""
+    """Parameters of a kernel whose step size is learnt, and therefore kept in the memory of the chain."""
 
     unused: int = 0
 

@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 MOVES, ACCEPTED, TUNING, DRAWS, CALLS = range(5)
 # What can go wrong.
 NAN, INFINITE, SLOPE, RAN_AWAY, DRAWN, RATIO = range(1, 7)
-_FAR = 1e100  # nobody's place
+_FAR = 1e100  # beyond this a chain has diverged
 _MANY = 10**6  # rows that are too many to look for a better step
 
 

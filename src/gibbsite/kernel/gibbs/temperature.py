@@ -29,7 +29,7 @@ class TemperatureRange(NamedTuple):
     ----------
     hot, cold : float
         At ``hot`` half of all sites in a random state take each of their states with comparable
-        probabilities; at ``cold`` one site of a thousand leaves its best state now and then.
+        probabilities; at ``cold`` one site of a thousand leaves its best state in a sweep.
     steep : float
         A difference of log-weights that only one site of ten exceeds in a random state.
     """

@@ -104,7 +104,7 @@ class HerdedGibbs(Kernel):
 
     @property
     def reversible(self) -> bool:
-        """There is no chance to reverse."""
+        """A deterministic update has no transition probabilities, so detailed balance does not apply."""
         return False
 
     def remarks(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[Remark, ...]:

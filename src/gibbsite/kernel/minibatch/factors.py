@@ -48,7 +48,7 @@ State = NDArray[np.signedinteger[Any]]
 
 #: Graph kinds with states whose factors can be drawn.
 DRAWN_KINDS = frozenset({"ising", "potts", "distance", "pairwise", "table"})
-#: What no factor sees.
+#: Value of a site that no factor depends on.
 NOTHING = np.int64(-1)
 
 
