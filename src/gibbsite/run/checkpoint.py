@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, CheckpointError
 
-FORMAT = 2
+FORMAT = 3
 # What reading a file that is none of ours may raise.
 _UNREADABLE = (
     OSError,
