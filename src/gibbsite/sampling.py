@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._compile.jit import COMPILING, clock, on_compile
+from gibbsite._compile.jit import announcing, clock
 from gibbsite.errors import ConvergenceWarning, IncompatibleError, ModelError, SamplingError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.kernel import Kernel, default_kernel
@@ -149,7 +149,7 @@ def sample(
     if resume and path is not None and path.exists():
         rng, warmup = _continued(path, rng, warmup)
         length = partial(length, warmup=warmup)
-    with on_compile(lambda: show.say(COMPILING)):
+    with announcing(show.say):
         try:
             recording = record_chains(
                 model,

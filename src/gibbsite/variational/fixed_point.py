@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._compile.jit import COMPILING, interpreted, on_compile
+from gibbsite._compile.jit import announcing, interpreted
 from gibbsite.errors import ConvergenceWarning, ModelError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.graph import Graph
@@ -118,7 +118,7 @@ def mean_field(
     draw = np.random.default_rng(entropy)
     show = choose_progress(progress)
     try:
-        with on_compile(lambda: show.say(COMPILING)):
+        with announcing(show.say):
             graph = compile_graph(model)
             steps = min(how.sweeps, _USUAL_SWEEPS) * (graph.nbytes + _STEPS_PER_CELL * graph.n_cells)
             with interpreted(steps):
