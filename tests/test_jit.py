@@ -321,7 +321,7 @@ CHANGE = """
 
 @needs_compiler
 def test_a_changed_callee_is_seen(tmp_path: Path) -> None:
-    """The entry point is in exact/transition.py, the change in graph/local.py."""
+    """The entry point is in exact/transition.py, the change in graph/kinds/lattice.py."""
     root = tmp_path / "copy"
     shutil.copytree(PACKAGE, root / "gibbsite", ignore=shutil.ignore_patterns("__pycache__"))
     there = {"PYTHONPATH": str(root), "GIBBSITE_CACHE_DIR": str(tmp_path / "cache")}
@@ -333,7 +333,7 @@ def test_a_changed_callee_is_seen(tmp_path: Path) -> None:
 
     name, up = look()
     assert up == pytest.approx(1 / (1 + np.exp(-0.5)))
-    with open(root / "gibbsite" / "graph" / "local.py", "a", encoding="utf-8") as file:
+    with open(root / "gibbsite" / "graph" / "kinds" / "lattice.py", "a", encoding="utf-8") as file:
         file.write(textwrap.dedent(CHANGE))
     new_name, new_up = look()
     assert new_name != name

@@ -72,7 +72,7 @@ _interpreting: ContextVar[bool] = ContextVar("interpreting", default=False)
 
 
 @contextmanager
-def interpreted(steps: float) -> Iterator[None]:
+def interpreted(steps: float, least_charge: float | None = None) -> Iterator[None]:
     """Run the block as plain Python if it is small and its compiled code is not at hand.
 
     Compiling takes seconds, which pays for itself in large jobs or in many small ones. The results are the
@@ -81,7 +81,10 @@ def interpreted(steps: float) -> Iterator[None]:
     Parameters
     ----------
     steps : float
-        About how often the body of an innermost loop will be run.
+        About how often the body of an innermost loop will be run; infinite where that cannot be told.
+    least_charge : float, optional
+        Steps that the job counts for at least. By default that is much, so that a few dozen of small jobs are
+        taken for the first of many; one of a known number of small jobs need not count for more than it is.
 
     Examples
     --------
@@ -94,7 +97,8 @@ def interpreted(steps: float) -> Iterator[None]:
     """
     small = steps <= _Patience.steps
     if small:
-        _Patience.steps -= max(steps, _Patience.least_charge)
+        least = _Patience.least_charge if least_charge is None else least_charge
+        _Patience.steps -= max(steps, least)
     token = _interpreting.set(small)
     try:
         yield
@@ -119,6 +123,7 @@ class Entry(Generic[P, R]):
         self.options = options
         self._kept: Callable[P, R] | None = None
         self._fresh: Callable[P, R] | None = None
+        self._kept_before: bool | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if DISABLED or (_interpreting.get() and not self._at_hand()):
@@ -142,7 +147,11 @@ class Entry(Generic[P, R]):
 
     def _at_hand(self) -> bool:
         """Whether it has been compiled by this process, or by an earlier one that kept it."""
-        return bool(self.signatures) or is_kept(self.plain)
+        if self.signatures:
+            return True
+        if self._kept_before is None:  # the disk is asked once
+            self._kept_before = is_kept(self.plain)
+        return self._kept_before
 
     @property
     def signatures(self) -> list[Any]:
