@@ -181,3 +181,33 @@ def _rename_files(dispatcher: Any, function: Callable[..., Any]) -> None:
     files._data_name_pattern = pattern.replace("{number:d}", f"{uuid.uuid4().hex}-{{number:d}}")
     files._index_name, files._index_path = index, os.path.join(place, index)
     files._source_stamp = stamp
+    save = files.save
+
+    def save_alone(key: object, data: object) -> None:
+        with _alone(Path(files._index_path)):
+            save(key, data)
+
+    files.save = save_alone
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Let one process at a time renew a file; one that has waited for a second goes on all the same.
+
+    Numba reads an index, adds an entry and writes it. Processes that do so at the same time would lose each
+    other's entries, and with them what they have compiled for long.
+    """
+    lock = path.with_suffix(".lock")
+    held = False
+    patience = time.monotonic() + 1.0
+    while not held and time.monotonic() < patience:
+        with suppress(OSError):
+            os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
+            held = True
+        if not held:
+            time.sleep(0.01)
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # also one that a process left behind that was killed
+            lock.unlink()
