@@ -115,6 +115,10 @@ RUN = """
 """
 
 
+# Helpers have Numba's own pipeline in versions that have not been tried.
+UNTRIED: set[str] = set() if options.DISABLED or "pipeline_class" in options.HELPER else {"helpers"}
+
+
 def run(**variables: str) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(RUN)],
@@ -131,7 +135,7 @@ def run(**variables: str) -> list[str]:
 @needs_compiler
 def test_without_any_of_the_parts_the_numbers_are_the_same(tmp_path: Path) -> None:
     *whole, missing = run()
-    assert missing == ""
+    assert set(missing.split()) == UNTRIED
     *bare, missing = run(GIBBSITE_WITHOUT=" ".join(PARTS), GIBBSITE_CACHE_DIR=str(tmp_path))
     assert bare == whole
     assert missing == " ".join(sorted(set(PARTS) - {"runtime"})), "without stack, runtime is not even tried"
@@ -142,4 +146,5 @@ def test_without_any_of_the_parts_the_numbers_are_the_same(tmp_path: Path) -> No
 def test_without_the_option_for_the_runtime(tmp_path: Path) -> None:
     *whole, _ = run()
     *bare, missing = run(GIBBSITE_WITHOUT="runtime", GIBBSITE_CACHE_DIR=str(tmp_path))
-    assert (bare, missing) == (whole, "runtime")
+    assert bare == whole
+    assert set(missing.split()) == UNTRIED | {"runtime"}
