@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from gibbsite import _lean
+from gibbsite._compile import lean, parts
 from gibbsite._compile.jit import called, compiled, generic, implement, inlined
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
@@ -54,12 +54,14 @@ def test_helpers_work_and_have_no_machine_code() -> None:
         (made,) = helper.dispatcher.overloads.values()  # type: ignore[attr-defined]
         name = made.fndesc.llvm_func_name
         assert f"@{name}" in made.library.get_llvm_str()
-        if numba.version_info.short in _lean._TRIED:
+        if numba.version_info.short in lean._TRIED:
             assert made.library.get_pointer_to_function(name) == 0
     (entry,) = all_of._fresh.overloads.values()  # type: ignore[union-attr]
     assert entry.library.get_pointer_to_function(entry.fndesc.llvm_cpython_wrapper_name) != 0
 
 
 def test_unknown_versions_of_numba_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_lean, "_TRIED", set())
-    assert "pipeline_class" not in _lean.helper_options()
+    monkeypatch.setattr(lean, "_TRIED", set())
+    monkeypatch.setattr(parts, "_missing", {})
+    assert "pipeline_class" not in lean.helper_options()
+    assert "has not been tried" in parts.missing_parts()["helpers"]

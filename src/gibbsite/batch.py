@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._compile.jit import COMPILING, on_compile
+from gibbsite._compile.jit import announcing
 from gibbsite.errors import ArgumentError
 from gibbsite.kernel.base import Kernel
 from gibbsite.result.result import Result
@@ -77,7 +77,7 @@ def sample_models(
     show = choose_progress(progress)
     standing: list[Standing] = []
     budgets = []
-    with on_compile(lambda: show.say(COMPILING)):
+    with announcing(show.say):
         for model, seed in zip(listed, seeds, strict=True):
             one = Standing(model, kernel, scan, keep_marginals(record, kernel), chains, seed, start, sweeps)
             span = one.kernel.natural_sweeps(model.n_sites)

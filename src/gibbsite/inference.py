@@ -282,8 +282,8 @@ def infer(
         sequence, in whole periods of sweeps; "poisson" (`PoissonGibbs`) reads minibatches of the factors of
         sites that have thousands of them. "annealed" looks for a most probable state: annealing at
         temperatures that fit the model, restarted until the budget is used. "mean-field" gives approximate
-        marginals, and a lower bound of the log-partition function. Any kernel samples with that: marginals, or
-        the best state it sees.
+        marginals, and a lower bound of the log-partition function. Any kernel samples with that: marginals,
+        or the best state it sees.
     seconds, sweeps : number, optional
         Budget; 10 seconds by default. A search with that default ends earlier where all chains keep finding
         the same state.

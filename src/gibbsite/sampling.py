@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._compile.jit import COMPILING, clock, on_compile
+from gibbsite._compile.jit import announcing, clock
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, ConvergenceWarning, IncompatibleError, SamplingError
 from gibbsite.graph.compile import compile_graph
@@ -141,7 +141,7 @@ def sample(
     if resume and path is not None and path.exists():
         rng, warmup = _continued(path, rng, warmup)
         length = partial(length, warmup=warmup)
-    with on_compile(lambda: show.say(COMPILING)):
+    with announcing(show.say):
         try:
             recording = record_chains(
                 model,

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import COMPILING, on_compile
+from gibbsite._compile.jit import announcing
 from gibbsite._random.generators import stream
 from gibbsite.graph.color import markov_graph
 from gibbsite.graph.compile import compile_graph
@@ -372,7 +372,7 @@ def search_best(
         read_threads(threads),
     )
     entropy, show = read_entropy(rng), choose_progress(progress)
-    with on_compile(lambda: show.say(COMPILING)):
+    with announcing(show.say):
         task = _Task(model, scan)
         starts = start_states(model, task.graph, chains, start, entropy)
         given = start is not None

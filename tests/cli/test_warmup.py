@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from gibbsite.cli import warmup
+from gibbsite.testing import tiny_models
 
 _WARM = """
 import warnings
@@ -40,3 +45,47 @@ def test_infer_compiles_nothing_afterwards(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         assert "compiling" not in done.stderr
+
+
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave two groups that are quick to compile."""
+    monkeypatch.setattr(warmup, "_work", lambda: {"one": lambda: None, "two": lambda: None})
+
+
+def test_what_is_compiled_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    few(monkeypatch)
+    done = CliRunner().invoke(warmup.command, ["--jobs", "1"])
+    assert done.exit_code == 0
+    begin, *groups, end = done.stderr.splitlines()
+    assert begin.startswith("gibbsite: compiling 2 groups of functions, 1 at a time, ")
+    assert groups == ["gibbsite: 1 of 2: one, 0 s", "gibbsite: 2 of 2: two, 0 s"]
+    assert end.startswith("gibbsite: all kernels compiled in ")
+    assert CliRunner().invoke(warmup.command, ["-q", "--jobs", "1"]).output == ""
+
+
+def test_groups_are_named_and_cover_all_kinds() -> None:
+    names = list(warmup._work())
+    assert len(names) == len(set(names))
+    assert "all methods of gibbsite infer" in names
+    assert sum(name.startswith("samplers of a model like ") for name in names) == len(tiny_models())
+
+
+def test_processes_share_the_work(tmp_path: Path) -> None:
+    """Two processes compile at the same time, for one index, and none loses what the other has compiled."""
+    code = """
+import sys
+import numpy as np
+from gibbsite._random.alias import _fill
+for dtype in sys.argv[1:]:
+    _fill(np.ones(2, dtype), np.ones(2), np.ones(2), np.ones(2, np.int64))
+"""
+    env = {**os.environ, "GIBBSITE_CACHE_DIR": str(tmp_path)}
+    kinds = (["f8", "f4"], ["i8", "i4"])
+    both = [subprocess.Popen([sys.executable, "-c", code, *each], env=env) for each in kinds]
+    assert [process.wait(timeout=300) for process in both] == [0, 0]
+    assert not list(tmp_path.rglob("*.lock"))
+    (index,) = tmp_path.rglob("alias._fill.*.nbi")
+    with open(index, "rb") as file:
+        pickle.load(file)
+        _, overloads = pickle.loads(file.read())
+    assert len(overloads) == 4

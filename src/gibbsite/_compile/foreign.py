@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.hidden_random import hidden_random
 from gibbsite._compile.jit import compiled
+from gibbsite._compile.options import ON_STACK
 from gibbsite.errors import ModelError
 
 _numba: Any = numba
@@ -458,10 +459,13 @@ if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
 
         return kind(), build
 
-    # not by ``intrinsic_for``, whose functions may not return arrays of their own
-    template = numba_templates.make_intrinsic_template(stack_room, _stack_room._defn, "stack_room")
-    numba_templates.infer(template)
-    numba_templates.infer_global(stack_room, nb.Function(template))
+    if ON_STACK:  # not by ``intrinsic_for``, whose functions may not return arrays of their own
+        template = numba_templates.make_intrinsic_template(stack_room, _stack_room._defn, "stack_room")
+        numba_templates.infer(template)
+        numba_templates.infer_global(stack_room, nb.Function(template))
+    else:
+        allocate: Any = numba.extending.overload(stack_room)
+        allocate(lambda: lambda: np.empty(ROOM))
     intrinsic_for(call_at)(
         lambda address, first, first_at, first_count, second, second_at, second_count, words: (
             lambda address, first, first_at, first_count, second, second_at, second_count, words: _call(

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from gibbsite._compile.jit import DISABLED, LEAN, Entry
+from gibbsite._compile.jit import Entry
+from gibbsite._compile.options import DISABLED, LEAN
 
 if not DISABLED:
     import numba as _numba
@@ -65,10 +66,7 @@ def point_at(entry: Entry[..., Any], *arguments: Any) -> Any:
     """
     if DISABLED:
         return entry
-    dispatcher: Any = entry.dispatcher_for(arguments)
-    types = tuple(typeof(argument) for argument in arguments)
-    dispatcher.compile(types)
-    found = dispatcher.overloads[types]
+    dispatcher, found = entry.compile_for(arguments)
     address = found.library.get_pointer_to_function(found.fndesc.llvm_cfunc_wrapper_name)
     return Pointer(address, found.signature, dispatcher)
 

@@ -16,6 +16,7 @@ from numba import types
 from numba.core import cgutils
 
 from gibbsite._compile.intrinsic import WIDTH
+from gibbsite._compile.parts import try_part
 
 intrinsic = cast("Callable[[Callable[..., Any]], Any]", numba.extending.intrinsic)
 _WORD = ir.IntType(32)
@@ -133,7 +134,12 @@ def add_vector(typing: Any, sums: Any, here: Any, threshold: Any, table: Any, pl
 
 def has_shuffles() -> bool:
     """Tell whether compiled code may use AVX2; the same words tell compile caches apart."""
-    from numba.core.registry import cpu_target
+    found: list[bool] = []
 
-    target: Any = cpu_target.target_context
-    return "+avx2" in target.codegen().magic_tuple()[2]
+    def look() -> None:
+        from numba.core.registry import cpu_target
+
+        target: Any = cpu_target.target_context
+        found.append("+avx2" in target.codegen().magic_tuple()[2])
+
+    return try_part("vectors", look) and found[0]

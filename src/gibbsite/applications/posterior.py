@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import COMPILING, on_compile
+from gibbsite._compile.jit import announcing
 from gibbsite.errors import ArgumentError, ConvergenceWarning
 from gibbsite.kernel.base import Kernel
 from gibbsite.kernel.gibbs.annealed import AnnealedGibbs
@@ -112,7 +112,7 @@ def average(
     kernel = _kernel(method, sweeps) if isinstance(method, str) else method
     averages = Marginals(rao_blackwell=False if states else None, batches=False)
     show = choose_progress(progress)
-    with on_compile(lambda: show.say(COMPILING)):
+    with announcing(show.say):
         recording = record_chains(
             model,
             kernel,

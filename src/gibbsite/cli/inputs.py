@@ -36,9 +36,9 @@ target_option = click.option("--target", metavar="SITES", help="Sites, separated
 @contextmanager
 def note_on_compiling(quiet: bool) -> Iterator[None]:
     """Say on stderr why the first call of all takes longer."""
-    from gibbsite._compile.jit import COMPILING, on_compile
+    from gibbsite._compile.jit import announcing
 
-    with on_compile(lambda: None if quiet else click.echo(COMPILING, err=True)):
+    with announcing(lambda said: None if quiet else click.echo(said, err=True)):
         yield
 
 

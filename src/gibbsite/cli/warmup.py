@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -16,61 +18,126 @@ if TYPE_CHECKING:
 
 @click.command("warmup")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
-def command(quiet: bool) -> None:
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=1), help="Processes that compile. [default: one for each core]"
+)
+def command(quiet: bool, jobs: int | None) -> None:
     """Compile all kernels for all kinds of models into the cache (container images, cluster nodes).
 
-    This takes 10 minutes or so. What is left out is compiled when it is first used: functions of yours, and
-    rare combinations of kernels with scans of your own.
+    This takes 10 minutes of one core or so, and is shared among all of them. What is left out is compiled
+    when it is first used: functions of yours, and rare combinations of kernels with scans of your own.
 
     The cache is in ~/.cache/gibbsite (XDG_CACHE_HOME, LOCALAPPDATA on Windows), or where GIBBSITE_CACHE_DIR
     says; GIBBSITE_CACHE_DIR=off keeps nothing. Versions of gibbsite have caches of their own, and those that
     have not been used for 30 days are removed.
     """
+    from gibbsite._compile.jit import cache_directory
+    from gibbsite.run.executor import usable_cores
+
+    begun = time.monotonic()
+    place = cache_directory()
+    names = list(_work())
+    # without a cache, what one process compiles is of no use to others, nor later
+    workers = min(jobs or usable_cores(), len(names)) if place else 1
+
+    def say(text: str) -> None:
+        if not quiet:
+            click.echo(f"gibbsite: {text}", err=True)
+
+    where = f"into {place}" if place else "though nothing is kept: no cache directory can be written"
+    say(f"compiling {len(names)} groups of functions, {workers} at a time, {where}")
+    for done, (name, seconds) in enumerate(_compile_all(names, workers), 1):
+        say(f"{done} of {len(names)}: {name}, {seconds:.0f} s")
+    say(f"all kernels compiled in {time.monotonic() - begun:.0f} s; see --help for the rest")
+
+
+def _compile_all(names: list[str], workers: int) -> Iterator[tuple[str, float]]:
+    """Compile groups of functions in processes of their own; yield each as it is done, with its time."""
+    if workers == 1:
+        yield from map(_compile_group, names)
+        return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        for future in as_completed([pool.submit(_compile_group, name) for name in names]):
+            yield future.result()
+
+
+def _compile_group(name: str) -> tuple[str, float]:
     import warnings
+
+    from gibbsite._compile.jit import compile_always
+
+    begun = time.monotonic()
+    compile_always()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _work()[name]()
+    return name, time.monotonic() - begun
+
+
+def _work() -> dict[str, Callable[[], None]]:
+    """Return all that is to be compiled, in groups that have little in common, the longest first."""
+    import gibbsite as gs
+    from gibbsite.model.tiny import tiny_models
+
+    groups: dict[str, Callable[[], None]] = {}
+    for name, model in tiny_models().items():
+        groups[f"samplers of a model like {name}"] = partial(_sample_all, model)
+        groups[f"answers for a model like {name}"] = partial(_answer_in_other_ways, model)
+    for number, model in enumerate(_sampled_models(), 1):
+        groups[f"samplers of models with many neighbours or sites, {number}"] = partial(_sample_all, model)
+    for number, (target, kernels) in enumerate(_targets_of_numbers(), 1):
+        groups[f"samplers of numbers, {number}"] = partial(_sample_numbers, target, kernels)
+    for number, model in enumerate(_large_models(), 1):
+        groups[f"many sites at once, {number}"] = partial(_sample_at_once, model)
+    observed = partial(gs.example("alarm").observe, {"HRBP": "HIGH"})
+    groups["all methods of gibbsite infer"] = lambda: answer_all(observed(), list(METHODS))
+    return groups
+
+
+def _sample_all(model: FactorGraph) -> None:
+    """Sample a model with all kernels and scans."""
     from contextlib import suppress
     from itertools import product
 
     import gibbsite as gs
-    from gibbsite._compile.jit import cache_directory, compile_always
     from gibbsite.kernel.registry import registered_kernels
-    from gibbsite.model.tiny import tiny_models
-    from gibbsite.run.chain_layout import LEAST_CHAINS
     from gibbsite.scan.registry import proof_scans
 
-    begun = time.monotonic()
-    compile_always()
-    small = list(tiny_models().values())
-    models = [*small, *_sampled_models()]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for number, model in enumerate(models):
-            if not quiet:
-                click.echo(f"gibbsite: compiling, {number + 1} of {len(models)} models", err=True)
-            for task in ("MAR", "MAP") if number < len(small) else ():
-                gs.solve_exact(model, task=task)
-            answer_all(model, ["gibbs"])
-            gs.mean_field(model, sweeps=2, progress=False)
-            gs.dogs(model, steps=10).certify(model)
-            for one in registered_kernels():
-                # minibatches are for sites with very many factors; in order will do
-                orders = proof_scans(model.n_sites)[: 1 if one.family == "minibatch" else None]
-                for kernel, scan in product(one.proof_instances(), orders):
-                    with suppress(gs.IncompatibleError):  # not every kernel takes every scan, or kind
-                        gs.sample(model, kernel, scan=scan, seconds=0.001, progress=False, threads=1)
-        answer_all(gs.example("alarm").observe({"HRBP": "HIGH"}), list(METHODS))
-        for target, kernels in _targets_of_numbers():
-            for kernel in kernels:
-                gs.sample(target, kernel, seconds=0.001, progress=False, threads=1)
-        for model in _large_models():
-            for kernel, chains in _at_once(LEAST_CHAINS):
-                gs.sample(model, kernel, scan=gs.Chromatic(), chains=chains, sweeps=8, rng=1, progress=False)
-    if not quiet:
-        place = cache_directory()
-        kept = f"kept in {place}" if place else "not kept: no cache directory can be written"
-        taken = time.monotonic() - begun
-        click.echo(
-            f"gibbsite: all kernels compiled in {taken:.0f} s, {kept}; see --help for the rest", err=True
-        )
+    for one in registered_kernels():
+        # minibatches are for sites with very many factors; in order will do
+        orders = proof_scans(model.n_sites)[: 1 if one.family == "minibatch" else None]
+        for kernel, scan in product(one.proof_instances(), orders):
+            with suppress(gs.IncompatibleError):  # not every kernel takes every scan, or kind
+                gs.sample(model, kernel, scan=scan, seconds=0.001, progress=False, threads=1)
+
+
+def _answer_in_other_ways(model: FactorGraph) -> None:
+    """Solve a model exactly, by the mean field, and by what chooses scans."""
+    import gibbsite as gs
+
+    for task in ("MAR", "MAP"):
+        gs.solve_exact(model, task=task)
+    answer_all(model, ["gibbs"])
+    gs.mean_field(model, sweeps=2, progress=False)
+    gs.dogs(model, steps=10).certify(model)
+
+
+def _sample_numbers(target: Model, kernels: list[Kernel]) -> None:
+    import gibbsite as gs
+
+    for kernel in kernels:
+        gs.sample(target, kernel, seconds=0.001, progress=False, threads=1)
+
+
+def _sample_at_once(model: FactorGraph) -> None:
+    import gibbsite as gs
+    from gibbsite.run.chain_layout import LEAST_CHAINS
+
+    for kernel, chains in _at_once(LEAST_CHAINS):
+        gs.sample(model, kernel, scan=gs.Chromatic(), chains=chains, sweeps=8, rng=1, progress=False)
 
 
 def answer_all(model: FactorGraph, methods: list[str]) -> None:

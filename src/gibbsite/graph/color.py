@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import compiled
+from gibbsite._compile.jit import compiled, interpreted
 from gibbsite.errors import IncompatibleError
 from gibbsite.graph.compile import as_tables
 from gibbsite.graph.graph import Graph
@@ -41,9 +41,10 @@ def color_sites(graph: Graph) -> NDArray[np.int32]:
         if colors is None:
             start, neighbour = markov_graph(graph)
             colors = np.full(graph.n_sites, -1, np.int32)
-            if not _two_colors(start, neighbour, colors):
-                order = np.argsort(-np.diff(start.astype(np.int64)), kind="stable")
-                _greedy(start, neighbour, order, colors)
+            with interpreted(2.0 * (colors.size + neighbour.size)):
+                if not _two_colors(start, neighbour, colors):
+                    order = np.argsort(-np.diff(start.astype(np.int64)), kind="stable")
+                    _greedy(start, neighbour, order, colors)
         colors.setflags(write=False)
         graph.structure[key] = colors
     found: NDArray[np.int32] = graph.structure[key]

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import compiled
+from gibbsite._compile.jit import compiled, interpreted
+
+_STEPS = 2.0  # of plain Python, for one entry
 
 
 class Rows(NamedTuple):
@@ -62,7 +64,8 @@ def build_rows(pairs: NDArray[np.integer[Any]], n_sites: int) -> Rows:
     slots = 2 * len(pairs)
     neighbour, source = np.zeros(slots, np.uint32), np.zeros(slots, np.uint32)
     side = np.zeros(slots, np.uint8)
-    _fill(np.ascontiguousarray(pairs, np.int32), start, neighbour, source, side)
+    with interpreted(_STEPS * slots):
+        _fill(np.ascontiguousarray(pairs, np.int32), start, neighbour, source, side)
     return Rows(start, neighbour, source, side)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import COMPILING, on_compile
+from gibbsite._compile.jit import announcing
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.learn.ascent import Path, Problem, ascend, bound_error
@@ -330,7 +330,7 @@ def _fit(family: Family, target: Floats, codes: NDArray[Any] | None, least: floa
     with (
         closing(show),
         catch_interrupt(show.say) as stop,
-        on_compile(lambda: show.say(COMPILING)),
+        announcing(show.say),
     ):
         path = ascend(problem, oracle, first, steps, size, _TOLERANCE if exact else -1.0, show, stop)
         judged = how.check and not path.interrupted

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import compiled
+from gibbsite._compile.jit import compiled, interpreted
 from gibbsite._random.generators import load, store, uniform
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.graph import Graph
@@ -51,8 +51,9 @@ def find_network(model: FactorGraph, graph: Graph) -> tuple[TableGraph, Network]
         return None
     arrays: Any = (graph if graph.kind == "table" else compile_graph(model, "table")).arrays
     order = np.zeros(model.n_sites, np.int32)
-    if _sort_sites(arrays, table, order) < model.n_sites:
-        return None
+    with interpreted(2.0 * (arrays.member.size + order.size)):
+        if _sort_sites(arrays, table, order) < model.n_sites:
+            return None
     return arrays, Network(table, order)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._compile.jit import interpreted
 from gibbsite.errors import SupportError
 from gibbsite.graph.compile import as_tables
 from gibbsite.graph.graph import Graph
@@ -23,6 +24,9 @@ from gibbsite.support.propagate import Constraints, Flags, LiveStates, Longs, ti
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
+
+
+_STEPS = 20.0  # of plain Python, for each state and table entry
 
 
 def has_zeros(graph: Graph) -> bool:
@@ -90,10 +94,17 @@ def propagated(graph: Graph, model: FactorGraph | None = None) -> tuple[Constrai
     """
     constraints = find_constraints(graph)
     board = new_live(constraints, graph)
-    site = int(tighten(constraints, board, -1, -1))
+    with interpreted(steps_to_propagate(graph)):
+        site = int(tighten(constraints, board, -1, -1))
     if site >= 0:
         raise SupportError(_wipe_out_text(constraints, board, site, model))
     return constraints, board
+
+
+def steps_to_propagate(graph: Graph) -> float:
+    """Return about how many steps of plain Python propagation takes."""
+    values: Any = getattr(graph.arrays, "log_value", np.zeros(0))
+    return _STEPS * float(graph.n_cells + values.size)
 
 
 def find_constraints(graph: Graph) -> Constraints:

@@ -9,7 +9,7 @@ per member and state, however often its factor is visited.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,14 @@ def tighten(c: Constraints, b: LiveStates, i: Whole, a: Whole) -> Whole:
         for f in range(c.table.size):
             _enqueue(b, f)
     return propagate(c, b)
+
+
+def is_allowed(c: Constraints, x: NDArray[np.signedinteger[Any]]) -> bool:
+    """Tell whether no factor forbids a state."""
+    if not c.table.size:
+        return True
+    entry = c.table + np.add.reduceat(c.stride * x[c.member], c.member_start[:-1])
+    return bool(c.allowed[entry].all())
 
 
 @called

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import compiled
+from gibbsite._compile.jit import compiled, interpreted
 from gibbsite._random.generators import below, load
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.local import weights
 
 _TRIES = 4
 _ROUNDS = 200  # how often sites that block each other step aside
+_FEW_ROUNDS = 3  # the same, before anything is compiled
+_STEPS = 40.0  # of plain Python, for the weights of a site
 _MOVES = 100_000  # moves looked at by the search
 
 
@@ -38,9 +40,15 @@ def leads_to(graph: Graph, start: NDArray[Any], goal: NDArray[Any], rng: np.rand
         x = np.array(start, graph.state_dtype)
         order = rng.permutation(np.flatnonzero(x != target))
         words = rng.integers(1, 2**63, 4).astype(np.uint64)
-        if _walk(graph.arrays, x, target, order, work, words):
-            return True
-    return _search(graph, np.array(start, graph.state_dtype), target, work)
+        steps = _STEPS * _FEW_ROUNDS * order.size
+        with interpreted(steps, least_charge=steps):  # most walks arrive soon
+            if _walk(graph.arrays, x.copy(), target, order, work, words.copy(), _FEW_ROUNDS):
+                return True
+        with interpreted(np.inf):
+            if _walk(graph.arrays, x, target, order, work, words, _ROUNDS):
+                return True
+    with interpreted(np.inf):
+        return _search(graph, np.array(start, graph.state_dtype), target, work)
 
 
 def _search(graph: Graph, start: NDArray[Any], goal: NDArray[Any], work: NDArray[np.float64]) -> bool:
@@ -95,6 +103,7 @@ def _walk(
     order: NDArray[np.int64],
     work: NDArray[np.float64],
     words: NDArray[np.uint64],
+    rounds: int,
 ) -> bool:
     """Move differing sites to their goal; where they block each other, let them step aside at random.
 
@@ -102,7 +111,7 @@ def _walk(
     """
     rng = load(words)
     left = order.size
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         moved = True
         while left > 0 and moved:
             moved = False

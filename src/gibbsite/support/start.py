@@ -14,13 +14,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._compile.jit import interpreted
 from gibbsite._wording import unknown
 from gibbsite.errors import ArgumentError, SupportError
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.table import TableGraph
 from gibbsite.support.given import check_support, read_start
-from gibbsite.support.possible import copy_live, evidence_text, has_zeros, propagated, scope_text
-from gibbsite.support.propagate import Constraints, LiveStates, tighten
+from gibbsite.support.possible import (
+    copy_live,
+    evidence_text,
+    has_zeros,
+    propagated,
+    scope_text,
+    steps_to_propagate,
+)
+from gibbsite.support.propagate import Constraints, LiveStates, is_allowed, tighten
 from gibbsite.support.start_values import start_values
 
 if TYPE_CHECKING:
@@ -32,6 +40,7 @@ State = NDArray[np.signedinteger[Any]]
 _TRIES = 4  # rounds of repairs and a search, each with four times the effort of the one before
 _PATIENCE, _PATIENCE_PER_FACTOR = 200_000, 50  # table entries a repair reads without progress
 _SEARCH, _SEARCH_PER_SITE = 1_000_000, 100  # table entries the search reads
+_STEPS_TO_DRAW = 5.0  # of plain Python, for each state and member of a factor
 _OTHERS = 10  # sites at which a start equal to that of another chain is tried to be made different
 
 
@@ -59,6 +68,13 @@ def _pose(model: FactorGraph, graph: Graph) -> _Problem:
     # one slot: reweighted copies share the dictionary, and their zeros may differ
     graph.structure["zeros"] = (graph.digest, problem)
     return problem
+
+
+def _tighten(problem: _Problem, board: LiveStates, graph: Graph, site: int, code: int) -> bool:
+    """Give a site a state and propagate; tell whether every site has a state left."""
+    steps = steps_to_propagate(graph)
+    with interpreted(steps, least_charge=steps):
+        return int(tighten(problem.constraints, board, site, code)) < 0
 
 
 def find_start(model: FactorGraph, graph: Graph, rng: np.random.Generator, tries: int = _TRIES) -> State:
@@ -138,7 +154,7 @@ def find_state_with(
     if not problem.board.alive[problem.constraints.offset[site] + code]:
         return None, True
     board = copy_live(problem.board)
-    if tighten(problem.constraints, board, site, code) >= 0:
+    if not _tighten(problem, board, graph, site, code):
         return None, True
     found, proved, _ = _solve(problem, board, graph, rng, _TRIES - 1)
     return found, proved
@@ -161,16 +177,19 @@ def _solve(
         effort = 4**attempt
         patience = effort * (_PATIENCE + _PATIENCE_PER_FACTOR * c.table.size)
         x = _draw(problem, board, graph, rng, words)
-        for greedy in (False, True):
-            named = np.full(3, -1)
-            left = repair(c, board, x, words, patience, greedy, named)
-            if left == 0:
-                return x, False, named
-            if left < fewest:
-                fewest, culprits = left, named
-        # where the walk ended only few factors are violated: a good hint for the search
-        budget = effort * (_SEARCH + _SEARCH_PER_SITE * graph.n_sites)
-        answer = search(c, copy_live(board), x, words, budget)
+        if is_allowed(c, x):
+            return x, False, np.full(3, -1)
+        with interpreted(np.inf):  # nobody knows how long these take
+            for greedy in (False, True):
+                named = np.full(3, -1)
+                left = repair(c, board, x, words, patience, greedy, named)
+                if left == 0:
+                    return x, False, named
+                if left < fewest:
+                    fewest, culprits = left, named
+            # where the walk ended only few factors are violated: a good hint for the search
+            budget = effort * (_SEARCH + _SEARCH_PER_SITE * graph.n_sites)
+            answer = search(c, copy_live(board), x, words, budget)
         if answer == FOUND:
             return x, False, culprits
         if answer == IMPOSSIBLE:
@@ -190,7 +209,9 @@ def _draw(
         from gibbsite.support.forward import draw_forward
 
         x = np.zeros(graph.n_sites, graph.state_dtype)
-        draw_forward(*problem.network, board.alive, x, words)
+        steps = _STEPS_TO_DRAW * (graph.n_cells + problem.network[0].member.size)
+        with interpreted(steps, least_charge=steps):
+            draw_forward(*problem.network, board.alive, x, words)
         return x
     # the k-th living cell of a site, k uniform
     living = np.flatnonzero(board.alive)
@@ -294,7 +315,7 @@ def _elsewhere(
         if not fresh.any():
             continue
         board = copy_live(problem.board)
-        if tighten(c, board, site, int(rng.choice(np.flatnonzero(fresh)))) < 0:
+        if _tighten(problem, board, graph, site, int(rng.choice(np.flatnonzero(fresh)))):
             found, _, _ = _solve(problem, board, graph, rng, 1)
             if found is not None:
                 return found

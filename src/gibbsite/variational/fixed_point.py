@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._compile.jit import COMPILING, interpreted, on_compile
+from gibbsite._compile.jit import announcing, interpreted
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, ConvergenceWarning
 from gibbsite.graph.compile import compile_graph
@@ -119,7 +119,7 @@ def mean_field(
     draw = np.random.default_rng(entropy)
     show = choose_progress(progress)
     try:
-        with on_compile(lambda: show.say(COMPILING)):
+        with announcing(show.say):
             graph = compile_graph(model, among=KINDS)
             steps = min(how.sweeps, _USUAL_SWEEPS) * (graph.nbytes + _STEPS_PER_CELL * graph.n_cells)
             with interpreted(steps):

@@ -1,8 +1,8 @@
 """Convergence diagnostics of traces: effective sample size, R-hat, Monte Carlo standard error.
 
 A trace has the shape (chains, draws, *cells); each cell is judged on its own, for example one cell
-per site and state. All loops over cells are compiled, and a large trace is worked through in small
-blocks, so the extra memory does not grow with the number of cells.
+per site and state. A large trace is worked through in small blocks, all cells of a block at a time, so
+the extra memory does not grow with the number of cells.
 
 Every cell gets a number that can be compared with a threshold, never NaN:
 
@@ -29,37 +29,33 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gibbsite._compile.jit import Entry
 from gibbsite._wording import unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.result.measure import cells
 from gibbsite.result.measure.normal_scores import normal_scores
 
 Array = NDArray[np.float64]
-Measure = Entry[[Array, NDArray[np.intp], Array, Array], None]
 
-_ESS: Mapping[str, Measure] = {
-    "mean": cells.measure_ess_mean,
-    "bulk": cells.measure_ess_bulk,
-    "tail": cells.measure_ess_tail,
+_ESS: Mapping[str, cells.Measure] = {
+    "mean": cells.ess_mean,
+    "bulk": cells.ess_bulk,
+    "tail": cells.ess_tail,
 }
-_RHAT: Mapping[str, Measure] = {
-    "rank": cells.measure_rhat_rank,
-    "split": cells.measure_rhat_split,
+_RHAT: Mapping[str, cells.Measure] = {
+    "rank": cells.rhat_rank,
+    "split": cells.rhat_split,
 }
-_MCSE: Mapping[str, Measure] = {
-    "mean": cells.measure_mcse_mean,
-    "sd": cells.measure_mcse_sd,
+_MCSE: Mapping[str, cells.Measure] = {
+    "mean": cells.mcse_mean,
+    "sd": cells.mcse_sd,
 }
 
-# Methods that need normal scores, and those that need sorted values.
-_SCORED = ("bulk", "rank")
-_SORTED = ("bulk", "tail", "rank")
+_SCORED = ("bulk", "rank")  # methods that need normal scores
 
 # Values per block: 1 MiB, so that a block is still in the cache when its cells are measured.
 _BLOCK = 2**17
@@ -104,7 +100,7 @@ def ess(trace: ArrayLike, method: str = "mean") -> Array:
     >>> [round(float(size)) for size in ess(np.stack([noise, walk], axis=-1))]
     [4040, 6]
     """
-    return _measure(trace, _ESS, method, "ess", in_units=False)
+    return _measure(trace, _ESS, method, "ess", cells.size_unmoved)
 
 
 def rhat(trace: ArrayLike, method: str = "rank") -> Array:
@@ -143,7 +139,7 @@ def rhat(trace: ArrayLike, method: str = "rank") -> Array:
     >>> [round(float(ratio), 2) for ratio in rhat(np.stack([noise, apart], axis=-1))]
     [1.0, 1.54]
     """
-    return _measure(trace, _RHAT, method, "rhat", in_units=False)
+    return _measure(trace, _RHAT, method, "rhat", cells.ratio_unmoved)
 
 
 def mcse(trace: ArrayLike, method: str = "mean") -> Array:
@@ -184,20 +180,28 @@ def mcse(trace: ArrayLike, method: str = "mean") -> Array:
     >>> round(float(mcse(noise)), 4), round(float(mcse(noise, "sd")), 4)
     (0.0158, 0.0116)
     """
-    return _measure(trace, _MCSE, method, "mcse", in_units=True)
+    return _measure(trace, _MCSE, method, "mcse", cells.error_unmoved, in_units=True)
 
 
 def _measure(
-    trace: ArrayLike, methods: Mapping[str, Measure], method: str, name: str, in_units: bool
+    trace: ArrayLike,
+    methods: Mapping[str, cells.Measure],
+    method: str,
+    name: str,
+    still: Callable[[Array], Array],
+    in_units: bool = False,
 ) -> Array:
-    """Apply one method to all cells; ``in_units``: the result scales with the values."""
+    """Apply one method to all cells, ``still`` to those that do not move.
+
+    ``in_units`` says that the result scales with the values.
+    """
     values = _as_trace(trace)
     if method not in methods:
         raise ArgumentError(unknown(f"method of {name}", method, methods))
     chains, draws = values.shape[:2]
     shape = values.shape[2:]
-    cells = values.reshape(chains, draws, math.prod(shape))
-    count = cells.shape[2]
+    every = values.reshape(chains, draws, math.prod(shape))
+    count = every.shape[2]
     scores = normal_scores(2 * chains * (draws // 2)) if method in _SCORED else np.empty(0)
     out = np.empty(count)
     step = max(1, _BLOCK // (chains * draws))
@@ -206,11 +210,9 @@ def _measure(
         stop = min(start + step, count)
         part = block[: stop - start]
         with np.errstate(over="ignore"):  # a long double beyond the range becomes infinite
-            part[...] = cells[:, :, start:stop].transpose(2, 0, 1)
+            part[...] = every[:, :, start:stop].transpose(2, 0, 1)
         exponents = _normalise(part, start, shape)
-        flat = part.reshape(stop - start, chains * draws)
-        orders = np.argsort(flat if method in _SORTED else flat[:, :0], axis=1)
-        methods[method](part, orders, scores, out[start:stop])
+        out[start:stop] = cells.measure(methods[method], still, part, scores)
         if in_units and exponents is not None:
             out[start:stop] = np.ldexp(out[start:stop], exponents)
     return out.reshape(shape)

@@ -1,4 +1,4 @@
-"""Normal scores: the inverse of the standard normal distribution function, in compiled code.
+"""Normal scores: the inverse of the standard normal distribution function.
 
 Algorithm AS 241 of Wichura (1988), routine PPND16: one rational function of degree seven in the
 middle and two in the tails, accurate to about one part in 10^16. A Newton step on top would lose
@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-
-from gibbsite._compile.jit import compiled, inlined
 
 # Coefficients from the highest power down; each pair is numerator and denominator.
 _MIDDLE = (
@@ -88,35 +86,34 @@ _TAIL = (
 _Coefficients = tuple[tuple[float, ...], tuple[float, ...]]
 
 
-@inlined
-def _evaluate_ratio(coefficients: _Coefficients, at: float) -> float:
-    above, below = 0.0, 0.0
+def _evaluate_ratio(coefficients: _Coefficients, at: NDArray[np.float64]) -> NDArray[np.float64]:
+    above, below = np.zeros(at.shape), np.zeros(at.shape)
     for k in range(8):
         above = above * at + coefficients[0][k]
         below = below * at + coefficients[1][k]
     return above / below
 
 
-@inlined
-def normal_quantile(probability: float) -> float:
-    """Return the standard normal quantile of a probability strictly between 0 and 1."""
-    centred = probability - 0.5
-    if abs(centred) <= 0.425:
-        return centred * _evaluate_ratio(_MIDDLE, 0.180625 - centred * centred)
-    outside = probability if centred < 0.0 else 1.0 - probability
-    radius = np.sqrt(-np.log(outside))
-    if radius <= 5.0:
-        size = _evaluate_ratio(_SHOULDER, radius - 1.6)
-    else:
-        size = _evaluate_ratio(_TAIL, radius - 5.0)
-    return -size if centred < 0.0 else size
+def normal_quantiles(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the standard normal quantiles of probabilities strictly between 0 and 1.
 
-
-@compiled
-def fill_normal_quantiles(probabilities: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-    """Write the standard normal quantile of each probability to ``out``."""
-    for k in range(probabilities.size):
-        out[k] = normal_quantile(probabilities[k])
+    Examples
+    --------
+    >>> normal_quantiles(np.array([0.5, 0.975])).round(6).tolist()
+    [0.0, 1.959964]
+    """
+    centred = probabilities - 0.5
+    middle = np.abs(centred) <= 0.425
+    found = np.empty(probabilities.shape)
+    found[middle] = centred[middle] * _evaluate_ratio(_MIDDLE, 0.180625 - centred[middle] ** 2)
+    outer = probabilities[~middle]
+    radius = np.sqrt(-np.log(np.where(centred[~middle] < 0.0, outer, 1.0 - outer)))
+    near = radius <= 5.0
+    size = np.empty(radius.shape)
+    size[near] = _evaluate_ratio(_SHOULDER, radius[near] - 1.6)
+    size[~near] = _evaluate_ratio(_TAIL, radius[~near] - 5.0)
+    found[~middle] = np.copysign(size, centred[~middle])
+    return found
 
 
 def normal_scores(size: int) -> NDArray[np.float64]:
@@ -137,5 +134,5 @@ def normal_scores(size: int) -> NDArray[np.float64]:
     """
     scores = np.zeros(2 * size + 1)
     ranks = np.arange(2, 2 * size + 1) / 2.0
-    fill_normal_quantiles((ranks - 0.375) / (size + 0.25), scores[2:])
+    scores[2:] = normal_quantiles((ranks - 0.375) / (size + 0.25))
     return scores

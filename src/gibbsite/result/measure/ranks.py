@@ -1,82 +1,66 @@
-"""Ranks and order statistics of one cell, in compiled code.
-
-The order that sorts a cell comes from NumPy, whose sort is several times faster than a compiled
-loop of ours.
-"""
+"""Ranks and order statistics of many cells at a time."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import inlined
-
 Array = NDArray[np.float64]
-Order = NDArray[np.intp]
 
 
-@inlined
-def order_halves(order: Order, positions: Order, out: Order) -> None:
-    """Turn the order of all draws of a cell into the order of the draws in its halves."""
-    count = 0
-    for k in range(order.size):
-        position = positions[order[k]]
-        if position >= 0:
-            out[count] = position
-            count += 1
+def score_ranks(values: Array, scores: Array) -> Array:
+    """Replace the values of each cell by the normal scores of their ranks; ties share their average rank.
 
+    Parameters
+    ----------
+    values : float array (cells, ...)
+        All axes but the first belong to one cell.
+    scores : float array
+        The table of :func:`gibbsite.result.measure.normal_scores.normal_scores`.
 
-@inlined
-def score_ranks(values: Array, order: Order, scores: Array, out: Array) -> None:
-    """Replace values by the normal scores of their ranks; ties share their average rank.
-
-    ``order`` sorts ``values``; ``scores`` is the table of :func:`normal_scores`.
+    Examples
+    --------
+    >>> score_ranks(np.array([[5.0, 7.0, 5.0]]), np.arange(7.0)).tolist()
+    [[3.0, 6.0, 3.0]]
     """
-    start = 0
-    while start < values.size:
-        value = values[order[start]]
-        stop = start + 1
-        while stop < values.size and values[order[stop]] == value:
-            stop += 1
-        # Ranks start + 1 ... stop: their average, doubled, is start + 1 + stop.
-        score = scores[start + stop + 1]
-        for k in range(start, stop):
-            out[order[k]] = score
-        start = stop
+    flat = values.reshape(len(values), -1)
+    order = np.argsort(flat, axis=1)
+    ordered = np.take_along_axis(flat, order, axis=1)
+    place = np.broadcast_to(np.arange(flat.shape[1]), flat.shape)
+    first = np.ones(flat.shape, np.bool_)  # of each run of equal values
+    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    last = np.ones(flat.shape, np.bool_)
+    last[:, :-1] = first[:, 1:]
+    start = np.maximum.accumulate(np.where(first, place, 0), axis=1)
+    end = np.minimum.accumulate(np.where(last, place, flat.shape[1])[:, ::-1], axis=1)[:, ::-1]
+    found = np.empty(flat.shape)
+    # Ranks start + 1 ... end + 1: their average, doubled, is start + end + 2.
+    np.put_along_axis(found, order, scores[start + end + 2], axis=1)
+    return found.reshape(values.shape)
 
 
-@inlined
-def fold_values(values: Array, order: Order, out: Array, out_order: Order) -> None:
-    """Write the distances of values from their median, and the order that sorts these.
+def fold_values(values: Array) -> Array:
+    """Return the distances of the values of each cell from their median."""
+    flat = values.reshape(len(values), -1)
+    distances: Array = np.abs(flat - np.median(flat, axis=1, keepdims=True))
+    return distances.reshape(values.shape)
 
-    Distances grow to both sides of the median, so their order is a merge of the two sides.
+
+def interpolate_quantiles(ordered: Array, probability: float) -> Array:
+    """Return a quantile of sorted cells (cells, values), linear between order statistics.
+
+    Type 7 of Hyndman and Fan (1996). The position is computed in the form of
+    ``scipy.stats.mstats.mquantiles``: where it falls on an order statistic, the rounding decides on which
+    side of the quantile that draw lies.
+
+    Examples
+    --------
+    >>> interpolate_quantiles(np.array([[1.0, 2.0, 3.0]]), 0.25).tolist()
+    [1.5]
     """
-    size = values.size
-    above = size // 2
-    below = above - 1
-    median = values[order[above]]
-    if size % 2 == 0:
-        median = (values[order[below]] + median) / 2.0
-    for k in range(size):
-        out[k] = abs(values[k] - median)
-    for k in range(size):
-        if above == size or (below >= 0 and out[order[below]] <= out[order[above]]):
-            out_order[k] = order[below]
-            below -= 1
-        else:
-            out_order[k] = order[above]
-            above += 1
-
-
-@inlined
-def interpolate_quantile(values: Array, order: Order, probability: float) -> float:
-    """Return a quantile, linear between order statistics (type 7 of Hyndman and Fan 1996).
-
-    The position is computed in the form of ``scipy.stats.mstats.mquantiles``: where it falls on an
-    order statistic, the rounding decides on which side of the quantile that draw lies.
-    """
-    size = values.size
+    size = ordered.shape[1]
     position = size * probability + (1.0 - probability)
     rank = int(min(max(position, 1.0), size - 1.0))
     weight = min(max(position - rank, 0.0), 1.0)
-    return float((1.0 - weight) * values[order[rank - 1]] + weight * values[order[rank]])
+    found: Array = (1.0 - weight) * ordered[:, rank - 1] + weight * ordered[:, rank]
+    return found
