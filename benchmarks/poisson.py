@@ -63,7 +63,7 @@ def numpy_mover(model: gs.FactorGraph, size: float) -> Callable[[int], None]:
 
 def megabytes(side: int) -> float:
     """Return the peak memory of a process that builds a model and samples it."""
-    mover(dense_potts(side), gs.PoissonGibbs(), kind="kernel")(side * side)
+    mover(dense_potts(side), gs.PoissonGibbs(), kind="distance")(side * side)
     # not getrusage, whose peak is inherited from the process that started this one
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return float(status.split("VmHWM:")[1].split()[0]) / 1024.0
@@ -78,9 +78,9 @@ def measure(*, quick: bool = False) -> Section:
     jobs: dict[str, tuple[Callable[[int], None], int]] = {}
     for side, model in models.items():
         n = side * side
-        jobs[f"{n:,} sites: Poisson-Gibbs"] = mover(model, kernel, kind="kernel"), 10_000
+        jobs[f"{n:,} sites: Poisson-Gibbs"] = mover(model, kernel, kind="distance"), 10_000
         jobs[f"{n:,} sites: Gibbs, couplings computed"] = (
-            mover(model, gs.Gibbs(), kind="kernel"),
+            mover(model, gs.Gibbs(), kind="distance"),
             max(4, 10**6 // n),
         )
     stored = gs.compile_graph(models[20], "potts")

@@ -27,7 +27,7 @@ def run_critical(*words: str) -> list[list[float]]:
         [sys.executable, "-W", "ignore", str(script), *words], capture_output=True, text=True, check=True
     )
     rows = done.stdout.splitlines()[1:]
-    return [[float(word) for word in re.findall(r"-?\d+\.\d+", row)] for row in rows]
+    return [[float(word) for word in re.findall(r"-?\d+\.\d+", row.replace("+-", " "))] for row in rows]
 
 
 def test_critical_ising_model_agrees_with_enumeration() -> None:

@@ -89,7 +89,7 @@ def test_scan_writes_what_certify_and_infer_read(run: Any, tmp_path: Path) -> No
     ("words", "code", "said"),
     [
         (["certify", "nowhere.uai"], 3, "no such file"),
-        (["certify", "grid.uai", "--target", "nose"], 3, "nose"),
+        (["certify", "grid.uai", "--target", "nose"], 2, "nose"),
         (["certify", "grid.uai", "--target", "3", "--observe", "3=1"], 3, "observed"),
         (["certify", "grid.uai", "--scan", "magic"], 2, "magic"),
         (["certify", "grid.uai", "--scan", "nowhere.npz"], 3, "no such file"),

@@ -136,7 +136,7 @@ def test_edits_that_change_no_compiled_code_keep_the_key(copy: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
-        ("kernel/gibbs/gibbs.py", "_BINS = 1024", "_BINS = 2048"),
+        ("kernel/gibbs/draw.py", "_BINS = 1024", "_BINS = 2048"),
         ("kernel/rules.py", "return 1.0", "return 2.0"),
         ("graph/kinds/base.py", "import", "CONSTANT = 3\nimport"),  # imported, and compiles nothing itself
     ],

@@ -102,12 +102,12 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(FormatError, match=message):
             read_model(path)
-    with pytest.raises(FormatError, match="format 'csv' is unknown; choose one of uai"):
+    with pytest.raises(FormatError, match="format 'csv' is unknown; choose one of bif"):
         read_model(path, format="csv")
     with pytest.raises(FormatError, match="format 'csv' is unknown"):
         write_model(NETWORK, path, format="csv")
     for target in (path, "-"):
-        with pytest.raises(FormatError, match=r"end the name in one of \.uai.*, or give it with format=\."):
+        with pytest.raises(FormatError, match=r"end the name in one of \.bif.*, or give it with format=\."):
             write_model(NETWORK, target)
     (tmp_path / "a.bif").write_text("MARKOV 0 0")
     with pytest.raises(FormatError, match=r"a\.bif:1:1: expected 'network'"):

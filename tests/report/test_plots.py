@@ -347,7 +347,7 @@ def test_convergence_when_no_state_is_in_doubt(full: gs.Result):
 def test_unwritable_path(full: gs.Result, tmp_path: Path):
     with pytest.raises(gs.GibbsiteError, match="Cannot write"):
         plot_trace(full, path=tmp_path / "missing" / "p.png")
-    with pytest.raises(gs.GibbsiteError, match=r"use \.png"):
+    with pytest.raises(gs.GibbsiteError, match=r"plots end in \.png"):
         plot_trace(full, path=tmp_path / "p.doc")
 
 

@@ -66,13 +66,13 @@ def centred() -> gs.Result:
 
 
 def test_what_kernels_say_of_their_errors() -> None:
-    assert gs.Gibbs().errors == "draws"
-    assert gs.QuasiGibbs().errors == "chains"
-    assert Counted().errors == "none"
-    assert gs.HerdedGibbs().errors == "chains"
-    assert gs.HerdedGibbs(start="centred").errors == gs.HerdedGibbs(start=0.25).errors == "none"
-    assert gs.HerdedGibbs(start="centred", rule="bounded").errors == "chains"
-    assert gs.HerdedGibbs(start="centred", keys="randomised-binned").errors == "chains"
+    assert gs.Gibbs().error_source == "draws"
+    assert gs.QuasiGibbs().error_source == "chains"
+    assert Counted().error_source == "none"
+    assert gs.HerdedGibbs().error_source == "chains"
+    assert gs.HerdedGibbs(start="centred").error_source == gs.HerdedGibbs(start=0.25).error_source == "none"
+    assert gs.HerdedGibbs(start="centred", rule="bounded").error_source == "chains"
+    assert gs.HerdedGibbs(start="centred", keys="randomised-binned").error_source == "chains"
     assert source_of_errors("chains", 2) == "chains"
     assert source_of_errors("draws", 1) == "draws"
 

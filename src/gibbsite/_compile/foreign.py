@@ -144,10 +144,15 @@ def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool =
     name = getattr(function, "__name__", type(function).__name__)
     digest = digest_of(function)
     key = shape if shape != "value" else f"value{arguments}"
+    if (digest, key) in _ADOPTED:
+        return _ADOPTED[digest, key]
     _refuse_hidden_random(function, name, shape)
     try:
         thunk = _compile(function, key)
-        return Foreign(name, thunk.address, digest, True, alive=thunk, function=function, key=key)
+        made = Foreign(name, thunk.address, digest, True, alive=thunk, function=function, key=key)
+        if function.__module__.partition(".")[0] == "gibbsite":
+            _ADOPTED[digest, key] = made
+        return made
     except Exception as reason:  # whatever Numba raises: it says why the function is not for compiled code
         said = _first_reason(reason)
     if must_compile and not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
@@ -156,6 +161,10 @@ def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool =
     found.alive = _C_SIGNATURE(_calling_back(function, key, found.raised))
     found.address = ctypes.cast(found.alive, ctypes.c_void_p).value or 0
     return found
+
+
+#: Compiled functions of the library, by what they do: they need not be compiled for every run.
+_ADOPTED: dict[tuple[str, str], Foreign] = {}
 
 
 def adopt_step(function: Any) -> Foreign:

@@ -63,7 +63,8 @@ def as_said(message: str) -> str:
     """Return a message of the library in the spelling of the command that runs."""
     from gibbsite.cli.wording import in_options
 
-    return in_options(message, click.get_current_context().command)
+    context = click.get_current_context(silent=True)
+    return message if context is None else in_options(message, context.command)
 
 
 def load_observed(given: dict[str, Any]) -> FactorGraph:

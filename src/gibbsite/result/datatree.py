@@ -147,7 +147,7 @@ def make_arviz(result: Result) -> Any:
     >>> make_arviz(result)
     Traceback (most recent call last):
         ...
-    gibbsite.errors.ModelError: ArviZ works with draws, and none were recorded; add 'draws' to record=.
+    gibbsite.errors.ArgumentError: ArviZ works with draws, and none were recorded; add 'draws' to record=.
     """
     if not result.draw_sites.size and not result.energy.size:
         raise ArgumentError("ArviZ works with draws, and none were recorded; add 'draws' to record=.")

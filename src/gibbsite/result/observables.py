@@ -178,6 +178,9 @@ class Observables(Mapping[str, Estimate]):
             raise ArgumentError(f"No observable is called {name!r}; recorded were: {known}.")
         return self._found[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._found
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._found)
 

@@ -36,7 +36,7 @@ class Agreement(Observable):
     Examples
     --------
     >>> import gibbsite as gs
-    >>> model = gs.ising_grid((4, 4), field=0.5)
+    >>> model = gs.ising_grid((4, 4), coupling=0.0, field=0.5)
     >>> up = gs.Agreement(dict.fromkeys(model.sites, 1))
     >>> result = gs.sample(model, sweeps=2000, rng=1, record=["marginals", up], progress=False)
     >>> share = result.observables["agreement"]

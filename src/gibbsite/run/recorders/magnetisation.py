@@ -30,7 +30,7 @@ class Magnetisation(Observable):
     Examples
     --------
     >>> import gibbsite as gs
-    >>> model = gs.ising_grid((4, 4), field=0.5)
+    >>> model = gs.ising_grid((4, 4), coupling=0.0, field=0.5)
     >>> record = ["marginals", "magnetisation"]
     >>> result = gs.sample(model, sweeps=2000, rng=1, record=record, progress=False)
     >>> m = result.observables["magnetisation"]

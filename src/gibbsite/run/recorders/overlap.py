@@ -34,7 +34,7 @@ class Overlap(MeetingRecorder):
     Examples
     --------
     >>> import gibbsite as gs
-    >>> model = gs.ising_grid((6, 6), field=0.5)
+    >>> model = gs.ising_grid((6, 6), coupling=0.0, field=0.5)
     >>> record = ["marginals", gs.Overlap()]
     >>> result = gs.sample(model, sweeps=1000, chains=4, rng=1, record=record, progress=False)
     >>> q = result.observables["overlap"]
