@@ -71,5 +71,5 @@ def test_zeros_settle_a_chain_from_its_end() -> None:
     ],
 )
 def test_contradictions_are_found(factors: list[tuple[str, list[float]]]) -> None:
-    with pytest.raises(gs.SupportError, match="Site .a. has no possible state"):
+    with pytest.raises(gs.SupportError, match="Site 'a' has no possible state"):
         reduce_model(gs.FactorGraph({"a": 2, "b": 2}, factors))
