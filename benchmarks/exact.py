@@ -1,6 +1,6 @@
 """Files and exact answers: reading real models, solving them, and pyAgrum beside it where it is installed.
 
-Models come from the data folder (see `workloads.py`); without it, only what is generated is measured.
+Models come from the data folder (see `data.py`); without it, only what is generated is measured.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 import gibbsite as gs
+from benchmarks.data import DATA
 from benchmarks.measure import Contestant, race
 from benchmarks.report import Section, Target
-from benchmarks.workloads import DATA
 from gibbsite._compile.jit import compile_always
 
 NETWORKS = ("alarm", "insurance", "hailfinder", "win95pts")

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.forms import Bundle, Case, make_form
 from benchmarks.measure import Contestant, race
-from benchmarks.report import Section
+from benchmarks.report import Section, Target
 from benchmarks.startup import run_fresh
 from benchmarks.workloads import Spins, grid, regular3
 
@@ -91,7 +91,21 @@ def measure(*, quick: bool = False) -> Section:
             data.setdefault(name, []).append(seen)
             rows.append(_row(f"{name}, 10^{exponent} sites", seen))
     head = ["size", *(f"{what}: {manner}" for what in ("ms per sweep", "ns per site") for manner in MANNERS)]
-    return Section("growth", [], [*head, *(f"bytes per site: {manner}" for manner in MANNERS)], rows, data)
+    targets = [target for name, sizes in data.items() for target in promises(name, sizes)]
+    return Section(
+        "growth", targets, [*head, *(f"bytes per site: {manner}" for manner in MANNERS)], rows, data
+    )
+
+
+def promises(name: str, sizes: list[dict[str, Any]]) -> list[Target]:
+    """Compare the largest size with one of a hundredth: what a site costs may hardly grow."""
+    small, large = sizes[-3], sizes[-1]
+    weight = large["bare"]["bytes"] / small["bare"]["bytes"]
+    pace = (large["bare"]["seconds"] / large["sites"]) / (small["bare"]["seconds"] / small["sites"])
+    return [
+        Target(f"{name}: bytes per site, hundredfold sites", weight, 1.1, False, "times"),
+        Target(f"{name}: time per site, hundredfold sites", pace, 3.0, False, "times"),
+    ]
 
 
 def _row(name: str, seen: dict[str, Any]) -> list[str]:

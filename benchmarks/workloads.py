@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import math
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import gibbsite as gs
-
-ROOT = Path(__file__).resolve().parent.parent
-#: Real models; a workload whose file is not there is skipped.
-DATA = Path(os.environ.get("GIBBSITE_DATA", ROOT.parent / "shared" / "data"))
-
+from gibbsite.formats.examples import example_path
 
 Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 
@@ -211,12 +204,9 @@ def network(name: str, n: int) -> Tables:
     return Tables(name, cards, _by_shape(factors), directed=True)
 
 
-def alarm(name: str) -> Tables | None:
-    """The alarm network (37 sites) without evidence, where its file is at hand."""
-    path = DATA / "bif" / "alarm.bif.gz"
-    if not path.exists():
-        return None
-    text = gzip.decompress(path.read_bytes()).decode()
+def alarm(name: str) -> Tables:
+    """The alarm network (37 sites) without evidence."""
+    text = example_path("alarm").read_text(encoding="utf-8")
     listed = re.findall(r"variable\s+(\S+)\s*\{\s*type discrete\s*\[[^]]*\]\s*\{([^}]*)\}", text)
     labels = {site: [label.strip() for label in states.split(",")] for site, states in listed}
     position = {site: i for i, site in enumerate(labels)}
@@ -243,8 +233,8 @@ def _by_shape(factors: list[tuple[NDArray[np.int32], NDArray[np.float64]]]) -> A
     )
 
 
-#: Every workload by name; one that returns None cannot be had here.
-WORKLOADS: dict[str, Callable[[str], Workload | None]] = {
+#: Every workload by name.
+WORKLOADS: dict[str, Callable[[str], Workload]] = {
     "tiny": lambda name: grid(name, 8),
     "tiny-network": lambda name: network(name, 12),
     "grid100": lambda name: grid(name, 100),
@@ -261,6 +251,6 @@ WORKLOADS: dict[str, Callable[[str], Workload | None]] = {
 }
 
 
-def load(name: str) -> Workload | None:
+def load(name: str) -> Workload:
     """Make a workload."""
     return WORKLOADS[name](name)

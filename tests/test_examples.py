@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import gibbsite as gs
+from tests.data import DATA, ROOT, needs_data
 
-ROOT = Path(__file__).parent.parent
-DATA = Path(os.environ.get("GIBBSITE_DATA", ROOT.parent / "shared/data"))
+EXACT = "physics/ising2d/exact.json"
 BETAS = (0.35, 0.4, 0.42, 0.4406868, 0.46, 0.5)
 
 
@@ -50,10 +48,10 @@ def test_critical_ising_model_agrees_with_enumeration() -> None:
 
 
 @pytest.mark.campaign
-@pytest.mark.skipif(not (DATA / "physics").exists(), reason="shared data: physics")
+@needs_data(EXACT)
 @pytest.mark.parametrize("size", [8, 16])
 def test_critical_ising_model_agrees_with_published_values(size: int) -> None:
-    rows = json.loads((DATA / "physics/ising2d/exact.json").read_text())["rows"]
+    rows = json.loads((DATA / EXACT).read_text())["rows"]
     known: dict[float, Any] = {row["beta"]: row for row in rows if row["L"] == size}
     compared = 0
     for found in run_critical(str(size), "40000"):

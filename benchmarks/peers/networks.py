@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 import gibbsite as gs
 from benchmarks.peers.contest import Contest
 from benchmarks.speed import whole_call
-from benchmarks.workloads import ROOT, network
+from benchmarks.workloads import network
+from gibbsite.formats.examples import example_path
 
 Probabilities = NDArray[np.float64]
 LEAVES = {"CVP": "HIGH", "HREKG": "LOW"}
@@ -128,9 +129,7 @@ class Pgmpy(Answering):
 
 def contests(quick: bool) -> Iterator[Contest]:
     """Yield the alarm network with two leaves observed, and a network small enough for all."""
-    yield _contest(
-        "alarm, 2 observed", Network(ROOT / "examples" / "alarm.bif", LEAVES), {"pyagrum": PyAgrum}
-    )
+    yield _contest("alarm, 2 observed", Network(example_path("alarm"), LEAVES), {"pyagrum": PyAgrum})
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "small.bif"
         gs.write_model(network("small", 8).model(), file)

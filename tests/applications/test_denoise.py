@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +13,9 @@ from gibbsite.applications import Denoised, denoise, read_image
 from gibbsite.applications.posterior import METHODS
 from gibbsite.errors import GibbsiteError, ModelError
 from tests.applications.pictures import add_noise, discs, letter, strokes
+from tests.data import DATA, needs_data
 
-DATA = Path(os.environ.get("GIBBSITE_DATA", Path(__file__).parents[2].parent / "shared" / "data")) / "images"
+SILHOUETTES = "images/mpeg7"
 
 
 def run(image: Any, **options: Any) -> Denoised:
@@ -99,10 +98,10 @@ def test_shared_beats_herded_beats_gibbs_in_much_noise(picture: Any) -> None:
         assert (margin > 5).all(), (sigma, margin)
 
 
-@pytest.mark.skipif(not (DATA / "mpeg7").is_dir(), reason="no silhouettes here")
+@needs_data(SILHOUETTES)
 @pytest.mark.parametrize("name", ["butterfly-1", "bat-1", "Heart-1", "beetle-1", "bell-1"])
 def test_real_silhouettes_with_estimated_noise(name: str) -> None:
-    clean = read_image(DATA / "mpeg7" / f"{name}.png") > 0
+    clean = read_image(DATA / SILHOUETTES / f"{name}.png") > 0
     rng = np.random.default_rng(5)
     flipped = run(clean ^ (rng.random(clean.shape) < 0.3), reference=clean)
     assert flipped.flip == pytest.approx(0.3, abs=0.02)

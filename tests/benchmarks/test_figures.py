@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -164,3 +165,14 @@ def test_growth_weighs_and_times_every_family(name: str) -> None:
     assert seen["marginals"]["bytes"] > seen["bare"]["bytes"] > 0
     assert all(seen[manner]["seconds"] > 0 for manner in growth.MANNERS)
     assert len(growth._row(name, seen)) == 7
+
+
+def test_growth_promises_what_a_site_costs() -> None:
+    def seen(sites: int, weight: float, seconds: float) -> dict[str, Any]:
+        return {"sites": sites, "bare": {"bytes": weight, "seconds": seconds}}
+
+    small, between = seen(100, 50.0, 1e-6), seen(1000, 9e9, 9e9)
+    good = growth.promises("grid", [small, between, seen(10_000, 54.0, 290e-6)])
+    assert [target.met for target in good] == [True, True]
+    bad = growth.promises("grid", [small, between, seen(10_000, 56.0, 310e-6)])
+    assert [target.met for target in bad] == [False, False]

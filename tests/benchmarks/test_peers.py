@@ -22,8 +22,10 @@ from benchmarks import workloads
 from benchmarks.measure import Contestant, Times
 from benchmarks.peers import contest, densities, networks, programs, spins
 from benchmarks.peers.networks import LEAVES, Network
+from gibbsite.formats.examples import example_path
+from tests.data import ROOT
 
-ALARM = workloads.ROOT / "examples" / "alarm.bif"
+ALARM = example_path("alarm")
 
 
 class Idle:
@@ -85,9 +87,7 @@ def test_a_contest_without_a_peer_is_a_line_and_no_promise(
 def test_the_extra_lists_all_peers() -> None:
     rooms = (spins, programs, networks, densities)
     racing = {name for room in rooms for held in room.contests(True) for name in held.peers}
-    extras = tomllib.loads((workloads.ROOT / "pyproject.toml").read_text())["project"][
-        "optional-dependencies"
-    ]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert {re.match(r"[\w-]+", line)[0] for line in extras["peers"]} == racing  # type: ignore[index]
 
 

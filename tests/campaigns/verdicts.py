@@ -10,7 +10,7 @@ Suites
 
 Options
     --suite NAME      networks (default) or tiny
-    --data FOLDER     where the models are (default: ../shared/data)
+    --data FOLDER     where the models are (default: GIBBSITE_DATA, or shared/data beside the repository)
     --only TEXT       models whose name contains the text; may be repeated
     --seeds A:B       seeds (default 0:20); for the tiny suite the numbers of the models
     --seconds S       time limit of each run of a network (default 3)
@@ -39,6 +39,7 @@ from typing import Any
 import numpy as np
 
 import gibbsite as gs
+from tests.data import DATA
 
 ACCURACY = 0.01
 Case = tuple[str, Callable[[], tuple[gs.FactorGraph, dict[str, list[float]]]]]
@@ -173,7 +174,7 @@ def _work(task: tuple[str, str, int, argparse.Namespace]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--suite", choices=("networks", "tiny"), default="networks")
-    parser.add_argument("--data", default=str(Path(__file__).parents[3] / "shared/data"))
+    parser.add_argument("--data", default=str(DATA))
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--seeds", default="0:20")
     parser.add_argument("--seconds", type=float, default=3.0)

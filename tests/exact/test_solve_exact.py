@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +11,7 @@ from hypothesis import strategies as st
 
 import gibbsite as gs
 from gibbsite.testing import law_p_value, tiny_models
-
-DATA = Path(__file__).parent.parent.parent.parent / "shared" / "data"
+from tests.data import DATA, HERE, known_answers, needs_data, network_files
 
 
 @st.composite
@@ -99,15 +95,39 @@ def test_no_factors_all_observed_and_isolated_sites() -> None:
     assert solved.marginals["b"] == {"x": 1.0, "y": 0.0, "z": 0.0}
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="reference data are not there")
-@pytest.mark.parametrize("name", ["alarm", "asia", "child", "hailfinder", "insurance", "win95pts"])
+LARGER = [pytest.param(name, marks=needs_data("bif")) for name in ("hailfinder", "insurance", "win95pts")]
+
+
+@pytest.mark.parametrize("name", ["alarm", "asia", "child", *LARGER])
 def test_published_networks(name: str) -> None:
-    with gzip.open(DATA / "bif" / "exact" / f"{name}.json.gz") as file:
-        reference = json.load(file)
-    model = gs.read_model(DATA / "bif" / f"{name}.bif.gz")
+    reference = known_answers(name)
+    model = gs.read_model(network_files()[name])
     given = model.observe(reference["evidence"])
     for what, solved in (("prior", gs.solve_exact(model)), ("posterior", gs.solve_exact(given))):
         for site, states in reference["states"].items():
             found = [solved.marginals[site][state] for state in states]
             assert found == pytest.approx(reference[what][site], abs=1e-9)
     assert gs.solve_exact(given).log_z == pytest.approx(reference["ln_probability_of_evidence"], rel=1e-9)
+
+
+def test_a_diagnostic_network_of_a_competition() -> None:
+    model = gs.read_model(HERE / "Promedus_24.uai.gz")
+    seen = gs.formats.read_uai_evidence(HERE / "Promedus_24.uai.evid", model)
+    given = model.observe(seen)
+    solved = gs.solve_exact(given)
+    assert solved.log_z / math.log(10) == pytest.approx(-5.86181113112, abs=1e-11)
+    top = gs.solve_exact(given, task="MAP").log_potential
+    assert top / math.log(10) == pytest.approx(-6.1023266799, abs=1e-10)
+    best = gs.formats.read_uai_map(HERE / "Promedus_24.uai.MAP", model)
+    assert model.log_potential(best) == pytest.approx(top, abs=1e-10)
+
+
+@needs_data("uai/promedus")
+@pytest.mark.parametrize("name", ["Promedus_24", "Promedus_26", "Promedus_30"])
+def test_published_marginals(name: str) -> None:
+    model = gs.read_model(DATA / "uai" / "promedus" / f"{name}.uai.gz")
+    seen = gs.formats.read_uai_evidence(DATA / "uai" / "promedus" / f"{name}.uai.evid", model)
+    solved = gs.solve_exact(model.observe(seen))
+    published = gs.formats.read_uai_mar(DATA / "uai" / "promedus" / f"{name}.uai.MAR")
+    for site, row in zip(model.sites, published, strict=True):
+        assert list(solved.marginals[site].values()) == pytest.approx(row, abs=1e-6)  # six digits

@@ -2,8 +2,8 @@
 
     python -m tests.formats.fuzz --minutes 20 [--format uai] [--rng 1]
 
-mutates small seeds and, where present, the real files of ``../shared/data``. What breaks a reader is kept in
-``tests/formats/corpus`` as FORMAT-HASH, and `test_fuzz` replays it ever after.
+mutates small seeds and, where present, the real files of the data folder (``GIBBSITE_DATA``). What breaks a
+reader is kept in ``tests/formats/corpus`` as FORMAT-HASH, and `test_fuzz` replays it ever after.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from gibbsite.formats.uai_evidence import parse_uai_evidence
 from gibbsite.formats.uai_results import parse_uai_map, parse_uai_mar, parse_uai_pr
 from gibbsite.formats.xmlbif import format_xmlbif, parse_xmlbif
 from gibbsite.model import FactorGraph
+from tests.data import DATA
 
 CORPUS = Path(__file__).parent / "corpus"
-DATA = Path(__file__).parents[3] / "shared" / "data"
 SECONDS = 5
 """Longest a reader may take over one small file."""
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from gibbsite.model import FactorGraph
-
-DATA = Path(__file__).parents[3] / "shared" / "data"
 
 # What people and programs write, and what only rounding makes.
 NUMBER = st.one_of(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import tracemalloc
 from pathlib import Path
 
@@ -16,9 +14,8 @@ from gibbsite.formats import read_bif, write_bif
 from gibbsite.formats.bif import format_bif, parse_bif
 from gibbsite.formats.parsing.text import Source
 from gibbsite.model import FactorGraph, ising_grid
-from tests.formats.models import DATA, check_groups, energies, networks
-
-FILES = sorted(DATA.glob("bif/*.bif.gz"))
+from tests.data import known_answers, network_files
+from tests.formats.models import check_groups, energies, networks
 
 
 def parse(text: str) -> FactorGraph:
@@ -230,12 +227,10 @@ def test_what_is_no_network_is_refused(model: FactorGraph, reason: str) -> None:
         format_bif(model)
 
 
-@pytest.mark.skipif(not FILES, reason="the shared data are not here")
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name[:-7])
-def test_real_files(path: Path, tmp_path: Path) -> None:
-    model = read_bif(path)
-    with gzip.open(path.parent / "exact" / path.name.replace(".bif.gz", ".json.gz")) as file:
-        known = json.load(file)
+@pytest.mark.parametrize("name", network_files())
+def test_real_files(name: str, tmp_path: Path) -> None:
+    model = read_bif(network_files()[name])
+    known = known_answers(name)
     assert {site: list(model.labels(site)) for site in model.sites} == known["states"]
     assert sum(group.size for group in model.groups) == model.n_sites
     assert all(group.directed for group in model.groups)
@@ -243,8 +238,7 @@ def test_real_files(path: Path, tmp_path: Path) -> None:
     assert read_bif(tmp_path / "again.bif.gz").digest == model.digest
 
 
-@pytest.mark.skipif(not FILES, reason="the shared data are not here")
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name[:-7])
+@pytest.mark.parametrize("path", network_files().values(), ids=network_files())
 def test_other_programs_read_what_is_written(path: Path, tmp_path: Path) -> None:
     readers = pytest.importorskip("pgmpy.readwrite")
     model = read_bif(path)

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from gibbsite.errors import FormatError, IncompatibleError
 from gibbsite.formats import FORMATS, read_evidence, read_model, write_model
 from gibbsite.formats.evidence import parse_evidence
+from gibbsite.formats.examples import example_path
 from gibbsite.formats.parsing.text import Source
 from gibbsite.model import FactorGraph, ising
-from tests.formats.models import DATA, energies, networks
+from tests.formats.models import energies, networks
 
 NETWORK = FactorGraph(
     {"A": ["no", "yes"], "B": ["no", "yes"]},
@@ -208,9 +209,8 @@ def test_forms_agree(codes: dict[str, int]) -> None:
     assert evidence(" ".join(map(str, numbers))) == labels
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="the shared data are not here")
 def test_real_networks_go_through_every_format_that_holds_them(tmp_path: Path) -> None:
-    model = read_model(DATA / "bif" / "alarm.bif.gz")
+    model = read_model(example_path("alarm"))
     for name in ("a.bif", "a.xmlbif.gz", "a.xml"):
         write_model(model, tmp_path / name)
         assert read_model(tmp_path / name).digest == model.digest

@@ -16,7 +16,7 @@ from gibbsite.formats import from_ising, read_model, read_rudy, write_model
 from gibbsite.formats.parsing.text import Source
 from gibbsite.formats.rudy import format_rudy, parse_rudy
 from gibbsite.model import FactorGraph, ising, potts
-from tests.formats.models import DATA
+from tests.data import DATA, needs_data
 
 PHYSICS = DATA / "physics"
 
@@ -106,7 +106,7 @@ def test_what_a_file_cannot_hold(tmp_path: Path) -> None:
     assert read_rudy(path).n_sites == 3
 
 
-@pytest.mark.skipif(not PHYSICS.exists(), reason="the shared data are not here")
+@needs_data("physics/gset")
 def test_published_cuts() -> None:
     known = json.loads((PHYSICS / "gset" / "reference.json").read_text())
     for name, facts in known.items():

@@ -30,7 +30,8 @@ from gibbsite.formats.uai import format_uai, parse_uai
 from gibbsite.formats.uai_evidence import parse_uai_evidence
 from gibbsite.formats.uai_results import parse_uai_map, parse_uai_mar, parse_uai_pr
 from gibbsite.model import FactorGraph, ising_grid, potts_grid
-from tests.formats.models import DATA, check_groups, energies, markov_models, networks
+from tests.data import DATA, needs_data
+from tests.formats.models import check_groups, energies, markov_models, networks
 
 MODELS = sorted(DATA.glob("uai/*/*.uai.gz"))
 
@@ -348,7 +349,7 @@ def test_wrong_partition_functions(text: str) -> None:
 # ---- real files
 
 
-@pytest.mark.skipif(not MODELS, reason="the shared data are not here")
+@needs_data("uai/index.json")
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: f"{path.parent.name}/{path.name[:-7]}")
 def test_real_files(path: Path, tmp_path: Path) -> None:
     case = {each["path"]: each for each in json.loads((DATA / "uai" / "index.json").read_text())}

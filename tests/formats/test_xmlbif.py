@@ -14,9 +14,8 @@ from gibbsite.formats import read_bif, read_xmlbif, write_xmlbif
 from gibbsite.formats.parsing.text import Source
 from gibbsite.formats.xmlbif import format_xmlbif, parse_xmlbif
 from gibbsite.model import FactorGraph, ising_grid
-from tests.formats.models import DATA, NAME, check_groups, energies, networks
-
-FILES = sorted(DATA.glob("bif/*.bif.gz"))
+from tests.data import network_files
+from tests.formats.models import NAME, check_groups, energies, networks
 
 
 def parse(text: str) -> FactorGraph:
@@ -174,8 +173,7 @@ def test_what_is_no_network_is_refused() -> None:
         format_xmlbif(ising_grid((3, 3)))
 
 
-@pytest.mark.skipif(not FILES, reason="the shared data are not here")
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name[:-7])
+@pytest.mark.parametrize("path", network_files().values(), ids=network_files())
 def test_real_networks(path: Path, tmp_path: Path) -> None:
     model = read_bif(path)
     write_xmlbif(model, tmp_path / "a.xmlbif")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import gibbsite as gs
+from tests.data import DATA, needs_data
 
 # exact figures from the density of states, where they are at hand
-REFERENCE = Path(__file__).parents[3] / "shared" / "data" / "physics" / "ising2d" / "exact.json"
+REFERENCE = "physics/ising2d/exact.json"
 SIDE = 16
 CRITICAL = 2.0 / math.log(1.0 + math.sqrt(2.0))
 TEMPERATURES = (1.8, 2.1, CRITICAL, 2.5, 3.5)
@@ -56,9 +56,9 @@ def test_the_formula_is_right() -> None:
     assert abs(log_z(0.4, 4) - gs.solve_exact(model).log_z) < 1e-10
 
 
-@pytest.mark.skipif(not REFERENCE.exists(), reason="the reference figures are not here")
+@needs_data(REFERENCE)
 def test_the_formula_agrees_with_the_density_of_states() -> None:
-    for row in json.loads(REFERENCE.read_text())["rows"]:
+    for row in json.loads((DATA / REFERENCE).read_text())["rows"]:
         energy, heat = exact(1.0 / row["beta"], row["L"])
         assert abs(log_z(row["beta"], row["L"]) - row["lnZ"]) < 1e-8
         assert abs(energy - row["energy_per_spin"]) < 1e-6

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import itertools
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,9 @@ import gibbsite as gs
 from gibbsite.support.forward import draw_forward, find_network
 from gibbsite.support.possible import has_zeros
 from gibbsite.support.start import find_start, find_state_with, start_states
+from tests.data import DATA, needs_data
 
-UAI = Path(__file__).parents[3] / "shared" / "data" / "uai"
+UAI = DATA / "uai"
 
 
 @st.composite
@@ -367,7 +367,7 @@ CASES = [
 ]
 
 
-@pytest.mark.skipif(not UAI.is_dir(), reason="the published networks are not here")
+@needs_data("uai")
 @pytest.mark.parametrize("name", CASES)
 def test_published_networks(name: str) -> None:
     model = read_uai(name)

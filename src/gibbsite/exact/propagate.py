@@ -30,6 +30,8 @@ Floats = NDArray[np.float64]
 _ROUNDING = 1e-22
 _UNIT = 1e-300
 _SMALLEST = 1e-300
+# Exponentials of more may be beyond floating-point numbers; what is lost there is far too much already.
+_STEEPEST = 700.0
 
 
 class Summary(NamedTuple):
@@ -106,7 +108,8 @@ def _pass(
         log_sum += scale
         if log_sum == -np.inf:
             return log_sum, np.inf
-        missing = loss[c] * tree.size[c] / tree.separator[c] * math.exp(-scale)
+        # no more than a float can be: plain Python raises an error, and nothing times infinity is no number
+        missing = loss[c] * tree.size[c] / tree.separator[c] * math.exp(min(-scale, _STEEPEST))
         if tree.parent[c] >= 0:
             loss[tree.parent[c]] += missing
         else:

@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-import gibbsite as gs
-
 Mask = NDArray[np.bool_]
 
 _SILHOUETTE = "images/mpeg7/beetle-1.png"
@@ -47,11 +45,12 @@ def draw_strokes(side: int) -> Mask:
 def find_silhouette(step: int) -> tuple[str, Mask] | None:
     """Return name and pixels of a real silhouette, every ``step``-th row and column, if it is at hand.
 
-    It is looked for in the folder that ``GIBBSITE_DATA`` names, otherwise in ``../shared/data`` beside the
-    repository.
+    It is looked for in the folder that ``GIBBSITE_DATA`` names, and nowhere else.
     """
-    beside = Path(gs.__file__).resolve().parents[2].parent / "shared" / "data"
-    path = Path(os.environ.get("GIBBSITE_DATA", beside)) / _SILHOUETTE
+    folder = os.environ.get("GIBBSITE_DATA")
+    if not folder:
+        return None
+    path = Path(folder) / _SILHOUETTE
     try:
         from PIL import Image
 
