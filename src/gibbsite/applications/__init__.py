@@ -1,4 +1,8 @@
-"""Whole jobs from data to answer, built from the parts of gibbsite."""
+"""Whole jobs from data to answer, built from the parts of gibbsite.
+
+``denoising`` restores images, ``logistic`` samples regressions of a million rows; the other files are parts
+of them.
+"""
 
 from gibbsite.applications.denoising import Denoised, denoise
 from gibbsite.applications.images import read_image, write_image

@@ -1,4 +1,8 @@
-"""The oracles: exact answers where a model is small enough, and exact transition matrices."""
+"""The oracles: exact answers where a model is small enough, and exact transition matrices.
+
+``enumeration`` lists all states, ``junction`` solves by elimination (orders, trees and passes are the other
+files), ``transition`` has the matrices by which kernels are proved.
+"""
 
 from gibbsite.exact.cost import ExactCost
 from gibbsite.exact.enumeration import Enumeration, enumerate_states

@@ -1,4 +1,8 @@
-"""How much sites depend on each other, and what follows for scans: bounds known before sampling."""
+"""How much sites depend on each other, and what follows for scans: bounds known before sampling.
+
+``bound`` has the influence of sites on each other, ``certificate`` bounds on the bias of a scan,
+``optimise`` the DoGS scan, ``independent`` short runs with intervals.
+"""
 
 from gibbsite.influence.blocks import BlockOrder
 from gibbsite.influence.bound import bound_influence

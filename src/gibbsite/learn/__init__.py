@@ -1,4 +1,8 @@
-"""Models from data: Monte Carlo maximum likelihood with gradients whose bias is bounded."""
+"""Models from data: Monte Carlo maximum likelihood with gradients whose bias is bounded.
+
+``fitting`` is what users call, ``family`` says what is learnt, ``expectation`` where mean statistics come
+from, ``ascent`` follows the gradient, ``screening`` finds pairs that are coupled at all.
+"""
 
 from gibbsite.learn.fitting import Fit, fit_ising, fit_pairwise
 from gibbsite.learn.screening import screen_pairs

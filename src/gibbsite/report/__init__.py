@@ -1,4 +1,8 @@
-"""Pictures of results; matplotlib is loaded when the first one is drawn."""
+"""Pictures of results; matplotlib is loaded when the first one is drawn.
+
+``plots`` has marginals and traces, ``convergence`` errors against draws, ``variation`` bounds on the bias
+of scans; the others are parts of them.
+"""
 
 from gibbsite.report.convergence import plot_convergence
 from gibbsite.report.plots import plot_marginals, plot_trace

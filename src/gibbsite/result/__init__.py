@@ -1,4 +1,8 @@
-"""What came out: estimates, their uncertainty, the verdict, and ways to keep them."""
+"""What came out: estimates, their uncertainty, the verdict, and ways to keep them.
+
+``make`` turns a recording into a :class:`Result`; ``measure/`` has the numbers, ``verdict/`` how far to
+trust them, the other files ways to look at a result and to keep it.
+"""
 
 from gibbsite.result.compare import Comparison, compare
 from gibbsite.result.result import Result

@@ -1,4 +1,8 @@
-"""Let it run: chains, blocks, checkpoints, and what is recorded."""
+"""Let it run: chains, blocks, checkpoints, and what is recorded.
+
+``chain`` has the loop, ``engine`` blocks, budgets and checkpoints, ``tape`` what compiled code writes,
+``recorders/`` what else can be recorded, ``chain_layout`` how chains are laid out.
+"""
 
 from gibbsite.run.record import BestState, Draws, Energy, Joint, Marginals, PairMoments
 from gibbsite.run.recorders.agreement import Agreement

@@ -1,1 +1,5 @@
-"""What readers and writers share: text, numerals, XML, tables."""
+"""What readers and writers share: text, numerals, XML, tables.
+
+``text`` opens files and tells positions in them, ``numerals`` and ``decimals`` read and write numbers,
+``xml`` and ``bif_text`` read markup, ``plain_json`` writes JSON.
+"""

@@ -1,1 +1,5 @@
-"""Experiments of the DoGS paper."""
+"""Experiments of the DoGS paper.
+
+Mitliagkas and Mackey (2017), Improving Gibbs sampler scan quality with DoGS: one file for each experiment;
+``dobrushin`` and ``short_runs`` are what they share.
+"""

@@ -1,1 +1,5 @@
-"""Experiments of the Poisson-Gibbs paper."""
+"""Experiments of the Poisson-Gibbs paper.
+
+Zhang and De Sa (2019), Poisson-minibatching for Gibbs sampling with convergence rate guarantees: one file for
+each experiment.
+"""
