@@ -66,6 +66,15 @@ def finish(child: subprocess.Popen[str]) -> tuple[int, str, str]:
     return child.returncode, out, err
 
 
+def test_a_signal_in_the_middle_of_a_write_is_obeyed() -> None:
+    def say(message: str) -> None:
+        raise RuntimeError("reentrant call inside <_io.BufferedWriter name='<stdout>'>")
+
+    with catch_interrupt(say) as flag:
+        signal.raise_signal(signal.SIGINT)
+        assert flag.up
+
+
 def test_one_interrupt_returns_what_there_is() -> None:
     child = start(block=0.15)
     child.send_signal(signal.SIGINT)

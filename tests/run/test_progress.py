@@ -237,7 +237,7 @@ def test_compiling_is_said_once_for_each_function(tmp_path: Path) -> None:
     assert err
     assert all(line.startswith("gibbsite: compiling ") for line in err)
     assert len(set(err)) == len(err)
-    assert "advance for " in err[0]
+    assert "move for " in err[0]
     assert compile_in(tmp_path) == ("", []), "a warm cache needs no words"
 
 

@@ -11,6 +11,7 @@ import pytest
 import gibbsite as gs
 from gibbsite import sampling
 from gibbsite.result import result as results
+from gibbsite.result.verdict import judge
 from gibbsite.run import engine
 from gibbsite.run.chain_layout import PlainLayout
 
@@ -22,7 +23,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, sweep: float, row: float, setting_up: float) -> None:
         self.now, self.sweep = 100.0, sweep
-        for place in (engine, sampling):
+        for place in (engine, sampling, judge):
             monkeypatch.setattr(place, "clock", lambda: self.now)
         advance, release, lay_out = engine.advance, PlainLayout.release, sampling.lay_out
 

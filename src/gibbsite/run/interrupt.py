@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 
@@ -39,7 +39,8 @@ def catch_interrupt(notify: Callable[[str], None]) -> Iterator[Flag]:
         if flag.up:
             raise KeyboardInterrupt
         flag.up = True
-        notify("interrupted: finishing the current block and returning what there is (again: stop now)")
+        with suppress(RuntimeError):  # a signal in the middle of a write: Python refuses another one
+            notify("interrupted: finishing the current block and returning what there is (again: stop now)")
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
