@@ -154,8 +154,8 @@ class Entry(Generic[P, R]):
         self._kept = decorate(self.plain, self.options, cache=False)
         return self._kept
 
-    def compile_for(self, args: tuple[object, ...]) -> tuple[Any, Any]:
-        """Compile or load it for such arguments; return the dispatcher and what Numba made of it."""
+    def compile_for(self, args: tuple[object, ...]) -> Any:
+        """Compile or load it for such arguments; return what Numba made of it."""
         type_of: Any = numba.typeof
         types = tuple(map(type_of, args))
         dispatcher = self._dispatcher(args)
@@ -164,7 +164,7 @@ class Entry(Generic[P, R]):
         except TORN_CACHE as reason:
             dispatcher = self._without_cache(reason)
             dispatcher.compile(types)
-        return dispatcher, dispatcher.overloads[types]
+        return dispatcher.overloads[types]
 
     def _at_hand(self) -> bool:
         """Whether it has been compiled by this process, or by an earlier one that kept it."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.intrinsic import wait_for_all
 from gibbsite._compile.jit import Integer, compiled_loop, implement
+from gibbsite._compile.pointer import call_pointer
 from gibbsite._random.generators import Words, load, store
 from gibbsite.graph.graph import Graph
 from gibbsite.kernel.base import Kernel, Team, step, sums_up, visit
@@ -130,7 +131,7 @@ def move(
     team: Team,
     record: Any,
 ) -> None:
-    """Make steps, see :func:`advance`; ``record`` is a pointer to the function that records a draw."""
+    """Make steps, see :func:`advance`; ``record`` is the address of the function that records a draw."""
     x, order, memory = state.x, state.order, state.memory
     rng = load(state.rng)
     where, turn = np.uintp(state.position[0]), state.position[1]
@@ -141,7 +142,7 @@ def move(
     first = team.member == 0
     if write and tape.counters[DRAWS] == 0:
         if first:
-            record(tape, arrays, x, state.cond, BEGIN)
+            call_pointer(record, tape, arrays, x, state.cond, BEGIN)
         if team.size > 1:  # nobody may write conditionals before
             wait_for_all(team.gate, team.size)
     for _ in range(rounds):
@@ -164,7 +165,7 @@ def move(
                 turn += 1
         if keep:
             if first:
-                record(tape, arrays, x, state.cond, ADDED if add else COUNT)
+                call_pointer(record, tape, arrays, x, state.cond, ADDED if add else COUNT)
             if team.size > 1:
                 wait_for_all(team.gate, team.size)
     if first:

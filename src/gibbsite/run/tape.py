@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import called, inlined
-from gibbsite._compile.pointer import point_at, point_nowhere, pointed
+from gibbsite._compile.pointer import point_at, pointed
 from gibbsite.graph.local import log_potential
 from gibbsite.kernel.base import sums_up
 from gibbsite.run.observed import Observed, observe
@@ -192,19 +192,27 @@ def record(tape: Tape, arrays: Any, x: NDArray[Any], cond: NDArray[np.float64], 
 
 
 _RECORDERS: dict[Any, Any] = {}
+# The latest answer, with what it was given for: short loops ask again and again with the same arrays.
+_latest: tuple[Any, Any, Any] = (None, None, None)
 
 
 def recorder_for(tape: Tape, arrays: Any, x: NDArray[Any], cond: NDArray[Any], keep: bool) -> Any:
-    """Return :func:`record` as a value for compiled loops; where nothing is kept, none that could be called.
+    """Return the address of :func:`record` for compiled loops; 0 where nothing is kept.
 
     It is looked up by what the types of its arguments depend on, which is cheaper than to ask for the types.
     """
+    global _latest
+    if not keep:
+        return 0
+    known, of, found = _latest
+    if known is tape and of is arrays:
+        return found
     given = [part for part in (*tape, *arrays, x, cond) if isinstance(part, np.ndarray)]
-    key = (keep, type(arrays), *[(part.dtype.char, part.flags.writeable) for part in given])
+    key = (type(arrays), *[(part.dtype.char, part.flags.writeable) for part in given])
     found = _RECORDERS.get(key)
     if found is None:
-        make = point_at if keep else point_nowhere
-        found = _RECORDERS[key] = make(record, tape, arrays, x, cond, COUNT)
+        found = _RECORDERS[key] = point_at(record, tape, arrays, x, cond, COUNT)
+    _latest = (tape, arrays, found)
     return found
 
 
