@@ -183,6 +183,7 @@ def test_another_function_is_another_run(tmp_path: Path) -> None:
     [
         (lambda x: np.log(x[0] - 5.0), ["'bad'", "finite"]),
         (lambda x: x[99], ["'bad'", "IndexError"]),
+        (lambda x: "no", ["'bad'", "'no'"]),
         (lambda x: 1 / int(x[0] - x[0]), ["'bad'", "ZeroDivisionError"]),
     ],
 )
@@ -190,6 +191,11 @@ def test_functions_that_fail_are_named(function: Any, words: list[str]) -> None:
     with pytest.raises(gs.SamplingError) as failed:
         run(MODEL, gs.Observable("bad", function))
     assert all(word in str(failed.value) for word in words)
+
+
+def test_arrays_of_the_wrong_size_are_named() -> None:
+    with pytest.raises(gs.SamplingError, match=r"shape \(3,\) is needed, got \(2,\)"):
+        run(MODEL, gs.Observable("bad", lambda x: np.array([1.0, 2.0]), size=3))
 
 
 @pytest.mark.parametrize(

@@ -241,7 +241,7 @@ class TapeLayout:
             draw = recorder.fault(block)
             if draw is not None:
                 code = made.step if made.inner is None else made.inner
-                cause = code.cause_at(tape.observed.code.x, block.copy())
+                cause = code.cause_at(tape.observed.code.x, recorder.seen(block).copy())
                 why = (
                     "returned no finite number"
                     if cause is None

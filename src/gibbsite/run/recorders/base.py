@@ -89,6 +89,10 @@ class OpenRecorder(Recorder, ABC):
         """Return the number of the first draw at which something went wrong, if any."""
         return None
 
+    def seen(self, block: Floats) -> Floats:
+        """Return the part of the block that the function of the user gets; all of it by default."""
+        return block
+
     def restore(self) -> dict[str, Any]:
         """Return what :meth:`conclude` of a loaded result needs to know, as plain data."""
         return {"class": type(self).__name__, "key": self.key}

@@ -11,7 +11,19 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.foreign import adopt, digest_of
 from gibbsite.errors import ArgumentError
-from gibbsite.run.observed import DRAWS, FAULT, FILLED, LENGTH, bin_step, grow_series, make_bins, read_bins
+from gibbsite.run.observed import (
+    DRAWS,
+    FAULT,
+    FILLED,
+    HEAD,
+    LENGTH,
+    OWN,
+    VALUES,
+    bin_step,
+    grow_series,
+    make_bins,
+    read_bins,
+)
 from gibbsite.run.recorders.base import OpenRecorder, Prepared
 
 if TYPE_CHECKING:
@@ -128,6 +140,10 @@ class Observable(OpenRecorder):
     def fault(self, block: Floats) -> int | None:
         """Return the first draw at which the function was no number."""
         return int(block[FAULT]) - 1 if block[FAULT] else None
+
+    def seen(self, block: Floats) -> Floats:
+        """Return values and numbers of the function's own."""
+        return block[HEAD : HEAD + int(block[VALUES] + block[OWN])]
 
     def conclude(self, blocks: Floats, draws: int) -> Binned:
         """Return sums, means of bins, and the series."""
