@@ -213,6 +213,7 @@ def test_arrays_of_the_wrong_size_are_named() -> None:
         (lambda: run(MODEL, gs.Agreement({"0": 1})), ["'1'"]),
         (lambda: run(MODEL, "overlap", chains=1), ["chains=2"]),
         (lambda: gs.Overlap(every=0), ["every"]),
+        (lambda: run(gs.FactorGraph({"a": 2}).observe({"a": 1}), "magnetisation"), ["no free sites"]),
         (lambda: run(MODEL).observables["m"], ["'m'", "none"]),
         (lambda: run(MODEL, "magnetisation").observables["magnetisation"].series, ["series=True"]),
         (

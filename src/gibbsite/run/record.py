@@ -357,6 +357,11 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
     stride, size = _strides(start, member, graph.cards)
     cell = n_marginal + np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
     draws = chosen.get(Draws)
+    observing = [each.key for each in recorders if isinstance(each, OpenRecorder)]
+    if observing and not graph.n_sites:
+        raise ArgumentError(
+            f"There are no free sites, so {observing[0]!r} has nothing to observe; leave it out."
+        )
     meetings = tuple(each for each in recorders if isinstance(each, MeetingRecorder))
     opened = tuple(
         (each, each.prepare(model))
