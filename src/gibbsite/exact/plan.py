@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import interpreted
+from gibbsite.elimination.order import Order, find_order, interaction_graph
 from gibbsite.exact.cost import ExactCost, Limits, cost_of_order, cost_of_tree
-from gibbsite.exact.order import Order, find_order, interaction_graph
 from gibbsite.exact.potentials import Operands, Potentials, fill_potentials, plan_tables
 from gibbsite.exact.reduce import Reduction, reduce_model
 from gibbsite.exact.rings import Ring, Sum
