@@ -28,6 +28,7 @@ from gibbsite.errors import IncompatibleError
 from gibbsite.graph.compile import KINDS
 from gibbsite.graph.graph import Graph
 from gibbsite.kernel.registry import default_kernel
+from gibbsite.support.reach import leads_to
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
@@ -186,6 +187,13 @@ class Kernel(ABC):
 
         Whoever changes a state other than by steps calls this; by default a memory says nothing about it.
         """
+
+    def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
+        """Tell whether moves of this kernel were found that lead from one state to another.
+
+        True is a proof, False is not. The default asks for moves of single sites.
+        """
+        return leads_to(graph, here, there, rng)
 
     def check(self, graph: Graph) -> None:
         """Refuse a graph this kernel cannot run on."""
