@@ -2,9 +2,9 @@
 
 One pass takes the sites of the whole graph out in greedy order, smallest clique table first. When even the
 smallest table would be too large, a site is *cut* instead: taken out of the graph, because it will not be
-part of the block. What is left after a pass is a block of bounded width, usually of most sites. Sites that were
-cut are in one of the next blocks, where they are the last to be cut; so blocks overlap, and every site is in
-at least one.
+part of the block. What is left after a pass is a block of bounded width, usually of most sites. Sites that
+were cut are in one of the next blocks, where they are the last to be cut; so blocks overlap, and every site
+is in at least one.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, called, inlined
-from gibbsite._random.generators import Words, uniform
+from gibbsite._compile.pointer import pointed
+from gibbsite._random.generators import Words, load, store, uniform
 from gibbsite.elimination.rings import LogSum, Ring, Sum, join
 from gibbsite.graph.kinds.table import TableGraph, entry_of
 from gibbsite.kernel.blocks.tables import MOST_LOOPS, BlockTables
@@ -36,7 +37,8 @@ class BlockWorkspace(NamedTuple):
     """Room for the tables of the largest block.
 
     ``pool`` holds tables and messages; ``weight`` the states of a site; ``digit`` the loops of an operand;
-    ``scratch`` the separator of a table; ``floor`` the smallest positive entry of each message.
+    ``scratch`` the separator of a table; ``floor`` the smallest positive entry of each message; ``marginal``
+    what comes out; ``words`` the generator.
     """
 
     pool: Floats
@@ -44,6 +46,8 @@ class BlockWorkspace(NamedTuple):
     digit: Longs
     scratch: Floats
     floor: Floats
+    marginal: Floats
+    words: NDArray[np.uint64]
 
     @property
     def rebuildable(self) -> bool:
@@ -53,19 +57,27 @@ class BlockWorkspace(NamedTuple):
 
 def make_workspace(tables: BlockTables, arrays: TableGraph, pool: int) -> BlockWorkspace:
     """Allocate room for the largest block."""
-    return BlockWorkspace(
-        np.zeros(pool),
-        np.zeros(int(arrays.card.max(initial=1))),
-        np.zeros(MOST_LOOPS, np.int64),
-        np.zeros(int(tables.separator.max(initial=1))),
-        np.zeros(int(np.diff(tables.start).max(initial=1))),
-    )
+    return BlockWorkspace(*(np.zeros(n, kind) for n, kind in _sizes(tables, arrays, pool)))
 
 
 def workspace_bytes(tables: BlockTables, arrays: TableGraph, pool: int) -> int:
     """Predict what :func:`make_workspace` allocates."""
-    separator, length = tables.separator.max(initial=1), np.diff(tables.start).max(initial=1)
-    return 8 * int(pool + arrays.card.max(initial=1) + MOST_LOOPS + separator + length)
+    return 8 * sum(n for n, _ in _sizes(tables, arrays, pool))
+
+
+def _sizes(tables: BlockTables, arrays: TableGraph, pool: int) -> list[tuple[int, Any]]:
+    most = int(arrays.card.max(initial=1))
+    length = int(np.diff(tables.start).max(initial=1))
+    ends = np.concatenate([[0], np.cumsum(arrays.card[tables.site], dtype=np.int64)])[tables.start]
+    return [
+        (pool, np.float64),
+        (most, np.float64),
+        (MOST_LOOPS, np.int64),
+        (int(tables.separator.max(initial=1)), np.float64),
+        (length, np.float64),
+        (int(np.diff(ends).max(initial=1)), np.float64),
+        (4, np.uint64),
+    ]
 
 
 @inlined
@@ -94,7 +106,14 @@ def _field(tables: BlockTables, arrays: TableGraph, x: NDArray[Any], t: Integer,
 
 @called
 def _multiply(
-    ring: Ring, tables: BlockTables, o: Integer, digit: Longs, pool: Floats, at: Integer, source: Floats, s: Integer
+    ring: Ring,
+    tables: BlockTables,
+    o: Integer,
+    digit: Longs,
+    pool: Floats,
+    at: Integer,
+    source: Any,
+    s: Integer,
 ) -> None:
     """Multiply a table by an operand, which begins at ``s`` of ``source``."""
     first, last = tables.loop[o], tables.loop[o + 1] - 1
@@ -137,7 +156,12 @@ def _entry(tables: BlockTables, arrays: TableGraph, x: NDArray[Any], o: Integer)
 
 @called
 def filter_plain(
-    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], begin: Integer, end: Integer
+    tables: BlockTables,
+    arrays: TableGraph,
+    work: BlockWorkspace,
+    x: NDArray[Any],
+    begin: Integer,
+    end: Integer,
 ) -> bool:
     """Fill the tables from ``begin`` to ``end`` in plain numbers; tell whether nothing can have been lost."""
     ring = Sum()
@@ -156,7 +180,9 @@ def filter_plain(
                 _multiply(ring, tables, o, work.digit, pool, place, pool, tables.message[c])
             else:
                 low += math.log(tables.floor[o])
-                _multiply(ring, tables, o, work.digit, pool, place, arrays.value, _entry(tables, arrays, x, o))
+                _multiply(
+                    ring, tables, o, work.digit, pool, place, arrays.value, _entry(tables, arrays, x, o)
+                )
         if low < _LOG_SMALLEST:
             return False
         first = tables.message[t]
@@ -180,7 +206,12 @@ def filter_plain(
 
 @called
 def filter_logs(
-    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], begin: Integer, end: Integer
+    tables: BlockTables,
+    arrays: TableGraph,
+    work: BlockWorkspace,
+    x: NDArray[Any],
+    begin: Integer,
+    end: Integer,
 ) -> bool:
     """Fill the tables in logarithms, and turn them into weights; False: no state of the block is possible."""
     ring = LogSum()
@@ -270,9 +301,7 @@ def chance_of(
 
 
 @called
-def _project(
-    tables: BlockTables, o: Integer, digit: Longs, pool: Floats, at: Integer, out: Floats
-) -> None:
+def _project(tables: BlockTables, o: Integer, digit: Longs, pool: Floats, at: Integer, out: Floats) -> None:
     """Sum a table over the axes that an operand lacks."""
     first, last = tables.loop[o], tables.loop[o + 1] - 1
     length, stride = tables.extent[last], tables.stride[last]
@@ -328,19 +357,59 @@ def calibrate(
                 pool[place + a * many + k] *= out[k]
 
 
-@inlined
-def marginal_of(
-    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, t: Integer
-) -> Integer:
-    """Write the marginal of the site of a calibrated table to ``work.weight``; return its number of states."""
-    size, many, place = np.int64(arrays.card[tables.site[t]]), tables.separator[t], tables.place[t]
-    total = 0.0
-    for a in range(size):
-        value = 0.0
-        for k in range(many):
-            value += work.pool[place + a * many + k]
-        work.weight[a] = value
-        total += value
-    for a in range(size):
-        work.weight[a] /= total
-    return size
+@called
+def _write_marginals(
+    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, begin: Integer, end: Integer
+) -> None:
+    """Sum the calibrated tables over their separators, one site after another."""
+    at = np.int64(0)
+    for t in range(begin, end):
+        size, many, place = np.int64(arrays.card[tables.site[t]]), tables.separator[t], tables.place[t]
+        total = 0.0
+        for a in range(size):
+            value = 0.0
+            for k in range(many):
+                value += work.pool[place + a * many + k]
+            work.marginal[at + a] = value
+            total += value
+        for a in range(size):
+            work.marginal[at + a] /= total
+        at += size
+
+
+@called
+def filter_block(
+    tables: BlockTables,
+    arrays: TableGraph,
+    work: BlockWorkspace,
+    x: NDArray[Any],
+    begin: Integer,
+    end: Integer,
+) -> bool:
+    """Fill the tables of a block; False: none of its states is possible."""
+    if filter_plain(tables, arrays, work, x, begin, end):
+        return True
+    return filter_logs(tables, arrays, work, x, begin, end)
+
+
+#: What is asked of :func:`draw_block` besides a draw.
+DRAW, MARGINALS = range(2)
+
+
+@pointed
+def draw_block(
+    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], what: Longs
+) -> None:
+    """Draw block number ``what[0]``; with ``what[1]`` MARGINALS, write the marginals of its sites, too.
+
+    ``what[2]`` becomes 1 if that was possible. It does not depend on kernel, scan and graph kind, so loops
+    call it by its address, and it is compiled once.
+    """
+    begin, end = tables.start[what[0]], tables.start[what[0] + 1]
+    what[2] = 0
+    if filter_block(tables, arrays, work, x, begin, end):
+        store(work.words, draw_backwards(tables, arrays, work, x, begin, end, load(work.words)))
+        if what[1] == MARGINALS:
+            calibrate(tables, arrays, work, begin, end)
+            _write_marginals(tables, arrays, work, begin, end)
+        what[2] = 1

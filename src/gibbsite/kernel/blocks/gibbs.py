@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import Integer, called, generic, implement, interpreted
-from gibbsite._random.generators import Words
+from gibbsite._compile.jit import Integer, generic, implement, interpreted
+from gibbsite._compile.pointer import call_pointer, point_at
+from gibbsite._random.generators import Words, load, store
 from gibbsite._wording import argument, unknown
 from gibbsite.elimination.order import Order
 from gibbsite.errors import ArgumentError, TooLargeError
@@ -28,14 +29,13 @@ from gibbsite.graph.kinds.table import TableGraph
 from gibbsite.kernel.base import Buffer, Kernel, step, transition
 from gibbsite.kernel.blocks.cover import Limit, cover_sites
 from gibbsite.kernel.blocks.filtering import (
+    DRAW,
+    MARGINALS,
     BlockWorkspace,
-    calibrate,
     chance_of,
-    draw_backwards,
-    filter_logs,
-    filter_plain,
+    draw_block,
+    filter_block,
     make_workspace,
-    marginal_of,
     workspace_bytes,
 )
 from gibbsite.kernel.blocks.tables import (
@@ -73,17 +73,19 @@ _KEPT_PLANS = 8
 
 
 class BlockParameters(NamedTuple):
-    """The tables of the blocks, and the model as tables."""
+    """The tables of the blocks, the model as tables, and the address of :func:`.filtering.draw_block`."""
 
     tables: BlockTables
     model: TableGraph
+    draw: Any
 
 
 class BlockMemory(NamedTuple):
-    """Room for a block, and for a single site."""
+    """Room for a block, and for a single site; what is asked of a block."""
 
     block: BlockWorkspace
     site: Buffer
+    what: Longs
 
     @property
     def rebuildable(self) -> bool:
@@ -127,6 +129,7 @@ class BlockPlan:
 
 
 _PLANS: dict[tuple[Any, ...], BlockPlan] = {}
+_ADDRESSES: dict[Any, Any] = {}
 
 
 @register(
@@ -161,8 +164,8 @@ class BlockGibbs(Kernel):
 
     Notes
     -----
-    A step draws a block; scans order blocks as they order sites. Marginals are those of whole blocks given the
-    rest, so a block of all sites gives exact answers after one sweep.
+    A step draws a block; scans order blocks as they order sites. Marginals are those of whole blocks given
+    the rest, so a block of all sites gives exact answers after one sweep.
 
     Examples
     --------
@@ -194,9 +197,12 @@ class BlockGibbs(Kernel):
         near = find_interactions(arrays)
         with interpreted(math.inf):
             if isinstance(self.blocks, str):
-                known = self._find(arrays, near)
+                known, log2 = self._find(arrays, near)
                 blocks = [np.sort(block) for block in known]
-                orders = [order_block(near, arrays.card, b, k) for b, k in zip(blocks, known, strict=True)]
+                orders = [
+                    order_block(near, arrays.card, block, found, log2)
+                    for block, found in zip(blocks, known, strict=True)
+                ]
             else:
                 blocks = self._read(graph)
                 orders = [order_block(near, arrays.card, block) for block in blocks]
@@ -204,16 +210,16 @@ class BlockGibbs(Kernel):
             if order.total > _MOST:
                 raise TooLargeError(
                     f"block {number} has {blocks[number].size} sites, and its clique tables would have "
-                    f"2^{math.log2(order.total):.0f} entries in all, of 2^{math.log2(_MOST):.0f} that are possible; "
-                    f"give smaller blocks, or let them be found: {argument('blocks', 'width')} with "
-                    f"{argument('entries', 2**14)}."
+                    f"2^{math.log2(order.total):.0f} entries in all, of 2^{math.log2(_MOST):.0f} that are "
+                    f"possible; give smaller blocks, or let them be found: {argument('blocks', 'width')} "
+                    f"with {argument('entries', 2**14)}."
                 )
         listed = [block[order.sites] for block, order in zip(blocks, orders, strict=True)]
-        tables, pool = lay_out_blocks(arrays, blocks, listed)
+        tables, pool = lay_out_blocks(arrays, listed)
         return BlockPlan(blocks, orders, seal(tables), pool, arrays)
 
-    def _find(self, arrays: TableGraph, near: Interactions) -> list[Longs]:
-        """Return blocks that cover all sites, each in an order of elimination."""
+    def _find(self, arrays: TableGraph, near: Interactions) -> tuple[list[Longs], float]:
+        """Return blocks that cover all sites, each in an order of elimination, and the limit of tables."""
         if self.blocks not in FOUND:
             raise ArgumentError(unknown("Way to find blocks", self.blocks, FOUND))
         entries, covers = self._limits()
@@ -223,7 +229,7 @@ class BlockGibbs(Kernel):
             everything = np.arange(n)
             order = order_block(near, arrays.card, everything)
             if order.log2_largest <= math.log2(entries or _WHOLE) and order.total <= _WHOLE_TOTAL:
-                return [everything[order.sites]]
+                return [everything[order.sites]], order.log2_largest
         if self.blocks == "trees":
             limit = Limit(math.inf, sites=2)
         else:
@@ -235,7 +241,7 @@ class BlockGibbs(Kernel):
                 found += _cover_groups(near, arrays, limit, ties, seed)
             else:
                 found += cover_sites(near, arrays.card, limit, ties, seed)
-        return found
+        return found, limit.log2
 
     def _limits(self) -> tuple[float | None, int]:
         """Return the limit of entries and the number of covers, checked."""
@@ -252,7 +258,8 @@ class BlockGibbs(Kernel):
         """Return the blocks that were given, checked."""
         if not isinstance(self.blocks, Iterable):
             raise ArgumentError(
-                f"{argument('blocks')} must be lists of sites or one of {', '.join(FOUND)}, got {self.blocks!r}."
+                f"{argument('blocks')} must be lists of sites or one of {', '.join(FOUND)}, got "
+                f"{self.blocks!r}."
             )
         model: FactorGraph = graph.model  # type: ignore[assignment]
         seen = np.zeros(graph.n_sites, bool)
@@ -264,7 +271,8 @@ class BlockGibbs(Kernel):
             observed = [site for site in named if isinstance(site, str) and site in model.evidence]
             if observed:
                 raise ArgumentError(
-                    f"block {number} names {observed[0]!r}, which is observed and does not move; leave it out."
+                    f"block {number} names {observed[0]!r}, which is observed and does not move; leave it "
+                    "out."
                 )
             sites = np.array([model.index(site) for site in named], np.int64)
             if not sites.size or np.unique(sites).size < sites.size:
@@ -274,8 +282,8 @@ class BlockGibbs(Kernel):
         if not seen.all():
             missing = [model.domains.names[i] for i in np.flatnonzero(~seen)[:3]]
             raise ArgumentError(
-                f"{int((~seen).sum())} sites are in no block, {', '.join(map(repr, missing))} among them, and "
-                "would never move; add them, as blocks of one site if need be."
+                f"{int((~seen).sum())} sites are in no block, {', '.join(map(repr, missing))} among them, "
+                "and would never move; add them, as blocks of one site if need be."
             )
         return blocks
 
@@ -291,13 +299,14 @@ class BlockGibbs(Kernel):
     def parameters(self, graph: Graph) -> BlockParameters:
         """Return the tables of the blocks."""
         plan = self.plan(graph)
-        return BlockParameters(plan.tables, plan.model)
+        return BlockParameters(plan.tables, plan.model, _address(plan, graph))
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> BlockMemory:
         """Allocate room for the largest block."""
         plan = self.plan(graph)
         site = Buffer(np.zeros(int(graph.cards.max(initial=1))))
-        return BlockMemory(make_workspace(plan.tables, plan.model, plan.pool), site)
+        work = make_workspace(plan.tables, plan.model, plan.pool)
+        return BlockMemory(work, site, np.zeros(3, np.int64))
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""
@@ -322,6 +331,16 @@ class BlockGibbs(Kernel):
         return super().connects(graph, x, there, rng)
 
 
+def _address(plan: BlockPlan, graph: Graph) -> Any:
+    """Return the address of the function that draws a block, compiled for the states of a graph."""
+    found = _ADDRESSES.get(graph.state_dtype)
+    if found is None:
+        work = BlockWorkspace(*(np.zeros(1, part) for part in "ddqdddQ"))
+        x, what = np.zeros(1, graph.state_dtype), np.zeros(3, np.int64)
+        found = _ADDRESSES[graph.state_dtype] = point_at(draw_block, plan.tables, plan.model, work, x, what)
+    return found
+
+
 def _key(blocks: Any) -> Any:
     """Return blocks as something that can be compared."""
     if isinstance(blocks, str) or not isinstance(blocks, Iterable):
@@ -343,34 +362,24 @@ def _cover_groups(
 
 
 @generic
-def put_marginal(arrays: Any, w: Floats, size: Integer, i: Integer, cond: Floats) -> None:
-    """Write the marginal of a site, given the sites outside its block, to ``cond``."""
+def put_marginal(arrays: Any, w: Floats, at: Integer, size: Integer, i: Integer, cond: Floats) -> None:
+    """Write the marginal of a site, given the sites outside its block, to ``cond``; it begins at ``at``."""
     raise NotImplementedError
 
 
 @implement(put_marginal)
-def _put_cells(arrays: Any, w: Floats, size: Integer, i: Integer, cond: Floats) -> None:
+def _put_cells(arrays: Any, w: Floats, at: Integer, size: Integer, i: Integer, cond: Floats) -> None:
     for a in range(size):
-        cond[arrays.offset[i] + a] = w[a]
+        cond[arrays.offset[i] + a] = w[at + a]
 
 
 @implement(put_marginal, IsingGraph)
 @implement(put_marginal, LatticeGraph)
-def _put_odds(arrays: Any, w: Floats, size: Integer, i: Integer, cond: Floats) -> None:
-    if w[0] == 0.0:
+def _put_odds(arrays: Any, w: Floats, at: Integer, size: Integer, i: Integer, cond: Floats) -> None:
+    if w[at] == 0.0:
         cond[i] = np.inf
     else:
-        cond[i] = math.log(w[1] / w[0]) if w[1] > 0.0 else -np.inf
-
-
-@called
-def _filter(
-    tables: BlockTables, model: TableGraph, work: BlockWorkspace, x: NDArray[Any], begin: Integer, end: Integer
-) -> bool:
-    """Fill the tables of a block; False: none of its states is possible."""
-    if filter_plain(tables, model, work, x, begin, end):
-        return True
-    return filter_logs(tables, model, work, x, begin, end)
+        cond[i] = math.log(w[at + 1] / w[at]) if w[at + 1] > 0.0 else -np.inf
 
 
 @implement(step, BlockParameters)
@@ -389,15 +398,18 @@ def _step(
     if end == begin + 1:
         site = np.uintp(tables.site[begin])
         return step(GibbsParameters(HEAT_BATH), arrays, memory.site, x, site, rng, cond, keep)
-    if not _filter(tables, model, work, x, begin, end):
-        return rng
-    rng = draw_backwards(tables, model, work, x, begin, end, rng)
-    if keep:
-        calibrate(tables, model, work, begin, end)
+    what = memory.what
+    what[0], what[1] = i, MARGINALS if keep else DRAW
+    store(work.words, rng)
+    call_pointer(parameters.draw, tables, model, work, x, what)
+    if keep and what[2] == 1:
+        at = np.int64(0)
         for t in range(begin, end):
-            size = marginal_of(tables, model, work, t)
-            put_marginal(arrays, work.weight, size, tables.site[t], cond)
-    return rng
+            site = np.uintp(tables.site[t])
+            size = np.int64(model.card[site])
+            put_marginal(arrays, work.marginal, at, size, site, cond)
+            at += size
+    return load(work.words)
 
 
 @implement(transition, BlockParameters)
@@ -412,12 +424,12 @@ def _transition(
     """Write the product of the columns from which each site would be drawn, for all states of the block."""
     tables, model, work = parameters.tables, parameters.model, memory.block
     begin, end = tables.start[i], tables.start[i + np.uintp(1)]
-    _filter(tables, model, work, x, begin, end)
+    filter_block(tables, model, work, x, begin, end)
     count = np.int64(1)
     for t in range(begin, end):
         count *= np.int64(model.card[tables.site[t]])
     for number in range(count):
-        rest = number
+        rest = np.int64(number)
         for t in range(end - 1, begin - 1, -1):
             site = tables.site[t]
             x[site] = rest % np.int64(model.card[site])

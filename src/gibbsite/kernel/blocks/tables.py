@@ -15,7 +15,7 @@ and the operand's stride.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,7 +100,11 @@ def find_interactions(arrays: TableGraph) -> Interactions:
 
 
 def order_block(
-    near: Interactions, cards: NDArray[np.int32], block: Longs, known: Longs | None = None
+    near: Interactions,
+    cards: NDArray[np.int32],
+    block: Longs,
+    known: Longs | None = None,
+    log2_largest: float = np.inf,
 ) -> Order:
     """Return a good order of elimination of the sites of a block, as positions in the block.
 
@@ -114,6 +118,8 @@ def order_block(
         The sites.
     known : int array, optional
         An order that has been found already, as sites; it is kept if the search finds nothing better.
+    log2_largest : float
+        log2 of the entries that the known order does not exceed, and another one must not either.
     """
     place = np.full(cards.size, -1, np.int64)
     place[block] = np.arange(block.size)
@@ -127,135 +133,150 @@ def order_block(
     order = find_order(start, inside, sizes, tries=_TRIES)
     if known is not None:
         other = measure_order(start, inside, sizes, place[known])
-        if other.total < order.total:
+        if other.total < order.total or order.log2_largest > log2_largest + 1e-9:
             return other
     return order
 
 
 class _Rows:
-    """Lists that become compressed rows."""
+    """Lists that become compressed rows with some columns."""
 
-    def __init__(self) -> None:
+    def __init__(self, columns: int) -> None:
         self.lengths: list[int] = []
-        self.values: list[list[int]] = []
+        self.columns: list[list[int]] = [[] for _ in range(columns)]
 
-    def add(self, *columns: list[int]) -> None:
-        self.lengths.append(len(columns[0]))
-        if not self.values:
-            self.values = [[] for _ in columns]
-        for kept, new in zip(self.values, columns, strict=True):
-            kept.extend(new)
+    def add(self, *new: list[int]) -> None:
+        self.lengths.append(len(new[0]))
+        for kept, more in zip(self.columns, new, strict=True):
+            kept.extend(more)
 
-    def finish(self, columns: int) -> list[Longs]:
-        values = self.values or [[] for _ in range(columns)]
-        return [row_starts(np.array(self.lengths, np.int64)), *(np.array(v, np.int64) for v in values)]
+    def finish(self) -> list[Longs]:
+        return [row_starts(np.array(self.lengths, np.int64)), *(np.array(c, np.int64) for c in self.columns)]
 
 
-def lay_out_blocks(arrays: TableGraph, blocks: list[Longs], orders: list[Longs]) -> tuple[BlockTables, int]:
-    """Lay out the tables of blocks, given the order in which the sites of each are eliminated.
+class _Writer:
+    """Writes the tables of one block after another."""
+
+    def __init__(self, arrays: TableGraph) -> None:
+        self.cards: list[int] = arrays.card.tolist()
+        self.start: list[int] = arrays.start.tolist()
+        self.factor: list[int] = arrays.factor.tolist()
+        self.own_stride: list[int] = arrays.own_stride.tolist()
+        self.member_start: list[int] = arrays.member_start.tolist()
+        self.member: list[int] = arrays.member.tolist()
+        self.stride: list[int] = arrays.stride.tolist()
+        self.lowest = smallest_entries(arrays)
+        self.rank = [-1] * len(self.cards)  # in the order of elimination of the block; -1: not in it
+        self.blocks, self.pool = [0], 1
+        # a row for each table: site, parent, via, place, message, separator
+        self.tables: list[list[int]] = []
+        self.axes, self.fields, self.operands, self.rims, self.loops = (_Rows(2) for _ in range(5))
+        self.floors: list[float] = []
+
+    def add_block(self, order: list[int]) -> None:
+        """Write the tables of a block, its sites given in order of elimination."""
+        for k, i in enumerate(order):
+            self.rank[i] = k
+        base, at = len(self.tables), 0
+        scopes: list[list[int]] = []
+        received: list[list[int]] = [[] for _ in order]  # messages by the table that they go to
+        for k, i in enumerate(order):
+            field, used = self._own_factors(i, k)
+            scope = {r for f in used for r, _ in self._inside(f)}
+            scope = scope.union(*(scopes[c] for c in received[k])) - {k}
+            axis = sorted(scope)
+            scopes.append(axis)
+            strides = _strides([self.cards[order[r]] for r in axis])
+            many = strides[0] * self.cards[order[axis[0]]] if axis else 1
+            parent = base + axis[0] if axis else -1
+            self.tables.append([i, parent, -1, at, at + many * self.cards[i], many])
+            at += many * (self.cards[i] + 1)
+            self.axes.add([order[r] for r in axis], strides)
+            self.fields.add(*field)
+            self._add_operands(order, [k, *axis], used, [base + c for c in received[k]], scopes, base)
+            if axis:
+                received[axis[0]].append(k)
+        for i in order:
+            self.rank[i] = -1
+        self.blocks.append(len(self.tables))
+        self.pool = max(self.pool, at)
+
+    def _inside(self, f: int) -> list[tuple[int, int]]:
+        """Return the members of a factor that are in the block, as ranks, with their strides."""
+        span = range(self.member_start[f], self.member_start[f + 1])
+        found = [(self.rank[self.member[m]], self.stride[m]) for m in span]
+        return [(r, stride) for r, stride in found if r >= 0]
+
+    def _own_factors(self, i: int, k: int) -> tuple[tuple[list[int], list[int]], list[int]]:
+        """Return the factors of the field of a site, with strides, and those used first in its table."""
+        field: tuple[list[int], list[int]] = ([], [])
+        used = []
+        for row in range(self.start[i], self.start[i + 1]):
+            f = self.factor[row]
+            ranks = [r for r, _ in self._inside(f)]
+            if len(ranks) == 1:
+                field[0].append(f)
+                field[1].append(self.own_stride[row])
+            elif min(ranks) == k:
+                used.append(f)
+        return field, used
+
+    def _add_operands(
+        self,
+        order: list[int],
+        full: list[int],
+        used: list[int],
+        children: list[int],
+        scopes: list[list[int]],
+        base: int,
+    ) -> None:
+        """Write the factors and messages that are multiplied in a table with the axes ``full``."""
+        extents = [self.cards[order[r]] for r in full]
+        for f in used:
+            held = dict(self._inside(f))
+            span = range(self.member_start[f], self.member_start[f + 1])
+            out = [m for m in span if self.rank[self.member[m]] < 0]
+            self.rims.add([self.member[m] for m in out], [self.stride[m] for m in out])
+            self.loops.add(*_merge(extents, [held.get(r, 0) for r in full]))
+            self.floors.append(self.lowest[f])
+        for c in children:
+            axis = scopes[c - base]
+            held = dict(zip(axis, _strides([self.cards[order[r]] for r in axis]), strict=True))
+            self.rims.add([], [])
+            self.loops.add(*_merge(extents, [held.get(r, 0) for r in full]))
+            self.tables[c][2] = len(self.floors)
+            self.floors.append(1.0)
+        none = [-1]
+        self.operands.add(none * len(used) + children, used + none * len(children))
+
+    def finish(self) -> BlockTables:
+        """Return what has been written, as arrays."""
+        columns = np.array(self.tables, np.int64).reshape(-1, 6).T.copy()
+        operand, child, factor = self.operands.finish()
+        parts: list[Longs] = [*self.axes.finish(), *self.fields.finish(), operand, child, factor]
+        rest: list[Longs] = [*self.rims.finish(), *self.loops.finish()]
+        arrays: list[Any] = [np.array(self.blocks, np.int64), *columns, *parts, np.array(self.floors), *rest]
+        return BlockTables._make(arrays)
+
+
+def lay_out_blocks(arrays: TableGraph, orders: list[Longs]) -> tuple[BlockTables, int]:
+    """Lay out the tables of blocks, given the sites of each in the order in which they are eliminated.
 
     Returns the tables and the number of entries of the pool.
     """
-    cards = arrays.card.tolist()
-    member_start, members, strides = (
-        arrays.member_start.tolist(),
-        arrays.member.tolist(),
-        arrays.stride.tolist(),
-    )
-    row_start, row_factor, row_stride = (
-        arrays.start.tolist(),
-        arrays.factor.tolist(),
-        arrays.own_stride.tolist(),
-    )
-    lowest = smallest_entries(arrays)
-    start, pool = [0], 1
-    site, parent, via, place, message, separator = ([] for _ in range(6))  # type: tuple[list[int], ...]
-    axes, fields, rims, loops, operands = _Rows(), _Rows(), _Rows(), _Rows(), _Rows()
-    floors: list[float] = []
-    rank = [-1] * len(cards)
+    writer = _Writer(arrays)
     for order in orders:
-        base, at = len(site), 0
-        for k, i in enumerate(order.tolist()):
-            rank[i] = k
-        received: list[list[int]] = [[] for _ in order]  # messages by the table that they go to
-        scopes: list[list[int]] = []
-        for k, i in enumerate(order.tolist()):
-            field: tuple[list[int], list[int]] = ([], [])
-            used: list[int] = []
-            scope: set[int] = set()
-            for row in range(row_start[i], row_start[i + 1]):
-                f = row_factor[row]
-                ranks = [rank[members[m]] for m in range(member_start[f], member_start[f + 1])]
-                inside = [r for r in ranks if r >= 0]
-                if len(inside) == 1:
-                    field[0].append(f)
-                    field[1].append(row_stride[row])
-                elif min(inside) == k:
-                    used.append(f)
-                    scope.update(inside)
-            for c in received[k]:
-                scope.update(scopes[c])
-            scope.discard(k)
-            axis = sorted(scope)
-            scopes.append(axis)
-            sizes = [cards[order[r]] for r in axis]
-            step, steps = 1, []
-            for size in reversed(sizes):
-                steps.append(step)
-                step *= size
-            site.append(i)
-            separator.append(step)
-            place.append(at)
-            message.append(at + step * cards[i])
-            at += step * (cards[i] + 1)
-            parent.append(base + axis[0] if axis else -1)
-            via.append(-1)
-            axes.add([int(order[r]) for r in axis], steps[::-1])
-            fields.add(*field)
-            full = [k, *axis]
-            extents = [cards[i], *sizes]
-            kinds: tuple[list[int], list[int]] = ([], [])
-            for f in used:
-                span = range(member_start[f], member_start[f + 1])
-                held = {rank[members[m]]: strides[m] for m in span if rank[members[m]] >= 0}
-                out = [m for m in span if rank[members[m]] < 0]
-                rims.add([members[m] for m in out], [strides[m] for m in out])
-                loops.add(*_merge(extents, [held.get(r, 0) for r in full]))
-                kinds[0].append(-1)
-                kinds[1].append(f)
-                floors.append(lowest[f])
-            for c in received[k]:
-                held, step = {}, 1
-                for r in reversed(scopes[c]):
-                    held[r] = step
-                    step *= cards[order[r]]
-                rims.add([], [])
-                loops.add(*_merge(extents, [held.get(r, 0) for r in full]))
-                via[base + c] = len(floors)
-                kinds[0].append(base + c)
-                kinds[1].append(-1)
-                floors.append(1.0)
-            operands.add(*kinds)
-            if axis:
-                received[axis[0]].append(k)
-        for i in order.tolist():
-            rank[i] = -1
-        start.append(len(site))
-        pool = max(pool, at)
-    field_rows, rim_rows, axis_rows = fields.finish(2), rims.finish(2), axes.finish(2)
-    operand_rows, loop_rows = operands.finish(2), loops.finish(2)
-    columns = [np.array(column, np.int64) for column in (site, parent, via, place, message, separator)]
-    tables = BlockTables(
-        np.array(start, np.int64),
-        *columns,
-        *axis_rows,
-        *field_rows,
-        *operand_rows,
-        np.array(floors, np.float64),
-        *rim_rows,
-        *loop_rows,
-    )
-    return tables, pool
+        writer.add_block(order.tolist())
+    return writer.finish(), writer.pool
+
+
+def _strides(sizes: list[int]) -> list[int]:
+    """Return the strides of a table whose last axis is the fastest."""
+    steps, step = [], 1
+    for size in reversed(sizes):
+        steps.append(step)
+        step *= size
+    return steps[::-1]
 
 
 def _merge(extents: list[int], strides: list[int]) -> tuple[list[int], list[int]]:
@@ -290,26 +311,3 @@ def smallest_entries(arrays: TableGraph) -> list[float]:
     low[np.isinf(low)] = 1.0
     found: list[float] = low[by_place].tolist()
     return found
-
-
-def count_entries(cards: NDArray[np.int32], order: Longs, near: Interactions) -> tuple[float, float]:
-    """Return the entries of the largest table of a block, and of all its tables and messages together."""
-    rank = np.full(cards.size, -1, np.int64)
-    rank[order] = np.arange(order.size)
-    scopes: list[set[int]] = [set() for _ in range(order.size)]
-    largest, total = 1.0, 0.0
-    for k, i in enumerate(order.tolist()):
-        scope = scopes[k]
-        for j in near.neighbour[near.start[i] : near.start[i + 1]].tolist():
-            if rank[j] > k:
-                scope.add(int(rank[j]))
-        entries = 1.0
-        for r in scope:
-            entries *= float(cards[order[r]])
-        largest = max(largest, entries * float(cards[i]))
-        total += entries * (float(cards[i]) + 1.0)
-        if scope:
-            first = min(scope)
-            scopes[first] |= scope - {first}
-        scopes[k] = set()
-    return largest, total

@@ -190,8 +190,8 @@ def _doubtful(unreached: tuple[Unreached, ...]) -> list[str]:
     words = {
         "state": "{n} states were never possible for any chain, the first {site} = {state} ({known}): "
         "moves of this kernel may not reach all of the support.",
-        "region": "moves of this kernel are not seen to connect the chains with all of the support, for example "
-        "with states where {site} = {state}: zeros may cut it into regions.",
+        "region": "moves of this kernel are not seen to connect the chains with all of the support, for "
+        "example with states where {site} = {state}: zeros may cut it into regions.",
         "scan": "the scan never visits {n} sites, the first {site}: they keep their start.",
     }
     said = []

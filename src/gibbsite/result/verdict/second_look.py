@@ -225,9 +225,7 @@ class SecondLook:
             arrays = self.form.arrays(size)
             for rounds, keep in ((goal - window - self.sweeps, False), (window, True)):
                 if rounds > 0:
-                    advance(
-                        parameters, arrays, schedule, state, tape, rounds, graph.n_units, keep, alone()
-                    )
+                    advance(parameters, arrays, schedule, state, tape, rounds, graph.n_units, keep, alone())
             try:
                 self.kernel.inspect(self.setup.model, graph, state.memory)
             except SamplingError:  # a step went wrong: such a chain says nothing
