@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -59,9 +59,11 @@ Floats = NDArray[np.float64]
 #: Ways to find blocks.
 FOUND = ("auto", "trees", "width", "zeros")
 # Entries of the largest table of a block of all sites, and of all its tables: a pass takes a second.
-_WHOLE, _WHOLE_TOTAL = 2.0**20, 2.0**25
+_WHOLE, _WHOLE_TOTAL = 2.0**22, 2.0**25
 # Entries of the largest table of other blocks, unless a number is given.
 _ENTRIES = 2.0**12
+# Covers of blocks that are limited by their width: sites that one cover cuts move freely in another.
+_COVERS = 8
 # Blocks that are given may have tables of so many entries in all; that is 4 GiB for a chain.
 _MOST = 2.0**29
 # Factors at least so strong tie their sites together.
@@ -154,11 +156,11 @@ class BlockGibbs(Kernel):
         are on their own; "auto": one block of all sites where that is possible, otherwise "width", where
         sites with strong ties are kept together.
     entries : int, optional
-        Most entries of a clique table of a block that is found. By default 2**20 for a block of all sites,
+        Most entries of a clique table of a block that is found. By default 2**22 for a block of all sites,
         2**12 for others. It has no effect on blocks that are given.
-    covers : int
+    covers : int, optional
         Blocks that are found cover all sites; with more than one, so many covers are drawn at random, and
-        a sweep goes through all of them.
+        a sweep goes through all of them. By default 8 where blocks are limited by their width, otherwise 1.
     seed : int
         Of the random covers.
 
@@ -179,7 +181,7 @@ class BlockGibbs(Kernel):
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
     blocks: Any = "auto"
     entries: int | None = None
-    covers: int = 1
+    covers: int | None = None
     seed: int = 0
 
     def plan(self, graph: Graph) -> BlockPlan:
@@ -252,6 +254,8 @@ class BlockGibbs(Kernel):
             raise ArgumentError(
                 f"{argument('entries')} must be at least 4, the table of two sites, got {self.entries!r}."
             )
+        if self.covers is None:
+            return self.entries, _COVERS if self.blocks in ("auto", "width") else 1
         return self.entries, int(self.covers)
 
     def _read(self, graph: Graph) -> list[Longs]:
@@ -312,6 +316,22 @@ class BlockGibbs(Kernel):
         """Predict the bytes :meth:`memory` will allocate."""
         plan = self.plan(graph)
         return workspace_bytes(plan.tables, plan.model, plan.pool) + super().memory_bytes(graph)
+
+    def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
+        """Return trees and blocks of several widths, unless one block of all sites is possible.
+
+        Wider blocks cut fewer sites, but a sweep takes longer, and what is better depends on the model.
+        """
+        if self.blocks != "auto" or self.independent(graph):
+            return (self,)
+        widths = [2**8, 2**12, 2**16] if self.entries is None else [max(self.entries // 16, 4), self.entries]
+        wide = [replace(self, blocks="width", entries=entries) for entries in dict.fromkeys(widths)]
+        return (replace(self, blocks="trees", entries=None), *wide)
+
+    def independent(self, graph: Graph) -> bool:
+        """Whether one block holds all sites."""
+        blocks = self.plan(graph).blocks
+        return len(blocks) == 1 and blocks[0].size == graph.n_sites
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
         """Give blocks the states they are to have, as long as each state on the way is possible."""
