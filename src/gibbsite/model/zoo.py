@@ -166,13 +166,15 @@ def rbm(
         fine = np.isfinite(numbers)
         if not fine.all():
             at = tuple(int(k) for k in np.argwhere(~fine)[0])
-            raise ModelError(
-                f"{what} must be finite, got {numbers[at]} at {at if len(at) > 1 else at[0]}; observe a unit "
-                "that is certain."
-            )
+            where = at if len(at) > 1 else at[0]
+            advice = "; a unit that is certain is observed" if np.isinf(numbers[at]) else ""
+            raise ModelError(f"{what} must be finite, got {numbers[at]} at {where}{advice}.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        fields = np.concatenate([biases[0] / 2 + w.sum(axis=1) / 4, biases[1] / 2 + w.sum(axis=0) / 4])
+        constant = float(w.sum() / 4 + biases[0].sum() / 2 + biases[1].sum() / 2)
+    if not (np.isfinite(fields).all() and np.isfinite(constant)):
+        raise ModelError("weights and biases add up to more than 1.8e308; give smaller ones.")
     pairs = np.stack(np.broadcast_arrays(np.arange(m)[:, None], m + np.arange(n)), axis=-1).reshape(-1, 2)
-    fields = np.concatenate([biases[0] / 2 + w.sum(axis=1) / 4, biases[1] / 2 + w.sum(axis=0) / 4])
-    constant = float(w.sum() / 4 + biases[0].sum() / 2 + biases[1].sum() / 2)
     groups = (
         SpinFactors(pairs.astype(np.int32), w.ravel() / 4, name="couplings"),
         SpinFactors(np.arange(m + n, dtype=np.int32)[:, None], fields, name="fields"),

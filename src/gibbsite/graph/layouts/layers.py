@@ -29,7 +29,7 @@ PIECE = 64
 # A layer has at least so many sites, and such a share of all pairs between the layers is coupled: otherwise
 # it takes longer to multiply by zeros than to look neighbours up.
 LEAST_LAYER = 16
-LEAST_SHARE = 0.25
+LEAST_SHARE = 0.3
 # Largest error of log-odds; beyond it, too many draws would have to be made again.
 MOST_ERROR = 0.1
 # Relative error of 1 + exp|y| and of its product with a random number, in 32-bit floats.
