@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,8 @@ def compiled_draw(odds: Any, words: Any, x: Any, margin: Any) -> bool:
 
 
 @compiled
-def compiled_sums(arrays: Any, first: Any, base: Any, inputs: Any, memory: Any) -> None:
-    layers._add_up(arrays, first, base, inputs, memory)
+def compiled_sums(arrays: Any, first: Any, base: Any, inputs: Any, room: Any) -> None:
+    layers._add_up(arrays, first, base, inputs, room)
 
 
 def layered(model: gs.FactorGraph, bundle: int = 4096) -> ReplicatedLayout:
@@ -335,19 +336,19 @@ def test_compiled_tiles_add_up_as_in_python() -> None:
     state = form.start(list(random_starts(model, 40)), [stream(1, c) for c in range(40)])
     inputs = int(arrays.start[1])
     assert inputs > 2 * PIECE and inputs % PIECE
-    memory = state.memory
-    memory.inputs[: inputs * 40] = rng.integers(0, 2, inputs * 40)
+    room = state.memory.room
+    room.inputs[: inputs * 40] = rng.integers(0, 2, inputs * 40)
     first, base = np.uintp(arrays.tile_start[1]), np.uintp(arrays.start[1])
-    compiled_sums(arrays, first, base, np.uintp(inputs), memory)
+    compiled_sums(arrays, first, base, np.uintp(inputs), room)
     weight = arrays.weight[int(first) :][: inputs * TILE].reshape(inputs, TILE)
-    x = memory.inputs[: inputs * 40].reshape(inputs, 40)
+    x = room.inputs[: inputs * 40].reshape(inputs, 40)
     expected = np.repeat(arrays.field[int(base) : int(base) + TILE, None], 40, axis=1)
     for k in range(0, inputs, PIECE):
         piece = np.zeros((TILE, 40), np.float32)
         for row, states in zip(weight[k : k + PIECE], x[k : k + PIECE], strict=True):
             piece += row[:, None] * states
         expected += piece
-    assert (memory.odds.reshape(TILE, 40) == expected).all()
+    assert (room.odds.reshape(TILE, 40) == expected).all()
 
 
 # ---- through gibbsite.sample
@@ -407,6 +408,37 @@ def test_threads_checkpoints_and_interrupts_change_nothing(
     assert early.interrupted and early.draws < whole.draws
     for same in (run(model, sweeps=60, threads=2), run(model, sweeps=60, checkpoint=path, resume=True)):
         assert (same.totals == whole.totals).all() and (same.trace == whole.trace).all()
+
+
+def test_persistent_chains_go_on_and_take_new_weights() -> None:
+    w, b, c = machine()
+    model = gs.rbm(w, b, c)
+    chains = gs.PersistentChains(model, chains=64, rng=1)
+    chains.run(3)
+    copy = pickle.loads(pickle.dumps(chains))
+    whole = gs.PersistentChains(model, chains=64, rng=1).run(8)
+    assert (chains.run(5).states == whole.states).all() and (copy.run(5).states == whole.states).all()
+    assert chains.result().plan.form == "layered"
+    # only biases, which pin all units but the first one
+    state = np.random.default_rng(2).integers(0, 2, model.n_sites)
+    fields = 20.0 * (2 * state - 1)
+    fields[0] = 0.0
+    chains.reweight(couplings=0.0, fields=fields).run(200)
+    assert (chains.states[:, 1:] == state[1:]).all()
+    assert abs(chains.marginals["v0"][1] - 0.5) < 1e-12  # its conditional, in every chain and sweep
+
+
+def test_chains_that_came_into_layers_by_new_weights_are_pickled_as_they_are() -> None:
+    w, b, c = machine()
+    chains = gs.PersistentChains(gs.rbm(1e9 * w, b, c), chains=64, rng=1).run(1)
+    assert chains.result().plan.form == "plain"
+    fields = gs.rbm(w, b, c).group("fields")
+    assert isinstance(fields, gs.SpinFactors)
+    chains.reweight(couplings=w.ravel() / 4, fields=fields.weights).run(1)
+    assert chains.result().plan.form == "layered"
+    chains.reweight(couplings=w.ravel() / 5).run(1)
+    copy = pickle.loads(pickle.dumps(chains))
+    assert (chains.run(5).states == copy.run(5).states).all()
 
 
 def test_layers_are_found_and_chosen() -> None:

@@ -47,18 +47,24 @@ _VECTORS = 3 * VECTOR
 _MOST_EXPONENT = 700.0
 
 
-class LayerMemory(NamedTuple):
-    """The keys of the chains, and room: random words, the states of a layer as floats, log-odds of a tile."""
+class LayerRoom(NamedTuple):
+    """Room for random words, the states of a layer as floats, and the log-odds of a tile."""
 
-    key: NDArray[np.uint32]
     words: NDArray[np.uint32]
     inputs: NDArray[np.float32]
     odds: NDArray[np.float32]
 
     @property
     def rebuildable(self) -> bool:
-        """Keys follow from the seed, and nothing else is kept from one layer to the next."""
+        """Nothing is kept from one layer to the next, so checkpoints need not hold it."""
         return True
+
+
+class LayerMemory(NamedTuple):
+    """The keys of the chains, first halves before second ones, and room."""
+
+    key: NDArray[np.uint32]
+    room: LayerRoom
 
 
 @implement(log_potential, LayeredGraph)
@@ -121,11 +127,9 @@ if not DISABLED:
 
 
 @called
-def _add_up(
-    arrays: LayeredGraph, first: Integer, base: Integer, inputs: Integer, memory: LayerMemory
-) -> None:
+def _add_up(arrays: LayeredGraph, first: Integer, base: Integer, inputs: Integer, room: LayerRoom) -> None:
     """Write the log-odds of the tile at position ``base``, whose couplings begin at ``first``."""
-    chains, odds, x = _U(arrays.chains), memory.odds, memory.inputs
+    chains, odds, x = _U(arrays.chains), room.odds, room.inputs
     for u in range(_U(TILE)):
         field = arrays.field[min(base + u, _U(arrays.field.size) - _U(1))]
         for c in range(chains):
@@ -217,23 +221,23 @@ def _move_layers(
     keep: bool,
     team: Team,
 ) -> Words:
-    chains = _U(arrays.chains)
+    chains, room = _U(arrays.chains), memory.room
     for layer in range(2):
         start, end = _U(arrays.start[layer]), _U(arrays.start[layer + 1])
         other, inputs = _U(arrays.start[1 - layer]), _U(arrays.start[2 - layer] - arrays.start[1 - layer])
         low, high = max(where, start), min(stop, end)
         if low < high:
             for i in range(inputs * chains):
-                memory.inputs[i] = F(x[other * chains + i])
+                room.inputs[i] = F(x[other * chains + i])
             for tile in range((low - start) // _U(TILE), (high - start + _U(TILE - 1)) // _U(TILE)):
                 base = start + tile * _U(TILE)
-                _add_up(arrays, _U(arrays.tile_start[layer]) + tile * inputs * _U(TILE), base, inputs, memory)
+                _add_up(arrays, _U(arrays.tile_start[layer]) + tile * inputs * _U(TILE), base, inputs, room)
                 for u in range(_U(TILE)):
                     p, word_at = base + u, (u & _U(3)) * chains
                     if word_at == _U(0):
-                        draw_words(memory.words, memory.key, chains, turn, p, WORDS)
+                        draw_words(room.words, memory.key, chains, turn, p, WORDS)
                     if low <= p < high:
-                        _settle(arrays, p, u * chains, word_at, memory, x, cond, keep)
+                        _settle(arrays, p, u * chains, word_at, room, x, cond, keep)
     return rng
 
 
@@ -243,13 +247,13 @@ def _settle(
     p: Integer,
     at: Integer,
     word_at: Integer,
-    memory: LayerMemory,
+    room: LayerRoom,
     x: NDArray[np.int8],
     sums: NDArray[np.float32],
     keep: bool,
 ) -> None:
     """Draw position p in all chains, and add its probabilities to the sums if ``keep`` is set."""
-    chains, odds, words = _U(arrays.chains), memory.odds, memory.words
+    chains, odds, words = _U(arrays.chains), room.odds, room.words
     if _draw(odds, at, words, word_at, x, p * chains, chains, arrays.margin[p]):
         _draw_again(arrays, p, odds, at, words, word_at, x)
     if keep:
@@ -277,9 +281,9 @@ class Layers(HeatBath):
     def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> LayerMemory:
         """Allocate the keys of all chains, and room for a layer and a tile of them."""
         chains = len(streams)
-        return LayerMemory(
-            key=chain_keys(streams),
+        room = LayerRoom(
             words=np.zeros(4 * chains, np.uint32),
             inputs=np.zeros(packed.longest * chains, np.float32),
             odds=np.zeros(TILE * chains, np.float32),
         )
+        return LayerMemory(chain_keys(streams), room)
