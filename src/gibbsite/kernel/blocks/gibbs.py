@@ -60,6 +60,8 @@ Floats = NDArray[np.float64]
 FOUND = ("auto", "trees", "width", "zeros")
 # Entries of the largest table of a block of all sites, and of all its tables: a pass takes a second.
 _WHOLE, _WHOLE_TOTAL = 2.0**22, 2.0**25
+# Tries of the search for an order of all sites.
+_TRIES = 1000
 # Entries of the largest table of other blocks, unless a number is given.
 _ENTRIES = 2.0**12
 # Covers of blocks that are limited by their width: sites that one cover cuts move freely in another.
@@ -229,7 +231,7 @@ class BlockGibbs(Kernel):
         ties = tie_sites(arrays)
         if self.blocks == "auto":
             everything = np.arange(n)
-            order = order_block(near, arrays.card, everything)
+            order = order_block(near, arrays.card, everything, tries=_TRIES)
             if order.log2_largest <= math.log2(entries or _WHOLE) and order.total <= _WHOLE_TOTAL:
                 return [everything[order.sites]], order.log2_largest
         if self.blocks == "trees":
