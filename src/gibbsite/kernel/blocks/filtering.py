@@ -38,7 +38,7 @@ class BlockWorkspace(NamedTuple):
 
     ``pool`` holds tables and messages; ``weight`` the states of a site; ``digit`` the loops of an operand;
     ``scratch`` the separator of a table; ``floor`` the smallest positive entry of each message; ``marginal``
-    what comes out; ``words`` the generator.
+    what comes out; ``words`` the generator; ``what`` what is asked (:func:`draw_block`).
     """
 
     pool: Floats
@@ -48,6 +48,7 @@ class BlockWorkspace(NamedTuple):
     floor: Floats
     marginal: Floats
     words: NDArray[np.uint64]
+    what: Longs
 
     @property
     def rebuildable(self) -> bool:
@@ -77,6 +78,7 @@ def _sizes(tables: BlockTables, arrays: TableGraph, pool: int) -> list[tuple[int
         (length, np.float64),
         (int(np.diff(ends).max(initial=1)), np.float64),
         (4, np.uint64),
+        (3, np.int64),
     ]
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import Integer, generic, implement, interpreted
+from gibbsite._compile.jit import Integer, compiled_loop, generic, implement, interpreted
 from gibbsite._compile.pointer import call_pointer, point_at
 from gibbsite._random.generators import Words, load, store
 from gibbsite._wording import argument, unknown
@@ -70,8 +70,8 @@ _COVERS = 8
 _MOST = 2.0**29
 # Factors at least so strong tie their sites together.
 _NEAR_ZERO = 0.95
-# How often all blocks are tried on the way from one state to another.
-_ROUNDS = 10
+# How long two chains are given to meet, in table entries and in sweeps.
+_MEETING_ENTRIES, _MEETING_SWEEPS = 2e7, 100
 # Plans that are kept for later.
 _KEPT_PLANS = 8
 
@@ -85,11 +85,10 @@ class BlockParameters(NamedTuple):
 
 
 class BlockMemory(NamedTuple):
-    """Room for a block, and for a single site; what is asked of a block."""
+    """Room for a block, and for a single site."""
 
     block: BlockWorkspace
     site: Buffer
-    what: Longs
 
     @property
     def rebuildable(self) -> bool:
@@ -165,6 +164,8 @@ class BlockGibbs(Kernel):
         a sweep goes through all of them. By default 8 where blocks are limited by their width, otherwise 1.
     seed : int
         Of the random covers.
+    complete : bool
+        Refuse blocks that miss sites. Otherwise these keep their start, which is meant for short runs.
 
     Notes
     -----
@@ -185,10 +186,11 @@ class BlockGibbs(Kernel):
     entries: int | None = None
     covers: int | None = None
     seed: int = 0
+    complete: bool = True
 
     def plan(self, graph: Graph) -> BlockPlan:
         """Return the blocks of a graph and their tables; found once and kept."""
-        key = (graph.digest, _key(self.blocks), self.entries, self.covers, self.seed)
+        key = (graph.digest, _key(self.blocks), self.entries, self.covers, self.seed, self.complete)
         found = _PLANS.get(key)
         if found is None:
             while len(_PLANS) >= _KEPT_PLANS:
@@ -285,7 +287,7 @@ class BlockGibbs(Kernel):
                 raise ArgumentError(f"block {number} is empty or names a site twice: {named!r}.")
             seen[sites] = True
             blocks.append(sites)
-        if not seen.all():
+        if self.complete and not seen.all():
             missing = [model.domains.names[i] for i in np.flatnonzero(~seen)[:3]]
             raise ArgumentError(
                 f"{int((~seen).sum())} sites are in no block, {', '.join(map(repr, missing))} among them, "
@@ -312,7 +314,7 @@ class BlockGibbs(Kernel):
         plan = self.plan(graph)
         site = Buffer(np.zeros(int(graph.cards.max(initial=1))))
         work = make_workspace(plan.tables, plan.model, plan.pool)
-        return BlockMemory(work, site, np.zeros(3, np.int64))
+        return BlockMemory(work, site)
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""
@@ -336,30 +338,53 @@ class BlockGibbs(Kernel):
         return len(blocks) == 1 and blocks[0].size == graph.n_sites
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
-        """Give blocks the states they are to have, as long as each state on the way is possible."""
-        model: FactorGraph = graph.model  # type: ignore[assignment]
-        blocks, x = self.plan(graph).blocks, np.array(here)
-        for _ in range(_ROUNDS):
-            before = x
-            for number in rng.permutation(len(blocks)).tolist():
-                tried = x.copy()
-                tried[blocks[number]] = np.asarray(there)[blocks[number]]
-                if model.log_potential(tried) > -np.inf:
-                    x = tried
-            if np.array_equal(x, there):
-                return True
-            if np.array_equal(x, before):
-                break
-        return super().connects(graph, x, there, rng)
+        """Let chains from both states run with the same random numbers until they meet.
+
+        Whatever a block can do it can undo, so states from which chains meet are connected.
+        """
+        plan = self.plan(graph)
+        sweeps = int(np.clip(_MEETING_ENTRIES / plan.total, 2, _MEETING_SWEEPS))
+        x, y = (np.array(state, graph.state_dtype) for state in (here, there))
+        work, words = make_workspace(plan.tables, plan.model, plan.pool), rng.integers(1, 2**63, 4)
+        found = _meet(self.parameters(graph), work, x, y, words.astype(np.uint64), sweeps)
+        return bool(found)
+
+
+@compiled_loop
+def _meet(
+    parameters: BlockParameters,
+    work: BlockWorkspace,
+    x: NDArray[Any],
+    y: NDArray[Any],
+    words: NDArray[np.uint64],
+    sweeps: int,
+) -> bool:
+    """Draw all blocks of two states with the same random numbers, over and over; tell whether they meet."""
+    tables, model, what = parameters.tables, parameters.model, work.what
+    for _ in range(sweeps):
+        for block in range(tables.start.size - 1):
+            what[0], what[1] = block, DRAW
+            store(work.words, load(words))
+            call_pointer(parameters.draw, tables, model, work, x, what)
+            store(work.words, load(words))
+            call_pointer(parameters.draw, tables, model, work, y, what)
+            store(words, load(work.words))
+        apart = 0
+        for i in range(x.size):
+            apart += x[i] != y[i]
+        if apart == 0:
+            return True
+    return False
 
 
 def _address(plan: BlockPlan, graph: Graph) -> Any:
     """Return the address of the function that draws a block, compiled for the states of a graph."""
     found = _ADDRESSES.get(graph.state_dtype)
     if found is None:
-        work = BlockWorkspace(*(np.zeros(1, part) for part in "ddqdddQ"))
-        x, what = np.zeros(1, graph.state_dtype), np.zeros(3, np.int64)
-        found = _ADDRESSES[graph.state_dtype] = point_at(draw_block, plan.tables, plan.model, work, x, what)
+        work = BlockWorkspace(*(np.zeros(1, part) for part in "ddqdddQq"))
+        x = np.zeros(1, graph.state_dtype)
+        found = point_at(draw_block, plan.tables, plan.model, work, x, work.what)
+        _ADDRESSES[graph.state_dtype] = found
     return found
 
 
@@ -420,7 +445,7 @@ def _step(
     if end == begin + 1:
         site = np.uintp(tables.site[begin])
         return step(GibbsParameters(HEAT_BATH), arrays, memory.site, x, site, rng, cond, keep)
-    what = memory.what
+    what = work.what
     what[0], what[1] = i, MARGINALS if keep else DRAW
     store(work.words, rng)
     call_pointer(parameters.draw, tables, model, work, x, what)
