@@ -137,11 +137,7 @@ _ADDRESSES: dict[Any, Any] = {}
 
 @register(
     methods={"blocks": ("MAR", "MAP")},
-    proof=[
-        {"blocks": "auto", "entries": 8},
-        {"blocks": "trees"},
-        {"blocks": [[0, 1], [2], [1, 2, 3]]},
-    ],
+    proof=[{"entries": 8}, {"blocks": "trees"}],
     recommend={"BlockGibbs": {}, "BlockGibbs, trees": {"blocks": "trees"}},
 )
 @dataclass(frozen=True)
