@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, inlined
+from gibbsite._compile.pointer import call_pointer, point_at, pointed
 
 RULES = ("heat-bath", "metropolised", "suwa-todo")
 HEAT_BATH, METROPOLISED, SUWA_TODO = range(3)
@@ -26,15 +27,27 @@ HEAT_BATH, METROPOLISED, SUWA_TODO = range(3)
 Work = NDArray[np.float64]
 
 
+def rule_address(rule: str) -> int:
+    """Return the address of the function that makes transition rows; 0 for heat baths, which need none.
+
+    By addresses, compiled loops are the same for all rules, and rules that nobody asks for are not compiled.
+    """
+    if rule == RULES[HEAT_BATH]:
+        return 0
+    return point_at(
+        metropolised_row if rule == RULES[METROPOLISED] else suwa_todo_row, np.zeros(1), 1, 1.0, 0
+    )
+
+
 @inlined
-def apply_rule(rule: Integer, w: Work, size: Integer, total: float, now: Integer) -> float:
-    """Replace weights by those of the next value from state ``now``; return their sum."""
-    if rule == HEAT_BATH:
+def apply_rule(row: Integer, w: Work, size: Integer, total: float, now: Integer) -> float:
+    """Replace weights by those of the next value from state ``now``; return their sum.
+
+    ``row`` is what :func:`rule_address` says.
+    """
+    if row == 0:
         return total
-    if rule == METROPOLISED:
-        metropolised_row(w, size, total, now)
-    else:
-        suwa_todo_row(w, size, now)
+    call_pointer(row, w, np.int64(size), total, np.int64(now))
     return 1.0
 
 
@@ -54,7 +67,7 @@ def pick(w: Work, size: Integer, level: float) -> Integer:
     return chosen
 
 
-@inlined
+@pointed
 def metropolised_row(w: Work, size: Integer, total: float, now: Integer) -> None:
     """Replace weights by the transition row of Liu's rule from state ``now``.
 
@@ -73,8 +86,8 @@ def metropolised_row(w: Work, size: Integer, total: float, now: Integer) -> None
     w[now] = max(stay / total, 0.0)
 
 
-@inlined
-def suwa_todo_row(w: Work, size: Integer, now: Integer) -> None:
+@pointed
+def suwa_todo_row(w: Work, size: Integer, total: float, now: Integer) -> None:
     """Replace weights by the transition row of the Suwa-Todo rule from state ``now``.
 
     Lay the weights end to end on a circle, the largest first, and turn the circle by the largest weight: what
@@ -85,7 +98,7 @@ def suwa_todo_row(w: Work, size: Integer, now: Integer) -> None:
     for a in range(size):
         if w[a] > w[first]:
             first = a
-    total = 0.0
+    total = 0.0  # in the order of the circle
     low = 0.0
     for k in range(size):
         a = (first + k) % size

@@ -40,13 +40,14 @@ from gibbsite.kernel.gibbs.running_weights import (
     running_weights,
 )
 from gibbsite.kernel.registry import register
-from gibbsite.kernel.rules import HEAT_BATH, RULES, apply_rule, pick
+from gibbsite.kernel.rules import HEAT_BATH, RULES, apply_rule, pick, rule_address
 
 
 class GibbsParameters(NamedTuple):
-    """Parameters of the Gibbs step: the number of the rule."""
+    """Parameters of the Gibbs step: the number of the rule, and the address of its function."""
 
     rule: int
+    row: int
 
 
 @register(
@@ -81,10 +82,10 @@ class Gibbs(Kernel):
         return self.rule != "suwa-todo"
 
     def parameters(self, graph: Graph) -> GibbsParameters:
-        """Return the rule's number."""
+        """Return the rule's number, and its function."""
         if self.rule not in RULES:
             raise ArgumentError(unknown("Gibbs rule", self.rule, RULES))
-        return GibbsParameters(RULES.index(self.rule))
+        return GibbsParameters(RULES.index(self.rule), rule_address(self.rule))
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
         """Keep log-weights or remember conditionals where that pays, otherwise a scratch array."""
@@ -217,7 +218,7 @@ def _draw(
     if total > 0.0:
         if keep:
             put_cells(arrays, w, size, total, i, cond)
-        x[i] = pick(w, size, u * apply_rule(parameters.rule, w, size, total, np.int64(x[i])))
+        x[i] = pick(w, size, u * apply_rule(parameters.row, w, size, total, np.int64(x[i])))
     return rng
 
 
@@ -231,7 +232,7 @@ def _transition(
     row: NDArray[np.float64],
 ) -> Integer:
     size, total = weights(arrays, x, i, row)
-    scale = apply_rule(parameters.rule, row, size, total, np.int64(x[i]))
+    scale = apply_rule(parameters.row, row, size, total, np.int64(x[i]))
     for a in range(size):
         row[a] /= scale
     return size
