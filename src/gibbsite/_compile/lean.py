@@ -9,6 +9,7 @@ public; versions that have not been tried take Numba's own pipeline.
 
 from __future__ import annotations
 
+from types import CodeType
 from typing import Any
 
 from gibbsite._compile.parts import try_part
@@ -31,15 +32,30 @@ def helper_options() -> dict[str, Any]:
     return options
 
 
+def _is_plain(function: Any) -> bool:
+    """Tell whether a function is one of ours, and has no functions inside."""
+    ours = function.__module__.partition(".")[0] == "gibbsite"
+    return ours and not any(isinstance(each, CodeType) for each in function.__code__.co_consts)
+
+
 def _make_pipeline() -> type:
     import numba
 
     if numba.version_info.short not in _TRIED:
         raise NotImplementedError(f"it has not been tried with Numba {numba.__version__}")
     from numba import _dynfunc  # type: ignore[attr-defined]
-    from numba.core import codegen, compiler, typed_passes
+    from numba.core import codegen, compiler, typed_passes, untyped_passes
     from numba.core.compiler_machinery import register_pass
 
+    # Looked for in vain in functions of ours: ``with`` blocks, functions inside of functions, expressions of
+    # whole arrays, functions marked as to be inlined before types are known.
+    needless = (
+        untyped_passes.WithLifting,
+        untyped_passes.InlineClosureLikes,
+        untyped_passes.MakeFunctionToJitFunction,
+        untyped_passes.InlineInlinables,
+        typed_passes.NopythonRewrites,
+    )
     library: Any = codegen.JITCodeLibrary
     lowering: Any = typed_passes.NativeLowering
     builder: Any = compiler.DefaultPassBuilder
@@ -52,6 +68,14 @@ def _make_pipeline() -> type:
         def _finalize_final_module(self) -> None:
             self._finalize_dynamic_globals()
             self._finalized = True
+
+        def _optimize_functions(self, module: Any) -> None:
+            # as Numba does it, but not for functions that are only declared
+            module.data_layout = self._codegen._data_layout
+            for function in module.functions:
+                if not function.is_declaration:
+                    passes, builder = self._codegen._function_pass_manager()
+                    passes.run(function, builder)
 
         def _optimize_final_module(self) -> None:
             # what Numba does before it removes reference counting; the full course follows in the entry
@@ -94,10 +118,12 @@ def _make_pipeline() -> type:
             return True
 
     class HelperCompiler(base):  # type: ignore[misc]
-        """Numba's pipeline with that lowering."""
+        """Numba's pipeline with that lowering, and without what no function of ours needs."""
 
         def define_pipelines(self) -> list[Any]:
             manager = builder.define_nopython_pipeline(self.state)
+            if _is_plain(self.state.func_id.func):
+                manager.passes = [(each, said) for each, said in manager.passes if each not in needless]
             for place, (each, said) in enumerate(manager.passes):
                 if each is lowering:
                     manager.passes[place] = HelperLowering, said

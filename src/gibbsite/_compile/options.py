@@ -60,6 +60,8 @@ _config: Any = numba.config
 DISABLED: bool = bool(_config.DISABLE_JIT)
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# Functions that only Python calls: nobody calls them from C.
+FROM_PYTHON: dict[str, Any] = {"no_cfunc_wrapper": True}
 # Without Numba's runtime there is no allocation in compiled code, and no reference counting either: a
 # sweep that hands tuples of arrays to its step pays several atomic operations per update otherwise (a
 # factor of three, and twice the compile time).
