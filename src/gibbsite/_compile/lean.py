@@ -3,8 +3,9 @@
 Numba makes every function it compiles ready to run, though a helper never runs by itself: it is linked into
 an entry point as LLVM code, and machine code is made of the whole. Leaving that out saves a fifth of the time
 that a first call takes. For the same reason helpers are optimised once rather than twice: the second, full
-course is for the whole, and leaving it out of helpers saves another tenth. What is used of Numba is not
-public; versions that have not been tried take Numba's own pipeline.
+course is for the whole, and leaving it out of helpers saves another tenth. Passes that would change nothing
+are left out of helpers and of loops, too. What is used of Numba is not public; versions that have not been
+tried take Numba's own pipeline.
 """
 
 from __future__ import annotations
@@ -17,19 +18,21 @@ from gibbsite._compile.parts import try_part
 _TRIED = {(0, 68)}
 
 
-def helper_options() -> dict[str, Any]:
-    """Return options of ``numba.jit`` for helpers.
+def lean_options() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return options of ``numba.jit`` for helpers, and for loops that allocate nothing.
 
     Examples
     --------
-    >>> helper_options()["no_cfunc_wrapper"]
+    >>> helper, loop = lean_options()
+    >>> helper["no_cfunc_wrapper"]
     True
     """
-    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    made: list[type] = []
-    if try_part("helpers", lambda: made.append(_make_pipeline())):
-        options["pipeline_class"] = made[0]
-    return options
+    helper: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    loop: dict[str, Any] = {}
+    made: list[tuple[type, type]] = []
+    if try_part("helpers", lambda: made.append(_make_pipelines())):
+        helper["pipeline_class"], loop["pipeline_class"] = made[0]
+    return helper, loop
 
 
 def _is_plain(function: Any) -> bool:
@@ -38,7 +41,7 @@ def _is_plain(function: Any) -> bool:
     return ours and not any(isinstance(each, CodeType) for each in function.__code__.co_consts)
 
 
-def _make_pipeline() -> type:
+def _make_pipelines() -> tuple[type, type]:
     import numba
 
     if numba.version_info.short not in _TRIED:
@@ -60,6 +63,7 @@ def _make_pipeline() -> type:
     lowering: Any = typed_passes.NativeLowering
     builder: Any = compiler.DefaultPassBuilder
     base: Any = compiler.CompilerBase
+    given_flags: Any = compiler.Flags
     register: Any = register_pass
 
     class HelperLibrary(library):  # type: ignore[misc]
@@ -117,17 +121,51 @@ def _make_pipeline() -> type:
             state.cr = found._replace(cfunc=key)
             return True
 
-    class HelperCompiler(base):  # type: ignore[misc]
-        """Numba's pipeline with that lowering, and without what no function of ours needs."""
+    class Flags(given_flags):  # type: ignore[misc]
+        """Numba's flags, compared at once: it looks functions up by them thousands of times."""
+
+        def __hash__(self) -> int:
+            return number
+
+        def __eq__(self, other: object) -> bool:
+            same = isinstance(other, given_flags) and self._values == other._values
+            return same or bool(super().__eq__(other))
+
+    number = hash(given_flags())  # which depends on the names of the options only
+    if hash(given_flags(Flags())) != number:
+        raise ValueError("flags have hashes of their own")
+
+    class LeanCompiler(base):  # type: ignore[misc]
+        """Numba's pipeline without what no function of ours needs."""
+
+        def __init__(
+            self,
+            typing: Any,
+            target: Any,
+            library: Any,
+            arguments: Any,
+            returned: Any,
+            flags: Any,
+            local_types: Any,
+        ) -> None:
+            super().__init__(typing, target, library, arguments, returned, Flags(flags), local_types)
 
         def define_pipelines(self) -> list[Any]:
             manager = builder.define_nopython_pipeline(self.state)
             if _is_plain(self.state.func_id.func):
                 manager.passes = [(each, said) for each, said in manager.passes if each not in needless]
+            manager.finalize()
+            return [manager]
+
+    class HelperCompiler(LeanCompiler):
+        """The same with that lowering."""
+
+        def define_pipelines(self) -> list[Any]:
+            (manager,) = super().define_pipelines()
             for place, (each, said) in enumerate(manager.passes):
                 if each is lowering:
                     manager.passes[place] = HelperLowering, said
             manager.finalize()
             return [manager]
 
-    return HelperCompiler
+    return HelperCompiler, LeanCompiler

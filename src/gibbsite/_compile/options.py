@@ -8,7 +8,7 @@ from typing import Any
 
 import numba
 
-from gibbsite._compile.lean import helper_options
+from gibbsite._compile.lean import lean_options
 from gibbsite._compile.parts import try_part
 
 
@@ -70,4 +70,4 @@ LEAN: dict[str, Any] = {**OPTIONS}
 ON_STACK: bool = not DISABLED and try_part("stack", _find_templates)
 if ON_STACK and try_part("runtime", _switch_off_runtime):
     LEAN["_nrt"] = False
-HELPER: dict[str, Any] = {} if DISABLED else helper_options()
+HELPER, LOOP = ({}, {}) if DISABLED else lean_options()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from gibbsite._compile.jit import DISABLED, Entry
-from gibbsite._compile.options import LEAN
+from gibbsite._compile.options import LEAN, LOOP
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,7 +26,7 @@ def pointed(function: Callable[P, R]) -> Entry[P, R]:
     It must not allocate. There is no way to call the compiled function from Python: to take its arguments
     apart would double the time it takes to compile.
     """
-    return Entry(function, {**LEAN, "no_cpython_wrapper": True})
+    return Entry(function, {**LEAN, **LOOP, "no_cpython_wrapper": True})
 
 
 def point_at(entry: Entry[..., Any], *arguments: Any) -> int:
