@@ -15,11 +15,12 @@ References
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import Integer, inlined
-from gibbsite._compile.pointer import call_pointer, point_at, pointed
+from gibbsite._compile.jit import Integer, generic, implement, inlined
 
 RULES = ("heat-bath", "metropolised", "suwa-todo")
 HEAT_BATH, METROPOLISED, SUWA_TODO = range(3)
@@ -27,27 +28,41 @@ HEAT_BATH, METROPOLISED, SUWA_TODO = range(3)
 Work = NDArray[np.float64]
 
 
-def rule_address(rule: str) -> int:
-    """Return the address of the function that makes transition rows; 0 for heat baths, which need none.
+class HeatBath(NamedTuple):
+    """The rule of nearly all runs, a type of its own: the others are not compiled with it."""
 
-    By addresses, compiled loops are the same for all rules, and rules that nobody asks for are not compiled.
-    """
-    if rule == RULES[HEAT_BATH]:
-        return 0
-    return point_at(
-        metropolised_row if rule == RULES[METROPOLISED] else suwa_todo_row, np.zeros(1), 1, 1.0, 0
-    )
+    number: int
 
 
-@inlined
-def apply_rule(row: Integer, w: Work, size: Integer, total: float, now: Integer) -> float:
-    """Replace weights by those of the next value from state ``now``; return their sum.
+class OtherRule(NamedTuple):
+    """One of the other rules, by its number."""
 
-    ``row`` is what :func:`rule_address` says.
-    """
-    if row == 0:
-        return total
-    call_pointer(row, w, np.int64(size), total, np.int64(now))
+    number: int
+
+
+def rule_type(rule: str) -> HeatBath | OtherRule:
+    """Return a rule as compiled code sees it."""
+    number = RULES.index(rule)
+    return HeatBath(number) if number == HEAT_BATH else OtherRule(number)
+
+
+@generic
+def apply_rule(rule: Any, w: Work, size: Integer, total: float, now: Integer) -> float:
+    """Replace weights by those of the next value from state ``now``; return their sum."""
+    raise NotImplementedError
+
+
+@implement(apply_rule, HeatBath)
+def _apply_heat_bath(rule: HeatBath, w: Work, size: Integer, total: float, now: Integer) -> float:
+    return total
+
+
+@implement(apply_rule, OtherRule)
+def _apply_other(rule: OtherRule, w: Work, size: Integer, total: float, now: Integer) -> float:
+    if rule.number == METROPOLISED:
+        metropolised_row(w, size, total, now)
+    else:
+        suwa_todo_row(w, size, now)
     return 1.0
 
 
@@ -67,7 +82,7 @@ def pick(w: Work, size: Integer, level: float) -> Integer:
     return chosen
 
 
-@pointed
+@inlined
 def metropolised_row(w: Work, size: Integer, total: float, now: Integer) -> None:
     """Replace weights by the transition row of Liu's rule from state ``now``.
 
@@ -86,8 +101,8 @@ def metropolised_row(w: Work, size: Integer, total: float, now: Integer) -> None
     w[now] = max(stay / total, 0.0)
 
 
-@pointed
-def suwa_todo_row(w: Work, size: Integer, total: float, now: Integer) -> None:
+@inlined
+def suwa_todo_row(w: Work, size: Integer, now: Integer) -> None:
     """Replace weights by the transition row of the Suwa-Todo rule from state ``now``.
 
     Lay the weights end to end on a circle, the largest first, and turn the circle by the largest weight: what
@@ -98,7 +113,7 @@ def suwa_todo_row(w: Work, size: Integer, total: float, now: Integer) -> None:
     for a in range(size):
         if w[a] > w[first]:
             first = a
-    total = 0.0  # in the order of the circle
+    total = 0.0
     low = 0.0
     for k in range(size):
         a = (first + k) % size

@@ -40,14 +40,13 @@ from gibbsite.kernel.gibbs.running_weights import (
     running_weights,
 )
 from gibbsite.kernel.registry import register
-from gibbsite.kernel.rules import HEAT_BATH, RULES, apply_rule, pick, rule_address
+from gibbsite.kernel.rules import HEAT_BATH, RULES, HeatBath, OtherRule, apply_rule, pick, rule_type
 
 
 class GibbsParameters(NamedTuple):
-    """Parameters of the Gibbs step: the number of the rule, and the address of its function."""
+    """Parameters of the Gibbs step: the rule."""
 
-    rule: int
-    row: int
+    rule: HeatBath | OtherRule
 
 
 @register(
@@ -82,10 +81,10 @@ class Gibbs(Kernel):
         return self.rule != "suwa-todo"
 
     def parameters(self, graph: Graph) -> GibbsParameters:
-        """Return the rule's number, and its function."""
+        """Return the rule."""
         if self.rule not in RULES:
             raise ArgumentError(unknown("Gibbs rule", self.rule, RULES))
-        return GibbsParameters(RULES.index(self.rule), rule_address(self.rule))
+        return GibbsParameters(rule_type(self.rule))
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
         """Keep log-weights or remember conditionals where that pays, otherwise a scratch array."""
@@ -125,7 +124,7 @@ def _step_binary(
 ) -> Words:
     rng, u = uniform(rng)
     odds = kept_odds(arrays, x, i, cond, keep)
-    if parameters.rule == HEAT_BATH:
+    if parameters.rule.number == HEAT_BATH:
         x[i] = is_up(odds, u)
     else:
         gain = odds if x[i] == 0 else -odds
@@ -196,7 +195,7 @@ def _step_remembered(
         remember_conditional(memory, row, size, total)
     rng = _draw(parameters, arrays, memory.work, size, total, x, i, rng, cond, keep)
     if row > 0:
-        remember_levels(parameters.rule, memory, i, row, size, total)
+        remember_levels(parameters.rule.number, memory, i, row, size, total)
     return rng
 
 
@@ -218,7 +217,7 @@ def _draw(
     if total > 0.0:
         if keep:
             put_cells(arrays, w, size, total, i, cond)
-        x[i] = pick(w, size, u * apply_rule(parameters.row, w, size, total, np.int64(x[i])))
+        x[i] = pick(w, size, u * apply_rule(parameters.rule, w, size, total, np.int64(x[i])))
     return rng
 
 
@@ -232,7 +231,7 @@ def _transition(
     row: NDArray[np.float64],
 ) -> Integer:
     size, total = weights(arrays, x, i, row)
-    scale = apply_rule(parameters.row, row, size, total, np.int64(x[i]))
+    scale = apply_rule(parameters.rule, row, size, total, np.int64(x[i]))
     for a in range(size):
         row[a] /= scale
     return size
