@@ -399,14 +399,13 @@ DRAW, MARGINALS = range(2)
 
 
 @pointed
-def draw_block(
-    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], what: Longs
-) -> None:
-    """Draw block number ``what[0]``; with ``what[1]`` MARGINALS, write the marginals of its sites, too.
+def draw_block(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any]) -> None:
+    """Draw block number ``work.what[0]``; where ``what[1]`` is MARGINALS, write those of its sites, too.
 
     ``what[2]`` becomes 1 if that was possible. It does not depend on kernel, scan and graph kind, so loops
     call it by its address, and it is compiled once.
     """
+    what = work.what
     begin, end = tables.start[what[0]], tables.start[what[0] + 1]
     what[2] = 0
     if filter_block(tables, arrays, work, x, begin, end):

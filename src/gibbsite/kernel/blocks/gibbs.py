@@ -48,7 +48,7 @@ from gibbsite.kernel.blocks.tables import (
 from gibbsite.kernel.blocks.ties import tie_sites, tied_groups
 from gibbsite.kernel.gibbs.gibbs import GibbsParameters
 from gibbsite.kernel.registry import register
-from gibbsite.kernel.rules import HEAT_BATH
+from gibbsite.kernel.rules import HEAT_BATH, HeatBath
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -361,9 +361,9 @@ def _meet(
         for block in range(tables.start.size - 1):
             what[0], what[1] = block, DRAW
             store(work.words, load(words))
-            call_pointer(parameters.draw, tables, model, work, x, what)
+            call_pointer(parameters.draw, tables, model, work, x)
             store(work.words, load(words))
-            call_pointer(parameters.draw, tables, model, work, y, what)
+            call_pointer(parameters.draw, tables, model, work, y)
             store(words, load(work.words))
         apart = 0
         for i in range(x.size):
@@ -379,7 +379,7 @@ def _address(plan: BlockPlan, graph: Graph) -> Any:
     if found is None:
         work = BlockWorkspace(*(np.zeros(1, part) for part in "ddqdddQq"))
         x = np.zeros(1, graph.state_dtype)
-        found = point_at(draw_block, plan.tables, plan.model, work, x, work.what)
+        found = point_at(draw_block, plan.tables, plan.model, work, x)
         _ADDRESSES[graph.state_dtype] = found
     return found
 
@@ -440,11 +440,11 @@ def _step(
     begin, end = tables.start[i], tables.start[i + np.uintp(1)]
     if end == begin + 1:
         site = np.uintp(tables.site[begin])
-        return step(GibbsParameters(HEAT_BATH), arrays, memory.site, x, site, rng, cond, keep)
+        return step(GibbsParameters(HeatBath(HEAT_BATH)), arrays, memory.site, x, site, rng, cond, keep)
     what = work.what
     what[0], what[1] = i, MARGINALS if keep else DRAW
     store(work.words, rng)
-    call_pointer(parameters.draw, tables, model, work, x, what)
+    call_pointer(parameters.draw, tables, model, work, x)
     if keep and what[2] == 1:
         at = np.int64(0)
         for t in range(begin, end):
