@@ -281,7 +281,8 @@ def infer(
         most probable state; these are also the methods "exact", "gibbs" and "annealed". "herded" and
         "herded-shared" (`HerdedGibbs` with a weight for each configuration of the neighbours, or each
         conditional) count instead of drawing; "quasi" (`QuasiGibbs`) is driven by a low-discrepancy
-        sequence, in whole periods of sweeps; "poisson" (`PoissonGibbs`) reads minibatches of the factors of
+        sequence, in whole periods of sweeps; "blocks" (`BlockGibbs`) draws many sites jointly, blocks that
+        are found for the model; "poisson" (`PoissonGibbs`) reads minibatches of the factors of
         sites that have thousands of them. "annealed" looks for a most probable state: annealing at
         temperatures that fit the model, restarted until the budget is used. "mean-field" gives approximate
         marginals, and a lower bound of the log-partition function. Any kernel samples with that: marginals,

@@ -72,6 +72,10 @@ _MOST = 2.0**29
 _NEAR_ZERO = 0.95
 # How long two chains are given to meet, in table entries and in sweeps.
 _MEETING_ENTRIES, _MEETING_SWEEPS = 2e7, 100
+# Models of more sites are not looked at just to tell about blocks.
+_FEW_SITES = 20_000
+# Time for an entry of a table, with marginals.
+_SECONDS_PER_ENTRY = 1e-8
 # Plans that are kept for later.
 _KEPT_PLANS = 8
 
@@ -157,7 +161,8 @@ class BlockGibbs(Kernel):
         2**12 for others. It has no effect on blocks that are given.
     covers : int, optional
         Blocks that are found cover all sites; with more than one, so many covers are drawn at random, and
-        a sweep goes through all of them. By default 8 where blocks are limited by their width, otherwise 1.
+        a sweep goes through all of them. By default 8 where blocks are limited by their width and the
+        model has at most 20,000 sites, otherwise 1.
     seed : int
         Of the random covers.
     complete : bool
@@ -224,7 +229,7 @@ class BlockGibbs(Kernel):
         """Return blocks that cover all sites, each in an order of elimination, and the limit of tables."""
         if self.blocks not in FOUND:
             raise ArgumentError(unknown("Way to find blocks", self.blocks, FOUND))
-        entries, covers = self._limits()
+        entries, covers = self._limits(arrays.card.size)
         n = arrays.card.size
         ties = tie_sites(arrays)
         if self.blocks == "auto":
@@ -245,7 +250,7 @@ class BlockGibbs(Kernel):
                 found += cover_sites(near, arrays.card, limit, ties, seed)
         return found, limit.log2
 
-    def _limits(self) -> tuple[float | None, int]:
+    def _limits(self, n_sites: int) -> tuple[float | None, int]:
         """Return the limit of entries and the number of covers, checked."""
         for name, value in (("covers", self.covers), ("entries", self.entries)):
             if value is not None and (not isinstance(value, int | np.integer) or value < 1):
@@ -255,7 +260,8 @@ class BlockGibbs(Kernel):
                 f"{argument('entries')} must be at least 4, the table of two sites, got {self.entries!r}."
             )
         if self.covers is None:
-            return self.entries, _COVERS if self.blocks in ("auto", "width") else 1
+            limited = self.blocks in ("auto", "width") and n_sites <= _FEW_SITES
+            return self.entries, _COVERS if limited else 1
         return self.entries, int(self.covers)
 
     def _read(self, graph: Graph) -> list[Longs]:
@@ -316,6 +322,21 @@ class BlockGibbs(Kernel):
         """Predict the bytes :meth:`memory` will allocate."""
         plan = self.plan(graph)
         return workspace_bytes(plan.tables, plan.model, plan.pool) + super().memory_bytes(graph)
+
+    def summary(self, graph: Graph) -> dict[str, float]:
+        """Return the number of blocks, their sizes, widths and the predicted time of a sweep."""
+        if graph.n_sites > _FEW_SITES:
+            return {}
+        plan = self.plan(graph)
+        sizes = [block.size for block in plan.blocks]
+        return {
+            "blocks": len(sizes),
+            "smallest": min(sizes),
+            "largest": max(sizes),
+            "log2_largest_table": round(plan.log2_largest, 2),
+            "entries": float(plan.total),
+            "seconds_per_sweep": float(f"{_SECONDS_PER_ENTRY * plan.total:.2g}"),
+        }
 
     def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
         """Return trees and blocks of several widths, unless one block of all sites is possible.
