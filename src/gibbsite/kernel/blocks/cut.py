@@ -1,0 +1,161 @@
+"""Which sites to cut so that the others have small clique tables, and where the cutset touches their tree."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.graph.kinds.table import TableGraph
+from gibbsite.graph.rows import row_starts
+from gibbsite.kernel.blocks.cover import Limit, grow_block
+from gibbsite.kernel.blocks.messages import CutTree
+from gibbsite.kernel.blocks.tables import BlockTables, Interactions
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Sites that the search for a cutset looks at in all; a hundred thousand take some seconds.
+_LOOKS = 100_000
+_MOST_TRIES = 40
+
+
+def choose_rest(near: Interactions, cards: NDArray[np.int32], log2: float, tie: Floats) -> Longs:
+    """Return the sites outside a cutset, in an order of elimination with tables of at most 2^log2 entries.
+
+    Blocks are grown greedily, with noise, and the one that cuts the fewest states is kept; sites that it need
+    not have cut are put back.
+
+    Parameters
+    ----------
+    near : Interactions
+        Neighbours.
+    cards : int array
+        Numbers of states.
+    log2 : float
+        log2 of the entries of the largest table. Sites without neighbours outside the cutset have tables of
+        their own size, whatever it is.
+    tie : float array
+        How strongly a site depends on its neighbours; sites with weak ties are cut first.
+
+    Examples
+    --------
+    >>> ring = Interactions(np.array([0, 2, 4, 6, 8]), np.array([1, 3, 0, 2, 1, 3, 0, 2]))
+    >>> sorted(choose_rest(ring, np.full(4, 2, np.int32), 2.0, np.zeros(4)).tolist())
+    [0, 1, 2]
+    """
+    n, log_card, limit = cards.size, np.log2(cards), Limit(log2)
+    every, none = np.ones(n, bool), np.zeros(n, bool)
+    best = grow_block(near, log_card, limit, every, none, tie)
+    looks = _LOOKS - n
+    for seed in range(_MOST_TRIES):
+        if best.size == n or looks < 2 * n:
+            break
+        looks -= n
+        other = grow_block(near, log_card, limit, every, none, tie, np.random.default_rng([seed, n]))
+        if log_card[other].sum() > log_card[best].sum():
+            best = other
+    inside = none.copy()
+    inside[best] = True
+    for i in np.flatnonzero(~inside).tolist():
+        if looks < n:
+            break
+        looks -= n
+        inside[i] = True
+        other = grow_block(near, log_card, limit, inside, none, tie)
+        if other.size > best.size:
+            best = other
+        else:
+            inside[i] = False
+    return best
+
+
+def lay_out_cutset(arrays: TableGraph, tables: BlockTables) -> CutTree:
+    """Say for every site outside the only block of ``tables`` where it touches the tree of the block."""
+    n, count = arrays.card.size, tables.site.size
+    outside = np.ones(n, bool)
+    outside[tables.site] = False
+    touched: list[set[int]] = [set() for _ in range(n)]
+    for t in range(count):
+        for o in range(tables.operand[t], tables.operand[t + 1]):
+            for i in tables.rim_site[tables.rim[o] : tables.rim[o + 1]].tolist():
+                touched[i].add(t)
+        for f in tables.field_factor[tables.field[t] : tables.field[t + 1]].tolist():
+            for i in arrays.member[arrays.member_start[f] : arrays.member_start[f + 1]].tolist():
+                if outside[i]:
+                    touched[i].add(t)
+    parent = tables.parent.tolist()
+    root, turn = _walk_down(parent)
+    spans = {i: _span(touched[i], parent, root) for i in np.flatnonzero(outside).tolist()}
+    # in the order of a walk over the tree, so that one site follows another that is near
+    order = sorted(spans, key=lambda i: (max((turn[t] for t, top in spans[i] if top), default=-1), i))
+    own: dict[int, list[tuple[int, int]]] = {i: [] for i in order}
+    for i in order:
+        for row in range(int(arrays.start[i]), int(arrays.start[i + 1])):
+            f = int(arrays.factor[row])
+            if outside[arrays.member[arrays.member_start[f] : arrays.member_start[f + 1]]].all():
+                own[i].append((f, int(arrays.own_stride[row])))
+    touch, touched_flat = _rows([[(t,) for t in sorted(touched[i])] for i in order], 1)
+    span, spanned, top = _rows([spans[i] for i in order], 2)
+    own_start, own_factor, own_stride = _rows([own[i] for i in order], 2)
+    return CutTree(
+        tables=tables,
+        first=row_starts(tables.separator),
+        low=np.log(tables.floor),
+        site=np.array(order, np.int64),
+        touch=touch,
+        touched=touched_flat,
+        span=span,
+        spanned=spanned,
+        top=top,
+        own=own_start,
+        own_factor=own_factor,
+        own_stride=own_stride,
+    )
+
+
+def _rows(rows: list[list[tuple[int, ...]]], columns: int) -> list[Longs]:
+    """Return rows of tuples as compressed rows with some columns."""
+    start = row_starts(np.array([len(row) for row in rows], np.int64))
+    flat = np.array([entry for row in rows for entry in row], np.int64).reshape(-1, columns)
+    return [start, *(flat[:, k].copy() for k in range(columns))]
+
+
+def _walk_down(parent: list[int]) -> tuple[list[int], list[int]]:
+    """Return the root of every table, and its turn in a walk that goes down before it goes on."""
+    count = len(parent)
+    children: list[list[int]] = [[] for _ in range(count)]
+    for t, above in enumerate(parent):
+        if above >= 0:
+            children[above].append(t)
+    root, turn, now = [0] * count, [0] * count, 0
+    for top in (t for t in range(count) if parent[t] < 0):
+        stack = [top]
+        while stack:
+            t = stack.pop()
+            root[t], turn[t] = top, now
+            now += 1
+            stack.extend(children[t])
+    return root, turn
+
+
+def _span(some: set[int], parent: list[int], root: list[int]) -> list[tuple[int, int]]:
+    """Return the smallest subtrees that hold some tables, one in each tree, children before parents.
+
+    The second number is 1 for the highest table of a tree.
+    """
+    found = []
+    for tree in {root[t] for t in some}:
+        heap = [t for t in some if root[t] == tree]
+        heapq.heapify(heap)
+        while len(heap) > 1:  # the lowest of them goes up until it meets the others
+            t = heapq.heappop(heap)
+            found.append((t, 0))
+            while heap and heap[0] == t:
+                heapq.heappop(heap)
+            above = parent[t]
+            if above not in heap:
+                heapq.heappush(heap, above)
+        found.append((heap[0], 1))
+    return sorted(found)
