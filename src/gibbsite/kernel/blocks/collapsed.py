@@ -119,9 +119,7 @@ def gather_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArra
 
 
 @called
-def draw_rest(
-    tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], rng: Words
-) -> Words:
+def draw_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], rng: Words) -> Words:
     """Draw the sites outside the cutset, those eliminated last first; messages up are valid."""
     tables = tree.tables
     for t in range(tables.site.size - 1, -1, -1):
@@ -160,9 +158,7 @@ DRAW, MARGINALS, WEIGH, CHANCE = range(4)
 
 
 @pointed
-def collapse(
-    tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], what: Longs
-) -> None:
+def collapse(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], what: Longs) -> None:
     """Draw the cutset site by site, then all other sites, with ``what[0]`` DRAW.
 
     MARGINALS: write the marginals, too. WEIGH: write the conditional of cutset site number ``what[1]`` to

@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 # Sites that the search for a cutset looks at in all; a hundred thousand take some seconds.
 _LOOKS = 100_000
 _MOST_TRIES = 40
+# Entries of a table that are multiplied in one loop.
+_RUN = 512
 
 
 def choose_rest(near: Interactions, cards: NDArray[np.int32], log2: float, tie: Floats) -> Longs:
@@ -99,10 +101,14 @@ def lay_out_cutset(arrays: TableGraph, tables: BlockTables) -> CutTree:
     touch, touched_flat = _rows([[(t,) for t in sorted(touched[i])] for i in order], 1)
     span, spanned, top = _rows([spans[i] for i in order], 2)
     own_start, own_factor, own_stride = _rows([own[i] for i in order], 2)
+    inner, step, outer = _lay_out_runs(tables)
     return CutTree(
         tables=tables,
         first=row_starts(tables.separator),
         low=np.log(tables.floor),
+        inner=inner,
+        step=step,
+        outer=outer,
         site=np.array(order, np.int64),
         touch=touch,
         touched=touched_flat,
@@ -113,6 +119,29 @@ def lay_out_cutset(arrays: TableGraph, tables: BlockTables) -> CutTree:
         own_factor=own_factor,
         own_stride=own_stride,
     )
+
+
+def _lay_out_runs(tables: BlockTables) -> tuple[Longs, NDArray[np.int32], Longs]:
+    """Unroll the inner loops of every operand, so that short ones do not cost more than what they do."""
+    count = tables.child.size
+    steps, outer = [], np.zeros(count, np.int64)
+    known: dict[bytes, NDArray[np.int32]] = {}
+    for o in range(count):
+        extent = tables.extent[tables.loop[o] : tables.loop[o + 1]]
+        stride = tables.stride[tables.loop[o] : tables.loop[o + 1]]
+        k = extent.size - 1
+        while k > 0 and extent[k - 1 :].prod() <= _RUN:
+            k -= 1
+        outer[o] = k
+        key = extent[k:].tobytes() + stride[k:].tobytes()
+        if key not in known:
+            at = np.zeros(1, np.int64)
+            for length, by in zip(extent[k:].tolist(), stride[k:].tolist(), strict=True):
+                at = (at[:, None] + by * np.arange(length)).ravel()
+            known[key] = at.astype(np.int32)
+        steps.append(known[key])
+    flat = np.concatenate(steps) if steps else np.zeros(0, np.int32)
+    return row_starts(np.array([one.size for one in steps], np.int64)), flat, outer
 
 
 def _rows(rows: list[list[tuple[int, ...]]], columns: int) -> list[Longs]:

@@ -156,8 +156,8 @@ class CutsetGibbs(Kernel):
         if order.total > _MOST:
             raise TooLargeError(
                 f"The clique tables of the {rest.size} sites outside the cutset would have "
-                f"2^{math.log2(order.total):.0f} entries in all, of 2^{math.log2(_MOST):.0f} that are possible; "
-                f"give a smaller {argument('width', 12)}."
+                f"2^{math.log2(order.total):.0f} entries in all, of 2^{math.log2(_MOST):.0f} that are "
+                f"possible; give a smaller {argument('width', 12)}."
             )
         tables, _ = lay_out_blocks(arrays, [rest[order.sites]])
         return CutsetPlan(order, seal(lay_out_cutset(arrays, tables)), arrays)
@@ -195,10 +195,10 @@ class CutsetGibbs(Kernel):
         for _ in range(_ROUNDS):
             before = x.copy()
             for j in rng.permutation(np.flatnonzero(x[sites] != goal[sites])).tolist():
-                self.forget(memory)
                 _ask(parameters, memory, x, WEIGH, j)
                 if memory.what[2] == 1 and memory.work.chance[goal[sites[j]]] > 0.0:
                     x[sites[j]] = goal[sites[j]]
+                    self.forget(memory)
             if np.array_equal(x[sites], goal[sites]):
                 return True
             if np.array_equal(x, before):

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, called, inlined
-from gibbsite.elimination.rings import LogSum, Sum
+from gibbsite.elimination.rings import LogSum, Ring, Sum, join
 from gibbsite.graph.kinds.table import TableGraph
 from gibbsite.graph.local import from_logs
-from gibbsite.kernel.blocks.filtering import LOG_SMALLEST, entry_given, fill_field, multiply_in, project
+from gibbsite.kernel.blocks.filtering import LOG_SMALLEST, entry_given, fill_field
 from gibbsite.kernel.blocks.tables import MOST_LOOPS, BlockTables
 
 Floats = NDArray[np.float64]
@@ -42,6 +42,9 @@ class CutTree(NamedTuple):
         Where the message of a table begins, in each third of the pool.
     low : float array
         For each operand the logarithm of the smallest positive entry of the factor.
+    inner, step, outer
+        For each operand, where its entries lie that belong to a run of entries of the table, in compressed
+        rows; and the number of its loops that lead from one such run to the next.
     site : int array
         The cutset, in the order in which it is visited.
     touch, touched
@@ -55,6 +58,9 @@ class CutTree(NamedTuple):
     tables: BlockTables
     first: Longs
     low: Floats
+    inner: Longs
+    step: NDArray[np.int32]
+    outer: Longs
     site: Longs
     touch: Longs
     touched: Longs
@@ -74,7 +80,8 @@ class CutWorkspace(NamedTuple):
     and ``logs`` (1: the entries are logarithms); for the first two ``valid``. ``table`` is the one table that
     is being made, ``weight`` and ``chance`` have room for the states of a site, ``column`` for a separator,
     ``digit`` for the loops of an operand; ``stack`` and ``path`` are for walks over the tree, ``inside``
-    marks a subtree. ``marginal`` is what comes out, ``fresh`` whether it still holds; ``words`` the generator.
+    marks a subtree. ``marginal`` is what comes out, ``fresh`` whether it still holds; ``words`` the
+    generator.
     """
 
     pool: Floats
@@ -143,6 +150,61 @@ def _as_logs(work: CutWorkspace, s: Integer, at: Integer, many: Integer) -> None
             work.column[k] = math.log(work.pool[at + k]) if work.pool[at + k] > 0.0 else -np.inf
 
 
+@inlined
+def _next_run(tables: BlockTables, first: Integer, last: Integer, digit: Longs, s: Integer) -> Integer:
+    """Return where the next run of entries of an operand begins; its outer loops count in ``digit``."""
+    k = last - 1
+    while k >= first:
+        s += tables.stride[k]
+        digit[k - first] += 1
+        if digit[k - first] < tables.extent[k]:
+            break
+        s -= tables.stride[k] * tables.extent[k]
+        digit[k - first] = 0
+        k -= 1
+    return s
+
+
+@inlined
+def _count_runs(tables: BlockTables, first: Integer, last: Integer, digit: Longs) -> Integer:
+    """Return the number of runs of an operand, and begin to count them."""
+    runs = np.int64(1)
+    for k in range(first, last):
+        runs *= tables.extent[k]
+        digit[k - first] = 0
+    return runs
+
+
+@called
+def _multiply(
+    ring: Ring, tree: CutTree, o: Integer, digit: Longs, table: Floats, source: Floats, s: Integer
+) -> None:
+    """Multiply a table by an operand, which begins at ``s`` of ``source``."""
+    tables = tree.tables
+    first, begin = tables.loop[o], tree.inner[o]
+    last, length = first + tree.outer[o], tree.inner[o + 1] - begin
+    at = np.int64(0)
+    for _ in range(_count_runs(tables, first, last, digit)):
+        for k in range(length):
+            table[at + k] = join(ring, table[at + k], source[s + tree.step[begin + k]])
+        at += length
+        s = _next_run(tables, first, last, digit, s)
+
+
+@called
+def _project(tree: CutTree, o: Integer, digit: Longs, table: Floats, out: Floats) -> None:
+    """Sum a table over the axes that an operand lacks."""
+    tables = tree.tables
+    first, begin = tables.loop[o], tree.inner[o]
+    last, length = first + tree.outer[o], tree.inner[o + 1] - begin
+    at, s = np.int64(0), np.int64(0)
+    for _ in range(_count_runs(tables, first, last, digit)):
+        for k in range(length):
+            out[s + tree.step[begin + k]] += table[at + k]
+        at += length
+        s = _next_run(tables, first, last, digit, s)
+
+
 @called
 def fill_table(
     tree: CutTree,
@@ -194,15 +256,15 @@ def fill_table(
             at = _begin(tree, s)
             if logs:
                 _as_logs(work, s, at, tables.separator[c])
-                multiply_in(LogSum(), tables, o, work.digit, table, nothing, work.column, nothing)
+                _multiply(LogSum(), tree, o, work.digit, table, work.column, nothing)
             else:
-                multiply_in(Sum(), tables, o, work.digit, table, nothing, work.pool, at)
+                _multiply(Sum(), tree, o, work.digit, table, work.pool, at)
         else:
             entry = entry_given(tables, arrays, x, o)
             if logs:
-                multiply_in(LogSum(), tables, o, work.digit, table, nothing, arrays.log_value, entry)
+                _multiply(LogSum(), tree, o, work.digit, table, arrays.log_value, entry)
             else:
-                multiply_in(Sum(), tables, o, work.digit, table, nothing, arrays.value, entry)
+                _multiply(Sum(), tree, o, work.digit, table, arrays.value, entry)
     if down:
         at = _begin(tree, count + t)
         if logs:
@@ -282,24 +344,18 @@ def send_up(
 
 
 @called
-def _maxima(tables: BlockTables, o: Integer, digit: Longs, table: Floats, out: Floats) -> None:
+def _maxima(tree: CutTree, o: Integer, digit: Longs, table: Floats, out: Floats) -> None:
     """Take the maximum of a table over the axes that an operand lacks."""
-    first, end = tables.loop[o], tables.loop[o + 1]
-    total, s = np.int64(1), np.int64(0)
-    for k in range(first, end):
-        total *= tables.extent[k]
-        digit[k - first] = 0
-    for at in range(total):
-        out[s] = max(out[s], table[at])
-        k = end - 1
-        while k >= first:
-            s += tables.stride[k]
-            digit[k - first] += 1
-            if digit[k - first] < tables.extent[k]:
-                break
-            s -= tables.stride[k] * tables.extent[k]
-            digit[k - first] = 0
-            k -= 1
+    tables = tree.tables
+    first, begin = tables.loop[o], tree.inner[o]
+    last, length = first + tree.outer[o], tree.inner[o + 1] - begin
+    at, s = np.int64(0), np.int64(0)
+    for _ in range(_count_runs(tables, first, last, digit)):
+        for k in range(length):
+            cell = s + tree.step[begin + k]
+            out[cell] = max(out[cell], table[at + k])
+        at += length
+        s = _next_run(tables, first, last, digit, s)
 
 
 @called
@@ -313,16 +369,16 @@ def send_down(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[
     if logs:
         for k in range(many):
             out[k] = -np.inf
-        _maxima(tables, o, work.digit, table, out)
+        _maxima(tree, o, work.digit, table, out)
         for k in range(many):
             work.pool[at + k] = out[k]
             out[k] = -out[k] if out[k] > -np.inf else 0.0
-        multiply_in(LogSum(), tables, o, work.digit, table, nothing, out, nothing)
+        _multiply(LogSum(), tree, o, work.digit, table, out, nothing)
         for k in range(tables.separator[above] * np.int64(arrays.card[tables.site[above]])):
             table[k] = math.exp(table[k])
     for k in range(many):
         out[k] = 0.0
-    project(tables, o, work.digit, table, nothing, out)
+    _project(tree, o, work.digit, table, out)
     for k in range(many):
         if not logs:
             work.pool[at + k] = out[k]
