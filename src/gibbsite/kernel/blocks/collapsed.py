@@ -16,10 +16,11 @@ from gibbsite.kernel.blocks.messages import (
     CutTree,
     CutWorkspace,
     column_weights,
-    invalidate,
     keep_trial,
+    move_to,
     need_down,
     need_up,
+    notice,
     send_down,
     send_up,
     sum_states,
@@ -97,9 +98,7 @@ def draw_site(
             work.marginal[arrays.offset[i] + a] = work.chance[a] / total
         if state != now:
             x[i] = state
-            work.fresh[0] = 0
-            for k in range(tree.touch[j], tree.touch[j + 1]):
-                invalidate(tree, work, tree.touched[k])
+            move_to(tree, work, x, j)
             if state == (now + size - 1) % size:  # the one that was tried last
                 for k in range(tree.span[j], tree.span[j + 1]):
                     if tree.top[k] == 0:
@@ -108,10 +107,10 @@ def draw_site(
 
 
 @called
-def gather_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any]) -> bool:
+def gather_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], u: Integer) -> bool:
     """Make all messages up valid; False: nothing is possible, given the cutset."""
     possible = True
-    for t in range(tree.tables.site.size):
+    for t in range(tree.tables.start[u], tree.tables.start[u + 1]):
         if work.valid[t] == 0:
             send_up(tree, arrays, work, x, t, False)
         possible = possible and work.scale[t] > -np.inf
@@ -119,32 +118,38 @@ def gather_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArra
 
 
 @called
-def draw_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], rng: Words) -> Words:
+def draw_rest(
+    tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], u: Integer, rng: Words
+) -> Words:
     """Draw the sites outside the cutset, those eliminated last first; messages up are valid."""
     tables = tree.tables
-    for t in range(tables.site.size - 1, -1, -1):
+    for t in range(tables.start[u + 1] - 1, tables.start[u] - 1, -1):
         i = tables.site[t]
         total = column_weights(tree, arrays, work, x, t)
-        rng, u = uniform(rng)
-        x[i] = pick(work.weight, np.int64(arrays.card[i]), u * total)
+        rng, level = uniform(rng)
+        x[i] = pick(work.weight, np.int64(arrays.card[i]), level * total)
     return rng
 
 
 @called
-def _chance_of_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any]) -> float:
+def _chance_of_rest(
+    tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], u: Integer
+) -> float:
     """Return the probability that :func:`draw_rest` draws what is there."""
     tables, chance = tree.tables, 1.0
-    for t in range(tables.site.size - 1, -1, -1):
+    for t in range(tables.start[u + 1] - 1, tables.start[u] - 1, -1):
         total = column_weights(tree, arrays, work, x, t)
         chance *= work.weight[np.int64(x[tables.site[t]])] / total if total > 0.0 else 0.0
     return chance
 
 
 @called
-def _marginals_of_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any]) -> None:
+def _marginals_of_rest(
+    tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], u: Integer
+) -> None:
     """Write the marginals of the sites outside the cutset; messages up are valid."""
     tables, count = tree.tables, tree.tables.site.size
-    for t in range(count - 1, -1, -1):
+    for t in range(tables.start[u + 1] - 1, tables.start[u] - 1, -1):
         if tables.parent[t] >= 0 and work.valid[count + t] == 0:
             send_down(tree, arrays, work, x, t)
         i = tables.site[t]
@@ -159,33 +164,35 @@ DRAW, MARGINALS, WEIGH, CHANCE = range(4)
 
 @pointed
 def collapse(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], what: Longs) -> None:
-    """Draw the cutset site by site, then all other sites, with ``what[0]`` DRAW.
+    """Draw cutset number ``what[1]`` site by site, then all other sites, with ``what[0]`` DRAW.
 
-    MARGINALS: write the marginals, too. WEIGH: write the conditional of cutset site number ``what[1]`` to
-    ``chance``, and CHANCE: the probability of the other sites given the cutset; nothing moves. ``what[2]``
-    becomes 1 if that was possible. It does not depend on kernel, scan and graph kind, so loops call it by its
-    address, and it is compiled once.
+    MARGINALS: write the marginals, too. WEIGH: write the conditional of the site that is number ``what[2]``
+    in ``tree.site`` to ``chance``, and CHANCE: the probability of the other sites given the cutset; nothing
+    moves. ``what[3]`` becomes 1 if that was possible. It does not depend on kernel, scan and graph kind, so
+    loops call it by its address, and it is compiled once.
     """
-    what[2] = 0
+    u = what[1]
+    what[3] = 0
+    notice(tree, work, x, u)
     if what[0] == WEIGH:
-        j = what[1]
+        j = what[2]
         total = weigh(tree, arrays, work, x, j)
         if total > 0.0:
-            what[2] = 1
+            what[3] = 1
             for a in range(np.int64(arrays.card[tree.site[j]])):
                 work.chance[a] /= total
     elif what[0] == CHANCE:
-        if gather_rest(tree, arrays, work, x):
-            what[2] = 1
-            work.chance[0] = _chance_of_rest(tree, arrays, work, x)
+        if gather_rest(tree, arrays, work, x, u):
+            what[3] = 1
+            work.chance[0] = _chance_of_rest(tree, arrays, work, x, u)
     else:
         rng = load(work.words)
-        for j in range(tree.site.size):
+        for j in range(tree.start[u], tree.start[u + 1]):
             rng = draw_site(tree, arrays, work, x, j, rng)
-        if gather_rest(tree, arrays, work, x):
-            what[2] = 1
-            rng = draw_rest(tree, arrays, work, x, rng)
-            if what[0] == MARGINALS and work.fresh[0] == 0:
-                _marginals_of_rest(tree, arrays, work, x)
-                work.fresh[0] = 1
+        if gather_rest(tree, arrays, work, x, u):
+            what[3] = 1
+            rng = draw_rest(tree, arrays, work, x, u, rng)
+            if what[0] == MARGINALS and work.fresh[0] != u + 1:
+                _marginals_of_rest(tree, arrays, work, x, u)
+                work.fresh[0] = u + 1
         store(work.words, rng)

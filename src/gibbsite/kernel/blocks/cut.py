@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,19 @@ Floats = NDArray[np.float64]
 # Sites that the search for a cutset looks at in all; a hundred thousand take some seconds.
 _LOOKS = 100_000
 _MOST_TRIES = 40
+# By what factor it is worse to cut a site that another cutset has already.
+_AGAIN = 4.0
 # Entries of a table that are multiplied in one loop.
 _RUN = 512
 
 
-def choose_rest(near: Interactions, cards: NDArray[np.int32], log2: float, tie: Floats) -> Longs:
+def choose_rest(
+    near: Interactions,
+    cards: NDArray[np.int32],
+    log2: float,
+    tie: Floats,
+    before: NDArray[np.bool_] | None = None,
+) -> Longs:
     """Return the sites outside a cutset, in an order of elimination with tables of at most 2^log2 entries.
 
     Blocks are grown greedily, with noise, and the one that cuts the fewest states is kept; sites that it need
@@ -40,6 +49,8 @@ def choose_rest(near: Interactions, cards: NDArray[np.int32], log2: float, tie: 
         their own size, whatever it is.
     tie : float array
         How strongly a site depends on its neighbours; sites with weak ties are cut first.
+    before : bool array, optional
+        Sites outside another cutset; those are cut first, so that the two cutsets have little in common.
 
     Examples
     --------
@@ -48,24 +59,25 @@ def choose_rest(near: Interactions, cards: NDArray[np.int32], log2: float, tie: 
     [0, 1, 2]
     """
     n, log_card, limit = cards.size, np.log2(cards), Limit(log2)
-    every, none = np.ones(n, bool), np.zeros(n, bool)
-    best = grow_block(near, log_card, limit, every, none, tie)
+    every, inside = np.ones(n, bool), np.zeros(n, bool)
+    covered = np.zeros(n, bool) if before is None else before
+    cost = np.where(covered, 1.0, _AGAIN) * log_card
+    best = grow_block(near, log_card, limit, every, covered, tie)
     looks = _LOOKS - n
     for seed in range(_MOST_TRIES):
         if best.size == n or looks < 2 * n:
             break
         looks -= n
-        other = grow_block(near, log_card, limit, every, none, tie, np.random.default_rng([seed, n]))
-        if log_card[other].sum() > log_card[best].sum():
+        other = grow_block(near, log_card, limit, every, covered, tie, np.random.default_rng([seed, n]))
+        if cost[other].sum() > cost[best].sum():
             best = other
-    inside = none.copy()
     inside[best] = True
     for i in np.flatnonzero(~inside).tolist():
         if looks < n:
             break
         looks -= n
         inside[i] = True
-        other = grow_block(near, log_card, limit, inside, none, tie)
+        other = grow_block(near, log_card, limit, inside, covered, tie)
         if other.size > best.size:
             best = other
         else:
@@ -73,13 +85,58 @@ def choose_rest(near: Interactions, cards: NDArray[np.int32], log2: float, tie: 
     return best
 
 
-def lay_out_cutset(arrays: TableGraph, tables: BlockTables) -> CutTree:
-    """Say for every site outside the only block of ``tables`` where it touches the tree of the block."""
-    n, count = arrays.card.size, tables.site.size
-    outside = np.ones(n, bool)
-    outside[tables.site] = False
-    touched: list[set[int]] = [set() for _ in range(n)]
-    for t in range(count):
+def lay_out_cutsets(arrays: TableGraph, tables: BlockTables) -> CutTree:
+    """Say for every block of ``tables``, and every site outside it, where the site touches its tree."""
+    parent = tables.parent.tolist()
+    root, turn = _walk_down(parent)
+    site: list[int] = []
+    start = [0]
+    touches: list[list[tuple[int]]] = []
+    spans: list[list[tuple[int, int]]] = []
+    owns: list[list[tuple[int, int]]] = []
+    for u in range(tables.start.size - 1):
+        outside = np.ones(arrays.card.size, bool)
+        outside[tables.site[tables.start[u] : tables.start[u + 1]]] = False
+        touched = _touched(arrays, tables, u, outside)
+        span = {i: _span(some, parent, root) for i, some in touched.items()}
+        # in the order of a walk over the tree, so that one site follows another that is near
+        last = {i: max((turn[t] for t, top in span[i] if top), default=-1) for i in span}
+        order = sorted(span, key=lambda i, last=last: (last[i], i))  # type: ignore[misc]
+        site += order
+        start.append(len(site))
+        touches += [[(t,) for t in sorted(touched[i])] for i in order]
+        spans += [span[i] for i in order]
+        owns += [_factors_within(arrays, i, outside) for i in order]
+    touch, touched_flat = _rows(touches, 1)
+    spread, spanned, top = _rows(spans, 2)
+    own, own_factor, own_stride = _rows(owns, 2)
+    inner, step, outer = _lay_out_runs(tables)
+    return CutTree(
+        tables=tables,
+        start=np.array(start, np.int64),
+        first=row_starts(tables.separator),
+        low=np.log(tables.floor),
+        inner=inner,
+        step=step,
+        outer=outer,
+        site=np.array(site, np.int64),
+        touch=touch,
+        touched=touched_flat,
+        span=spread,
+        spanned=spanned,
+        top=top,
+        own=own,
+        own_factor=own_factor,
+        own_stride=own_stride,
+    )
+
+
+def _touched(
+    arrays: TableGraph, tables: BlockTables, u: int, outside: NDArray[np.bool_]
+) -> dict[int, set[int]]:
+    """Return the tables of block u that hold a factor of each site outside it."""
+    touched: dict[int, set[int]] = {i: set() for i in np.flatnonzero(outside).tolist()}
+    for t in range(tables.start[u], tables.start[u + 1]):
         for o in range(tables.operand[t], tables.operand[t + 1]):
             for i in tables.rim_site[tables.rim[o] : tables.rim[o + 1]].tolist():
                 touched[i].add(t)
@@ -87,38 +144,17 @@ def lay_out_cutset(arrays: TableGraph, tables: BlockTables) -> CutTree:
             for i in arrays.member[arrays.member_start[f] : arrays.member_start[f + 1]].tolist():
                 if outside[i]:
                     touched[i].add(t)
-    parent = tables.parent.tolist()
-    root, turn = _walk_down(parent)
-    spans = {i: _span(touched[i], parent, root) for i in np.flatnonzero(outside).tolist()}
-    # in the order of a walk over the tree, so that one site follows another that is near
-    order = sorted(spans, key=lambda i: (max((turn[t] for t, top in spans[i] if top), default=-1), i))
-    own: dict[int, list[tuple[int, int]]] = {i: [] for i in order}
-    for i in order:
-        for row in range(int(arrays.start[i]), int(arrays.start[i + 1])):
-            f = int(arrays.factor[row])
-            if outside[arrays.member[arrays.member_start[f] : arrays.member_start[f + 1]]].all():
-                own[i].append((f, int(arrays.own_stride[row])))
-    touch, touched_flat = _rows([[(t,) for t in sorted(touched[i])] for i in order], 1)
-    span, spanned, top = _rows([spans[i] for i in order], 2)
-    own_start, own_factor, own_stride = _rows([own[i] for i in order], 2)
-    inner, step, outer = _lay_out_runs(tables)
-    return CutTree(
-        tables=tables,
-        first=row_starts(tables.separator),
-        low=np.log(tables.floor),
-        inner=inner,
-        step=step,
-        outer=outer,
-        site=np.array(order, np.int64),
-        touch=touch,
-        touched=touched_flat,
-        span=span,
-        spanned=spanned,
-        top=top,
-        own=own_start,
-        own_factor=own_factor,
-        own_stride=own_stride,
-    )
+    return touched
+
+
+def _factors_within(arrays: TableGraph, i: int, outside: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return the factors of a site that touch the cutset alone, with the stride of the site."""
+    found = []
+    for row in range(int(arrays.start[i]), int(arrays.start[i + 1])):
+        f = int(arrays.factor[row])
+        if outside[arrays.member[arrays.member_start[f] : arrays.member_start[f + 1]]].all():
+            found.append((f, int(arrays.own_stride[row])))
+    return found
 
 
 def _lay_out_runs(tables: BlockTables) -> tuple[Longs, NDArray[np.int32], Longs]:
@@ -144,7 +180,7 @@ def _lay_out_runs(tables: BlockTables) -> tuple[Longs, NDArray[np.int32], Longs]
     return row_starts(np.array([one.size for one in steps], np.int64)), flat, outer
 
 
-def _rows(rows: list[list[tuple[int, ...]]], columns: int) -> list[Longs]:
+def _rows(rows: Sequence[Sequence[tuple[int, ...]]], columns: int) -> list[Longs]:
     """Return rows of tuples as compressed rows with some columns."""
     start = row_starts(np.array([len(row) for row in rows], np.int64))
     flat = np.array([entry for row in rows for entry in row], np.int64).reshape(-1, columns)

@@ -3,6 +3,10 @@
 A cutset is chosen so that the sites outside it have a junction tree of bounded width. A sweep draws every
 cutset site from its exact conditional distribution given the rest of the cutset, everything else summed out,
 and then everything else given the cutset. Messages of the tree are kept from step to step (:mod:`.messages`).
+
+A site that hardly moves while it is in the cutset may move freely with its neighbours while it is not, so
+several cutsets with little in common take turns. A step is all of this for one cutset: it begins and ends
+with a state of all sites, and the target law is stationary under it.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from gibbsite.graph.graph import Graph, seal
 from gibbsite.graph.kinds.table import TableGraph
 from gibbsite.kernel.base import Kernel, step, transition
 from gibbsite.kernel.blocks.collapsed import CHANCE, DRAW, MARGINALS, WEIGH, collapse
-from gibbsite.kernel.blocks.cut import choose_rest, lay_out_cutset
+from gibbsite.kernel.blocks.cut import choose_rest, lay_out_cutsets
 from gibbsite.kernel.blocks.gibbs import put_marginal
 from gibbsite.kernel.blocks.messages import CutTree, CutWorkspace, workspace_sizes
 from gibbsite.kernel.blocks.tables import find_interactions, lay_out_blocks, order_block
@@ -60,27 +64,37 @@ class CutsetMemory(NamedTuple):
 
     @property
     def rebuildable(self) -> bool:
-        """Messages that are computed again are the same bit by bit."""
+        """Messages that are computed again are the same bit by bit; those of other states are noticed."""
         return True
 
 
 @dataclass(frozen=True, eq=False)
 class CutsetPlan:
-    """A cutset, ready to be drawn.
+    """Cutsets, ready to be drawn.
 
     Attributes
     ----------
-    order : Order
-        In which the sites outside the cutset are eliminated, as positions among them, and what that costs.
+    orders : list of Order
+        In which the sites outside each cutset are eliminated, as positions among them, and what that costs.
     tree : CutTree
-        Their clique tables, and the cutset in the order in which it is visited (``tree.site``).
+        Their clique tables, and the cutsets in the order in which they are visited.
     model : TableGraph
         The model as tables.
     """
 
-    order: Order
+    orders: list[Order]
     tree: CutTree
     model: TableGraph
+
+    @property
+    def cutsets(self) -> list[Longs]:
+        """The sites of each cutset."""
+        return np.split(self.tree.site, self.tree.start[1:-1])
+
+    @property
+    def log2_largest(self) -> float:
+        """log2 of the entries of the largest table."""
+        return max(order.log2_largest for order in self.orders)
 
 
 _PLANS: dict[tuple[Any, ...], CutsetPlan] = {}
@@ -89,24 +103,26 @@ _ADDRESSES: dict[Any, Any] = {}
 
 @register(
     methods={"cutset": ("MAR", "MAP")},
-    proof=[{"width": 1}, {"width": 2}, {"width": 12}],
+    proof=[{"width": 2}, {"width": 1, "cutsets": 1}, {"width": 12}],
     recommend={"CutsetGibbs": {}},
 )
 @dataclass(frozen=True)
 class CutsetGibbs(Kernel):
-    """Cutset sampling, also known as collapsed Gibbs sampling.
+    """Cutset sampling, also known as collapsed Gibbs sampling: few sites drawn, the others summed out.
 
     Parameters
     ----------
     width : float
         A cutset is chosen so that the clique tables of the other sites have at most 2**width entries. Where
         that is enough for all sites, the cutset is empty, and every draw is independent and exact.
+    cutsets : int
+        So many cutsets with as little in common as possible take turns, unless the first one is empty.
 
     Notes
     -----
-    A step is a sweep: every site of the cutset is drawn once, then all other sites at once. Draws are states
-    of all sites. The marginals of other sites are exact given the cutset, those of a cutset site are exact
-    given the rest of the cutset.
+    A step draws every site of a cutset once, then all other sites at once; scans order cutsets as they order
+    sites. Draws are states of all sites. The marginals of other sites are exact given the cutset, those of a
+    cutset site are exact given the rest of the cutset.
 
     Examples
     --------
@@ -118,17 +134,25 @@ class CutsetGibbs(Kernel):
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
-    joint: ClassVar[bool] = True
     width: float = 12
+    cutsets: int = 2
 
     @property
     def reversible(self) -> bool:
-        """Cutset sites are visited in a fixed order."""
+        """Sites of a cutset are visited in a fixed order."""
         return False
 
+    def units(self, graph: Graph) -> int | None:
+        """Visit cutsets."""
+        return len(self.plan(graph).orders)
+
+    def sites_of(self, graph: Graph, unit: int) -> NDArray[np.intp]:
+        """Return all sites: those outside the cutset are drawn, too."""
+        return np.arange(graph.n_sites)
+
     def plan(self, graph: Graph) -> CutsetPlan:
-        """Return the cutset of a graph and the tables of the other sites; found once and kept."""
-        key = (graph.digest, self._width())
+        """Return the cutsets of a graph and the tables of the other sites; found once and kept."""
+        key = (graph.digest, *self._checked())
         found = _PLANS.get(key)
         if found is None:
             while len(_PLANS) >= _KEPT_PLANS:
@@ -136,31 +160,46 @@ class CutsetGibbs(Kernel):
             found = _PLANS[key] = self._make_plan(graph)
         return found
 
-    def _width(self) -> float:
-        """Return the width, checked."""
+    def _checked(self) -> tuple[float, int]:
+        """Return width and number of cutsets, checked."""
         good = isinstance(self.width, Real) and not isinstance(self.width, bool)
         if not good or not 1 <= self.width < math.inf:
             raise ArgumentError(
                 f"{argument('width')} must be a number of at least 1, log2 of the entries of a clique table, "
                 f"got {self.width!r}."
             )
-        return float(self.width)
+        if not isinstance(self.cutsets, int | np.integer) or self.cutsets < 1:
+            raise ArgumentError(
+                f"{argument('cutsets')} must be a whole number of at least 1, got {self.cutsets!r}."
+            )
+        return float(self.width), int(self.cutsets)
 
     def _make_plan(self, graph: Graph) -> CutsetPlan:
         arrays: TableGraph = as_tables(graph).arrays
-        near, width = find_interactions(arrays), self._width()
+        near, ties = find_interactions(arrays), tie_sites(arrays)
+        width, cutsets = self._checked()
+        before: NDArray[np.bool_] | None = None
+        orders, listed = [], []
         with interpreted(math.inf):
-            known = choose_rest(near, arrays.card, width, tie_sites(arrays))
-            rest = np.sort(known)
-            order = order_block(near, arrays.card, rest, known, width)
-        if order.total > _MOST:
+            for _ in range(cutsets):
+                known = choose_rest(near, arrays.card, width, ties, before)
+                rest = np.sort(known)
+                order = order_block(near, arrays.card, rest, known, width)
+                orders.append(order)
+                listed.append(rest[order.sites])
+                if rest.size == graph.n_sites:
+                    break
+                before = np.zeros(graph.n_sites, bool)
+                before[rest] = True
+        total = sum(order.total for order in orders)
+        if total > _MOST:
             raise TooLargeError(
-                f"The clique tables of the {rest.size} sites outside the cutset would have "
-                f"2^{math.log2(order.total):.0f} entries in all, of 2^{math.log2(_MOST):.0f} that are "
-                f"possible; give a smaller {argument('width', 12)}."
+                f"The clique tables of the sites outside the cutset would have 2^{math.log2(total):.0f} "
+                f"entries in all, of 2^{math.log2(_MOST):.0f} that are possible; give a smaller "
+                f"{argument('width', 12)}."
             )
-        tables, _ = lay_out_blocks(arrays, [rest[order.sites]])
-        return CutsetPlan(order, seal(lay_out_cutset(arrays, tables)), arrays)
+        tables, _ = lay_out_blocks(arrays, listed)
+        return CutsetPlan(orders, seal(lay_out_cutsets(arrays, tables)), arrays)
 
     def parameters(self, graph: Graph) -> CutsetParameters:
         """Return the tree."""
@@ -171,38 +210,36 @@ class CutsetGibbs(Kernel):
         """Allocate room for all messages."""
         plan = self.plan(graph)
         sizes = workspace_sizes(plan.tree, plan.model)
-        return CutsetMemory(CutWorkspace(*(np.zeros(n, kind) for n, kind in sizes)), np.zeros(3, np.int64))
+        return CutsetMemory(CutWorkspace(*(np.zeros(n, kind) for n, kind in sizes)), np.zeros(4, np.int64))
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""
         plan = self.plan(graph)
-        return 8 * (3 + sum(n for n, _ in workspace_sizes(plan.tree, plan.model)))
-
-    def forget(self, memory: Any) -> None:
-        """Compute all messages anew."""
-        memory.work.valid[:] = 0
-        memory.work.fresh[:] = 0
+        return 8 * (4 + sum(n for n, _ in workspace_sizes(plan.tree, plan.model)))
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
-        """Give cutset sites the states they are to have, as long as others can be found for all other sites.
+        """Give sites of a cutset the states they are to have, as long as there are others for the rest.
 
-        Where the cutset is as it is to be, all other sites can be drawn as they are to be.
+        Where a cutset is as it is to be, all other sites can be drawn as they are to be.
         """
         parameters, goal = self.parameters(graph), np.asarray(there)
         memory = self.memory(graph, np.zeros(4, np.uint64))
-        x = np.array(here, graph.state_dtype)
-        sites = parameters.tree.site
-        for _ in range(_ROUNDS):
-            before = x.copy()
-            for j in rng.permutation(np.flatnonzero(x[sites] != goal[sites])).tolist():
-                _ask(parameters, memory, x, WEIGH, j)
-                if memory.what[2] == 1 and memory.work.chance[goal[sites[j]]] > 0.0:
-                    x[sites[j]] = goal[sites[j]]
-                    self.forget(memory)
-            if np.array_equal(x[sites], goal[sites]):
-                return True
-            if np.array_equal(x, before):
-                break
+        tree = parameters.tree
+        for u in range(tree.start.size - 1):
+            x = np.array(here, graph.state_dtype)
+            numbers = np.arange(tree.start[u], tree.start[u + 1])
+            for _ in range(_ROUNDS):
+                left = numbers[x[tree.site[numbers]] != goal[tree.site[numbers]]]
+                if not left.size:
+                    return True
+                moved = False
+                for j in rng.permutation(left).tolist():
+                    _ask(parameters, memory, x, WEIGH, u, j)
+                    i = tree.site[j]
+                    if memory.what[3] == 1 and memory.work.chance[goal[i]] > 0.0:
+                        x[i], moved = goal[i], True
+                if not moved:
+                    break
         return super().connects(graph, here, there, rng)
 
 
@@ -210,16 +247,18 @@ def _address(plan: CutsetPlan, graph: Graph) -> Any:
     """Return the address of the function that makes a sweep, compiled for the states of a graph."""
     found = _ADDRESSES.get(graph.state_dtype)
     if found is None:
-        work = CutWorkspace(*(np.zeros(1, part) for part in "dddqqddddqqqqdqQ"))
-        x, what = np.zeros(1, graph.state_dtype), np.zeros(3, np.int64)
+        work = CutWorkspace(*(np.zeros(1, part) for part in "dddqqqddddqqqqdqQ"))
+        x, what = np.zeros(1, graph.state_dtype), np.zeros(4, np.int64)
         found = _ADDRESSES[graph.state_dtype] = point_at(collapse, plan.tree, plan.model, work, x, what)
     return found
 
 
 @compiled
-def _ask(parameters: CutsetParameters, memory: CutsetMemory, x: NDArray[Any], what: int, j: int) -> None:
+def _ask(
+    parameters: CutsetParameters, memory: CutsetMemory, x: NDArray[Any], what: int, u: int, j: int
+) -> None:
     """Ask for something that moves nothing, see :func:`.collapsed.collapse`."""
-    memory.what[0], memory.what[1] = what, j
+    memory.what[0], memory.what[1], memory.what[2] = what, u, j
     call_pointer(parameters.collapse, parameters.tree, parameters.model, memory.work, x, memory.what)
 
 
@@ -235,10 +274,10 @@ def _step(
     keep: bool,
 ) -> Words:
     tree, model, work, what = parameters.tree, parameters.model, memory.work, memory.what
-    what[0] = MARGINALS if keep else DRAW
+    what[0], what[1] = MARGINALS if keep else DRAW, i
     store(work.words, rng)
     call_pointer(parameters.collapse, tree, model, work, x, what)
-    if keep and what[2] == 1:
+    if keep and what[3] == 1:
         for number in range(model.card.size):
             site = np.uintp(number)
             size = np.int64(model.card[site])
@@ -255,7 +294,7 @@ def _transition(
     i: Integer,
     row: Floats,
 ) -> Integer:
-    """Write the probabilities of all states after a sweep.
+    """Write the probabilities of all states after a step.
 
     While the cutset moves, the probability of a state of the cutset is kept where all other sites are in
     their first states.
@@ -264,12 +303,13 @@ def _transition(
     n, count = x.size, np.int64(1)
     for k in range(n):
         count *= np.int64(model.card[k])
-    for t in range(tree.tables.site.size):
+    begin, end = tree.tables.start[i], tree.tables.start[i + np.uintp(1)]
+    for t in range(begin, end):
         x[tree.tables.site[t]] = 0
     for number in range(count):
         row[number] = 0.0
     row[_number(model, x)] = 1.0
-    for j in range(tree.site.size):
+    for j in range(tree.start[i], tree.start[i + np.uintp(1)]):
         site = tree.site[j]
         stride = np.int64(1)
         for k in range(site + 1, n):
@@ -282,27 +322,23 @@ def _transition(
                 for a in range(size):
                     total += row[number + stride * a]
                 if total > 0.0:
-                    best = np.int64(0)
+                    best = 0
                     for a in range(size):  # a possible state to start from
                         best = a if row[number + stride * a] > 0.0 else best
                     _decode(model, x, number + stride * best)
-                    for s in range(work.valid.size):
-                        work.valid[s] = 0
-                    what[0], what[1] = WEIGH, j
+                    what[0], what[1], what[2] = WEIGH, i, j
                     call_pointer(parameters.collapse, tree, model, work, x, what)
                     for a in range(size):
                         row[number + stride * a] = total * work.chance[a]
     for number in range(count - 1, -1, -1):
         _decode(model, x, number)
-        for t in range(tree.tables.site.size):
+        for t in range(begin, end):
             x[tree.tables.site[t]] = 0
         mass = row[_number(model, x)]
         _decode(model, x, number)
         row[number] = 0.0
         if mass > 0.0:
-            for s in range(work.valid.size):
-                work.valid[s] = 0
-            what[0] = CHANCE
+            what[0], what[1] = CHANCE, i
             call_pointer(parameters.collapse, tree, model, work, x, what)
             row[number] = mass * work.chance[0]
     return count

@@ -4,7 +4,8 @@ The tables of a block form a tree (:mod:`.tables`): that of a site hangs below t
 separator. Over every edge goes a message up, what the tables below say about the separator, and one down,
 what all others say. A message depends on the states of those cutset sites alone that occur in a factor on its
 side. When a cutset site changes, the messages that lead away from its factors become invalid, and they are
-computed again when they are needed, no sooner.
+computed again when they are needed, no sooner. The states that messages belong to are kept beside them and
+compared with those of the chain: messages are never taken for those of another state, whoever set it.
 
 A message is scaled to maximum one, and the logarithm of its scale is kept. Where a product could become too
 small for a floating-point number, the table is made in logarithms, and so is its message if its entries are
@@ -32,12 +33,14 @@ Longs = NDArray[np.int64]
 
 
 class CutTree(NamedTuple):
-    """The tree of the sites that are summed out, and where the cutset touches it.
+    """The trees of the sites that are summed out, one for each cutset, and where the cutset touches it.
 
     Attributes
     ----------
     tables : BlockTables
-        One block: all sites outside the cutset.
+        A block for each cutset: all sites outside it.
+    start : int (cutsets + 1,)
+        Sites of cutset number u are those from ``start[u]`` to ``start[u + 1]`` of ``site``.
     first : int (tables + 1,)
         Where the message of a table begins, in each third of the pool.
     low : float array
@@ -46,7 +49,7 @@ class CutTree(NamedTuple):
         For each operand, where its entries lie that belong to a run of entries of the table, in compressed
         rows; and the number of its loops that lead from one such run to the next.
     site : int array
-        The cutset, in the order in which it is visited.
+        The cutsets, each in the order in which it is visited.
     touch, touched
         Tables that hold a factor of the cutset site, in compressed rows.
     span, spanned, top
@@ -56,6 +59,7 @@ class CutTree(NamedTuple):
     """
 
     tables: BlockTables
+    start: Longs
     first: Longs
     low: Floats
     inner: Longs
@@ -75,13 +79,13 @@ class CutTree(NamedTuple):
 class CutWorkspace(NamedTuple):
     """The messages of a chain, and room to compute them.
 
-    ``pool`` holds the messages up, those down, and those up for a state of a cutset site that is only tried;
-    for each of them there are ``scale`` (a logarithm), ``low`` (the logarithm of the smallest positive entry)
-    and ``logs`` (1: the entries are logarithms); for the first two ``valid``. ``table`` is the one table that
-    is being made, ``weight`` and ``chance`` have room for the states of a site, ``column`` for a separator,
-    ``digit`` for the loops of an operand; ``stack`` and ``path`` are for walks over the tree, ``inside``
-    marks a subtree. ``marginal`` is what comes out, ``fresh`` whether it still holds; ``words`` the
-    generator.
+    ``pool`` holds the messages up, those down, and those up for a state of a cutset site that is only tried.
+    For each of them there are ``scale`` (a logarithm), ``low`` (the logarithm of the smallest positive entry)
+    and ``logs`` (1: the entries are logarithms); for the first two ``valid``, and ``seen``, the state of the
+    cutset that they belong to. ``table`` is the one table that is being made, ``weight`` and ``chance`` have
+    room for the states of a site, ``column`` for a separator, ``digit`` for the loops of an operand;
+    ``stack`` and ``path`` are for walks over the tree, ``inside`` marks a subtree. ``marginal`` is what comes
+    out, ``fresh`` 1 + the number of the cutset that it still holds for; ``words`` the generator.
     """
 
     pool: Floats
@@ -89,6 +93,7 @@ class CutWorkspace(NamedTuple):
     low: Floats
     logs: Longs
     valid: Longs
+    seen: Longs
     table: Floats
     weight: Floats
     chance: Floats
@@ -103,7 +108,7 @@ class CutWorkspace(NamedTuple):
 
     @property
     def rebuildable(self) -> bool:
-        """Messages that are computed again are the same bit by bit."""
+        """Messages that are computed again are the same bit by bit; those of other states are noticed."""
         return True
 
 
@@ -119,6 +124,7 @@ def workspace_sizes(tree: CutTree, arrays: TableGraph) -> list[tuple[int, Any]]:
         (3 * count, floats),
         (3 * count, longs),
         (2 * count, longs),
+        (tree.site.size, longs),
         (largest, floats),
         (most, floats),
         (most, floats),
@@ -213,7 +219,7 @@ def fill_table(
     x: NDArray[Any],
     t: Integer,
     skip: Integer,
-    down: bool,
+    down: Any,
     trial: bool,
 ) -> tuple[bool, float]:
     """Multiply a table out, without operand ``skip``; with the message from above, if ``down``.
@@ -327,7 +333,7 @@ def send_up(
         for k in range(many):
             top = -np.inf
             for a in range(size):
-                top = max(top, table[a * many + k])
+                top = max(top, float(table[a * many + k]))
             total = 0.0
             for a in range(size):
                 total += math.exp(table[a * many + k] - top) if top > -np.inf else 0.0
@@ -445,6 +451,23 @@ def invalidate(tree: CutTree, work: CutWorkspace, t: Integer) -> None:
             height = _drop_down(tree, work, s - count, none, height)
 
 
+@called
+def notice(tree: CutTree, work: CutWorkspace, x: NDArray[Any], u: Integer) -> None:
+    """Drop the messages, given cutset number u, that do not belong to a state."""
+    for j in range(tree.start[u], tree.start[u + 1]):
+        if work.seen[j] != np.int64(x[tree.site[j]]):
+            move_to(tree, work, x, j)
+
+
+@inlined
+def move_to(tree: CutTree, work: CutWorkspace, x: NDArray[Any], j: Integer) -> None:
+    """Take note that cutset site number j has changed."""
+    work.seen[j] = np.int64(x[tree.site[j]])
+    work.fresh[0] = 0
+    for k in range(tree.touch[j], tree.touch[j + 1]):
+        invalidate(tree, work, tree.touched[k])
+
+
 @inlined
 def _drop_up(tree: CutTree, work: CutWorkspace, u: Integer, height: Integer) -> Integer:
     """Drop the message that a table sends up, and put it on the stack; return the height of the stack."""
@@ -509,15 +532,16 @@ def sum_states(
     top = -np.inf
     if logs:
         for k in range(size * many):
-            top = max(top, work.table[k])
+            top = max(top, float(work.table[k]))
     sum_of_all = 0.0
     for a in range(size):
-        total = 0.0
+        out[a] = 0.0
         for k in range(many):
-            value = work.table[a * many + k]
-            total += math.exp(value - top) if logs and top > -np.inf else (0.0 if logs else value)
-        out[a] = total
-        sum_of_all += total
+            if not logs:
+                out[a] += work.table[a * many + k]
+            elif top > -np.inf:
+                out[a] += math.exp(work.table[a * many + k] - top)
+        sum_of_all += out[a]
     return sum_of_all
 
 
