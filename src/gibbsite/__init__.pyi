@@ -133,6 +133,7 @@ from gibbsite.model import normal_factors as normal_factors
 from gibbsite.model import potts as potts
 from gibbsite.model import potts_grid as potts_grid
 from gibbsite.model import product_factors as product_factors
+from gibbsite.model import rbm as rbm
 from gibbsite.persistent import PersistentChains as PersistentChains
 from gibbsite.report import plot_convergence as plot_convergence
 from gibbsite.report import plot_marginals as plot_marginals
