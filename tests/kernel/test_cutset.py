@@ -53,7 +53,7 @@ MODELS = {
 def start(model: gs.FactorGraph, kernel: gs.CutsetGibbs) -> tuple[Any, Any, Any, Any]:
     graph = gs.compile_graph(model)
     memory = kernel.memory(graph, np.zeros(4, np.uint64))
-    memory.work.words[:] = [1, 2, 3, 4]
+    memory.words[:] = [1, 2, 3, 4]
     return graph, kernel.parameters(graph), memory, kernel.plan(graph)
 
 
@@ -75,15 +75,13 @@ def test_conditionals_are_those_with_everything_else_summed_out(name: str, width
                 kept = tuple(sorted(cutset.tolist()))
                 law = exact.law.sum(axis=tuple(k for k in range(len(graph.cards)) if k not in kept))
                 row = law[tuple(slice(None) if i == site else int(x[i]) for i in kept)]
-                found = memory.work.chance[: row.size]
+                found = memory.chance[: row.size]
                 assert memory.what[3] == 1
                 np.testing.assert_allclose(found, row / row.sum(), rtol=1e-9, atol=1e-13)
             first += cutset.size
             _ask(parameters, memory, x, CHANCE, u, 0)
             law = exact.law[tuple(int(x[i]) if i in cutset.tolist() else slice(None) for i in range(x.size))]
-            np.testing.assert_allclose(
-                memory.work.chance[0], exact.probabilities[number] / law.sum(), rtol=1e-8
-            )
+            np.testing.assert_allclose(memory.chance[0], exact.probabilities[number] / law.sum(), rtol=1e-8)
 
 
 def test_logarithms_are_used_where_numbers_would_be_too_small() -> None:
@@ -95,7 +93,7 @@ def test_logarithms_are_used_where_numbers_would_be_too_small() -> None:
         for _ in range(5):
             x = x.astype(graph.state_dtype)
             _ask(parameters, memory, x, MARGINALS, 0, 0)
-        used[name] = bool(memory.work.logs.any())
+        used[name] = bool(memory.logs.any())
     assert used == {name: name.startswith("logarithms") for name in MODELS}
 
 
@@ -118,14 +116,14 @@ def test_kept_messages_are_those_computed_anew_bit_by_bit(name: str) -> None:
                 for one in (memory, fresh):
                     _ask(parameters, one, x, WEIGH, u, j)
                 size = graph.cards[parameters.tree.site[j]]  # what follows is of another site
-                assert memory.work.chance[:size].tobytes() == fresh.work.chance[:size].tobytes()
+                assert memory.chance[:size].tobytes() == fresh.chance[:size].tobytes()
             for one in (memory, fresh):
                 _ask(parameters, one, x, CHANCE, u, 0)
             tables = parameters.tree.tables
             for t in range(tables.start[u], tables.start[u + 1]):
                 message = slice(parameters.tree.first[t], parameters.tree.first[t + 1])
-                assert memory.work.pool[message].tobytes() == fresh.work.pool[message].tobytes()
-                assert memory.work.scale[t] == fresh.work.scale[t]
+                assert memory.pool[message].tobytes() == fresh.pool[message].tobytes()
+                assert memory.scale[t] == fresh.scale[t]
     assert moved > 2
 
 
@@ -151,16 +149,13 @@ class Broken(gs.CutsetGibbs):
 
 @implement(step, Mistaken)
 def _mistaken(parameters, memory_arrays, memory, x, i, rng, cond, keep):
-    work, tree = memory.work, parameters.right.tree
+    work, tree = memory, parameters.right.tree
     if parameters.number == 0:  # messages are taken for those of the present state, whatever it is
         for j in range(work.seen.size):
             work.seen[j] = x[tree.site[j]]
     if parameters.number == 1:
         for s in range(work.scale.size):
             work.scale[s] = 0.0
-    if parameters.number == 2:
-        for k in range(x.size):
-            work.chance[0] = x[k]
     last = x[tree.tables.site[0]]
     rng = step(parameters.right, memory_arrays, memory, x, i, rng, cond, keep)
     if parameters.number == 2:
@@ -252,7 +247,7 @@ def test_memory_is_predicted(model: gs.FactorGraph) -> None:
     graph = gs.compile_graph(model)
     for kernel in (gs.CutsetGibbs(3), gs.CutsetGibbs(8)):
         memory = kernel.memory(graph, np.zeros(4, np.uint64))
-        held = sum(part.nbytes for part in memory.work) + memory.what.nbytes
+        held = sum(part.nbytes for part in memory)
         assert kernel.memory_bytes(graph) == held
 
 

@@ -29,7 +29,6 @@ from gibbsite.kernel.blocks.messages import (
 from gibbsite.kernel.rules import pick
 
 Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 
 @inlined
@@ -163,14 +162,15 @@ DRAW, MARGINALS, WEIGH, CHANCE = range(4)
 
 
 @pointed
-def collapse(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], what: Longs) -> None:
-    """Draw cutset number ``what[1]`` site by site, then all other sites, with ``what[0]`` DRAW.
+def collapse(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any]) -> None:
+    """Draw cutset number ``work.what[1]`` site by site, then all other sites, with ``what[0]`` DRAW.
 
     MARGINALS: write the marginals, too. WEIGH: write the conditional of the site that is number ``what[2]``
     in ``tree.site`` to ``chance``, and CHANCE: the probability of the other sites given the cutset; nothing
     moves. ``what[3]`` becomes 1 if that was possible. It does not depend on kernel, scan and graph kind, so
     loops call it by its address, and it is compiled once.
     """
+    what = work.what
     u = what[1]
     what[3] = 0
     notice(tree, work, x, u)

@@ -56,18 +56,6 @@ class CutsetParameters(NamedTuple):
     collapse: Any
 
 
-class CutsetMemory(NamedTuple):
-    """The messages of a chain, and what is asked."""
-
-    work: CutWorkspace
-    what: Longs
-
-    @property
-    def rebuildable(self) -> bool:
-        """Messages that are computed again are the same bit by bit; those of other states are noticed."""
-        return True
-
-
 @dataclass(frozen=True, eq=False)
 class CutsetPlan:
     """Cutsets, ready to be drawn.
@@ -206,16 +194,16 @@ class CutsetGibbs(Kernel):
         plan = self.plan(graph)
         return CutsetParameters(plan.tree, plan.model, _address(plan, graph))
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> CutsetMemory:
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> CutWorkspace:
         """Allocate room for all messages."""
         plan = self.plan(graph)
         sizes = workspace_sizes(plan.tree, plan.model)
-        return CutsetMemory(CutWorkspace(*(np.zeros(n, kind) for n, kind in sizes)), np.zeros(4, np.int64))
+        return CutWorkspace(*(np.zeros(n, kind) for n, kind in sizes))
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""
         plan = self.plan(graph)
-        return 8 * (4 + sum(n for n, _ in workspace_sizes(plan.tree, plan.model)))
+        return 8 * sum(n for n, _ in workspace_sizes(plan.tree, plan.model))
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
         """Give sites of a cutset the states they are to have, as long as there are others for the rest.
@@ -236,7 +224,7 @@ class CutsetGibbs(Kernel):
                 for j in rng.permutation(left).tolist():
                     _ask(parameters, memory, x, WEIGH, u, j)
                     i = tree.site[j]
-                    if memory.what[3] == 1 and memory.work.chance[goal[i]] > 0.0:
+                    if memory.what[3] == 1 and memory.chance[goal[i]] > 0.0:
                         x[i], moved = goal[i], True
                 if not moved:
                     break
@@ -247,36 +235,36 @@ def _address(plan: CutsetPlan, graph: Graph) -> Any:
     """Return the address of the function that makes a sweep, compiled for the states of a graph."""
     found = _ADDRESSES.get(graph.state_dtype)
     if found is None:
-        work = CutWorkspace(*(np.zeros(1, part) for part in "dddqqqddddqqqqdqQ"))
-        x, what = np.zeros(1, graph.state_dtype), np.zeros(4, np.int64)
-        found = _ADDRESSES[graph.state_dtype] = point_at(collapse, plan.tree, plan.model, work, x, what)
+        work = CutWorkspace(*(np.zeros(1, part) for part in "dddqqqddddqqqqdqQq"))
+        x = np.zeros(1, graph.state_dtype)
+        found = _ADDRESSES[graph.state_dtype] = point_at(collapse, plan.tree, plan.model, work, x)
     return found
 
 
 @compiled
 def _ask(
-    parameters: CutsetParameters, memory: CutsetMemory, x: NDArray[Any], what: int, u: int, j: int
+    parameters: CutsetParameters, memory: CutWorkspace, x: NDArray[Any], what: int, u: int, j: int
 ) -> None:
     """Ask for something that moves nothing, see :func:`.collapsed.collapse`."""
     memory.what[0], memory.what[1], memory.what[2] = what, u, j
-    call_pointer(parameters.collapse, parameters.tree, parameters.model, memory.work, x, memory.what)
+    call_pointer(parameters.collapse, parameters.tree, parameters.model, memory, x)
 
 
 @implement(step, CutsetParameters)
 def _step(
     parameters: CutsetParameters,
     arrays: Any,
-    memory: CutsetMemory,
+    memory: CutWorkspace,
     x: NDArray[Any],
     i: Integer,
     rng: Words,
     cond: Floats,
     keep: bool,
 ) -> Words:
-    tree, model, work, what = parameters.tree, parameters.model, memory.work, memory.what
+    tree, model, work, what = parameters.tree, parameters.model, memory, memory.what
     what[0], what[1] = MARGINALS if keep else DRAW, i
     store(work.words, rng)
-    call_pointer(parameters.collapse, tree, model, work, x, what)
+    call_pointer(parameters.collapse, tree, model, work, x)
     if keep and what[3] == 1:
         for number in range(model.card.size):
             site = np.uintp(number)
@@ -289,7 +277,7 @@ def _step(
 def _transition(
     parameters: CutsetParameters,
     arrays: Any,
-    memory: CutsetMemory,
+    memory: CutWorkspace,
     x: NDArray[Any],
     i: Integer,
     row: Floats,
@@ -299,7 +287,7 @@ def _transition(
     While the cutset moves, the probability of a state of the cutset is kept where all other sites are in
     their first states.
     """
-    tree, model, work, what = parameters.tree, parameters.model, memory.work, memory.what
+    tree, model, work, what = parameters.tree, parameters.model, memory, memory.what
     n, count = x.size, np.int64(1)
     for k in range(n):
         count *= np.int64(model.card[k])
@@ -327,7 +315,7 @@ def _transition(
                         best = a if row[number + stride * a] > 0.0 else best
                     _decode(model, x, number + stride * best)
                     what[0], what[1], what[2] = WEIGH, i, j
-                    call_pointer(parameters.collapse, tree, model, work, x, what)
+                    call_pointer(parameters.collapse, tree, model, work, x)
                     for a in range(size):
                         row[number + stride * a] = total * work.chance[a]
     for number in range(count - 1, -1, -1):
@@ -339,7 +327,7 @@ def _transition(
         row[number] = 0.0
         if mass > 0.0:
             what[0], what[1] = CHANCE, i
-            call_pointer(parameters.collapse, tree, model, work, x, what)
+            call_pointer(parameters.collapse, tree, model, work, x)
             row[number] = mass * work.chance[0]
     return count
 

@@ -85,7 +85,8 @@ class CutWorkspace(NamedTuple):
     cutset that they belong to. ``table`` is the one table that is being made, ``weight`` and ``chance`` have
     room for the states of a site, ``column`` for a separator, ``digit`` for the loops of an operand;
     ``stack`` and ``path`` are for walks over the tree, ``inside`` marks a subtree. ``marginal`` is what comes
-    out, ``fresh`` 1 + the number of the cutset that it still holds for; ``words`` the generator.
+    out, ``fresh`` 1 + the number of the cutset that it still holds for; ``words`` is the generator, ``what``
+    is what is asked of :func:`.collapsed.collapse`.
     """
 
     pool: Floats
@@ -105,6 +106,7 @@ class CutWorkspace(NamedTuple):
     marginal: Floats
     fresh: Longs
     words: NDArray[np.uint64]
+    what: Longs
 
     @property
     def rebuildable(self) -> bool:
@@ -136,6 +138,7 @@ def workspace_sizes(tree: CutTree, arrays: TableGraph) -> list[tuple[int, Any]]:
         (int(arrays.card.sum(dtype=np.int64)), floats),
         (1, longs),
         (4, np.uint64),
+        (4, longs),
     ]
 
 
