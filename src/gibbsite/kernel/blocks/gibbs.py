@@ -38,6 +38,7 @@ from gibbsite.kernel.blocks.filtering import (
     make_workspace,
     workspace_bytes,
 )
+from gibbsite.kernel.blocks.lines import LineMemory, LineParameters, LinePlan, find_lines
 from gibbsite.kernel.blocks.tables import (
     BlockTables,
     Interactions,
@@ -117,6 +118,14 @@ class BlockPlan:
     pool: int
     model: TableGraph
 
+    #: How many threads can share a block.
+    members = 1
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks there are."""
+        return len(self.blocks)
+
     @property
     def log2_largest(self) -> float:
         """log2 of the entries of the largest table."""
@@ -127,8 +136,27 @@ class BlockPlan:
         """Entries of all tables of all blocks: about what a sweep costs."""
         return sum(order.total for order in self.orders)
 
+    def sites_of(self, unit: int) -> NDArray[np.intp]:
+        """Return the sites of a block, in the order in which they are eliminated."""
+        tables = self.tables
+        return tables.site[tables.start[unit] : tables.start[unit + 1]].astype(np.intp)
 
-_PLANS: dict[tuple[Any, ...], BlockPlan] = {}
+    def parameters(self, graph: Graph) -> BlockParameters:
+        """Return the tables of the blocks."""
+        return BlockParameters(self.tables, self.model, _address(self, graph))
+
+    def memory(self, graph: Graph) -> BlockMemory:
+        """Allocate room for the largest block."""
+        site = Buffer(np.zeros(int(graph.cards.max(initial=1))))
+        work = make_workspace(self.tables, self.model, self.pool)
+        return BlockMemory(work, site, np.zeros(3, np.int64))
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes that :meth:`memory` will allocate."""
+        return workspace_bytes(self.tables, self.model, self.pool) + 8 * int(graph.cards.max(initial=1))
+
+
+_PLANS: dict[tuple[Any, ...], BlockPlan | LinePlan] = {}
 _ADDRESSES: dict[Any, Any] = {}
 
 
@@ -149,10 +177,11 @@ class BlockGibbs(Kernel):
     ----------
     blocks : {"auto", "trees", "width", "zeros"} or sequence of sequences of sites
         Blocks as lists of names or positions, which may overlap; or how to find them. "trees": forests
-        that cover all sites; "width": blocks as large as possible while no clique table has more than
-        ``entries`` entries; "zeros": sites tied by zeros, or nearly so, share a block of such width, others
-        are on their own; "auto": one block of all sites where that is possible, otherwise "width", where
-        sites with strong ties are kept together.
+        that cover all sites, on lattices of two states alternate lines; "width": blocks as large as
+        possible while no clique table has more than ``entries`` entries; "zeros": sites tied by zeros, or
+        nearly so, share a block of such width, others are on their own; "auto": one block of all sites
+        where that is possible, otherwise alternate lines of a lattice, or "width", where sites with strong
+        ties are kept together.
     entries : int, optional
         Most entries of a clique table of a block that is found. By default 2**20 for a block of all sites,
         2**12 for others. It has no effect on blocks that are given.
@@ -182,7 +211,7 @@ class BlockGibbs(Kernel):
     covers: int = 1
     seed: int = 0
 
-    def plan(self, graph: Graph) -> BlockPlan:
+    def plan(self, graph: Graph) -> BlockPlan | LinePlan:
         """Return the blocks of a graph and their tables; found once and kept."""
         key = (graph.digest, _key(self.blocks), self.entries, self.covers, self.seed)
         found = _PLANS.get(key)
@@ -192,12 +221,19 @@ class BlockGibbs(Kernel):
             found = _PLANS[key] = self._make_plan(graph)
         return found
 
-    def _make_plan(self, graph: Graph) -> BlockPlan:
+    def _make_plan(self, graph: Graph) -> BlockPlan | LinePlan:
+        plain = self.entries is None and self.covers == 1 and self.seed == 0
+        lines = find_lines(graph) if plain and _any_trees(self.blocks) else None
+        if lines is not None and (self.blocks == "trees" or lines.whole_width > math.log2(_WHOLE)):
+            return lines
         arrays: TableGraph = as_tables(graph).arrays
         near = find_interactions(arrays)
         with interpreted(math.inf):
             if isinstance(self.blocks, str):
-                known, log2 = self._find(arrays, near)
+                whole = self._find_whole(arrays, near) if self.blocks == "auto" else None
+                if whole is None and lines is not None:
+                    return lines
+                known, log2 = whole or self._find(arrays, near)
                 blocks = [np.sort(block) for block in known]
                 orders = [
                     order_block(near, arrays.card, block, found, log2)
@@ -218,18 +254,21 @@ class BlockGibbs(Kernel):
         tables, pool = lay_out_blocks(arrays, listed)
         return BlockPlan(blocks, orders, seal(tables), pool, arrays)
 
+    def _find_whole(self, arrays: TableGraph, near: Interactions) -> tuple[list[Longs], float] | None:
+        """Return one block of all sites, in an order of elimination, if its tables are not too large."""
+        entries, _ = self._limits()
+        everything = np.arange(arrays.card.size)
+        order = order_block(near, arrays.card, everything)
+        if order.log2_largest <= math.log2(entries or _WHOLE) and order.total <= _WHOLE_TOTAL:
+            return [everything[order.sites]], order.log2_largest
+        return None
+
     def _find(self, arrays: TableGraph, near: Interactions) -> tuple[list[Longs], float]:
         """Return blocks that cover all sites, each in an order of elimination, and the limit of tables."""
         if self.blocks not in FOUND:
             raise ArgumentError(unknown("Way to find blocks", self.blocks, FOUND))
         entries, covers = self._limits()
-        n = arrays.card.size
         ties = tie_sites(arrays)
-        if self.blocks == "auto":
-            everything = np.arange(n)
-            order = order_block(near, arrays.card, everything)
-            if order.log2_largest <= math.log2(entries or _WHOLE) and order.total <= _WHOLE_TOTAL:
-                return [everything[order.sites]], order.log2_largest
         if self.blocks == "trees":
             limit = Limit(math.inf, sites=2)
         else:
@@ -289,29 +328,27 @@ class BlockGibbs(Kernel):
 
     def units(self, graph: Graph) -> int | None:
         """Visit blocks."""
-        return len(self.plan(graph).blocks)
+        return self.plan(graph).n_blocks
 
     def sites_of(self, graph: Graph, unit: int) -> NDArray[np.intp]:
-        """Return the sites of a block, in the order in which they are eliminated."""
-        tables = self.plan(graph).tables
-        return tables.site[tables.start[unit] : tables.start[unit + 1]].astype(np.intp)
+        """Return the sites of a block, in the order in which its states are numbered."""
+        return self.plan(graph).sites_of(unit)
 
-    def parameters(self, graph: Graph) -> BlockParameters:
-        """Return the tables of the blocks."""
-        plan = self.plan(graph)
-        return BlockParameters(plan.tables, plan.model, _address(plan, graph))
+    def parameters(self, graph: Graph) -> BlockParameters | LineParameters:
+        """Return what compiled code needs to draw the blocks."""
+        return self.plan(graph).parameters(graph)
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> BlockMemory:
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> BlockMemory | LineMemory:
         """Allocate room for the largest block."""
-        plan = self.plan(graph)
-        site = Buffer(np.zeros(int(graph.cards.max(initial=1))))
-        work = make_workspace(plan.tables, plan.model, plan.pool)
-        return BlockMemory(work, site, np.zeros(3, np.int64))
+        return self.plan(graph).memory(graph)
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""
-        plan = self.plan(graph)
-        return workspace_bytes(plan.tables, plan.model, plan.pool) + super().memory_bytes(graph)
+        return self.plan(graph).memory_bytes(graph)
+
+    def members(self, graph: Graph) -> int:
+        """Return how many threads can share a block: several where lines of a lattice are drawn at once."""
+        return self.plan(graph).members
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
         """Give blocks the states they are to have, as long as each state on the way is possible."""
@@ -339,6 +376,11 @@ def _address(plan: BlockPlan, graph: Graph) -> Any:
         x, what = np.zeros(1, graph.state_dtype), np.zeros(3, np.int64)
         found = _ADDRESSES[graph.state_dtype] = point_at(draw_block, plan.tables, plan.model, work, x, what)
     return found
+
+
+def _any_trees(blocks: Any) -> bool:
+    """Tell whether blocks may be any trees that cover the sites."""
+    return isinstance(blocks, str) and blocks in ("auto", "trees")
 
 
 def _key(blocks: Any) -> Any:
