@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.intrinsic import wait_for_all
 from gibbsite._compile.jit import Integer, called, implement, inlined
+from gibbsite._compile.pointer import call_pointer, point_at, pointed
 from gibbsite._random.generators import BLOCK, LANES, WORDS, Words, bits, fill_keyed
 from gibbsite.graph.graph import Graph, seal
 from gibbsite.graph.kinds.lattice import LatticeGraph
@@ -57,7 +59,7 @@ _PUT, _KEEP, _MIX = range(3)
 _LINK, _AFTER, _ODDS, _FIRST, _SUMS = range(5)
 
 
-class LineParameters(NamedTuple):
+class LineFactors(NamedTuple):
     """Couplings and fields as factors of odds.
 
     Attributes
@@ -78,6 +80,13 @@ class LineParameters(NamedTuple):
     lanes: int
 
 
+class LineParameters(NamedTuple):
+    """The factors, and the address of :func:`draw_half`."""
+
+    factors: LineFactors
+    draw: Any
+
+
 class LineMemory(NamedTuple):
     """Room for each member of a team.
 
@@ -95,6 +104,16 @@ class LineMemory(NamedTuple):
     def rebuildable(self) -> bool:
         """Every step begins anew."""
         return True
+
+
+class LineTask(NamedTuple):
+    """What is asked of :func:`draw_half`: a half, under a key, by a member of a team; and marginals."""
+
+    unit: Integer
+    key: np.uint64
+    cond: Floats
+    keep: bool
+    team: Team
 
 
 class _Tile(NamedTuple):
@@ -173,21 +192,22 @@ class LinePlan:
         sites = np.arange(g.size_0 * g.size_1 * g.size_2).reshape(g.size_0, g.size_1, g.size_2)
         return np.concatenate([sites[d, :, (unit + d) % 2 :: 2].T.ravel() for d in range(g.size_0)])
 
-    def parameters(self, graph: Graph) -> LineParameters:
-        """Return couplings and fields as factors of odds."""
+    @cached_property
+    def factors(self) -> LineFactors:
+        """Couplings and fields as factors of odds."""
         g = self.arrays
 
         def both(coupling: Floats) -> Floats:
             return np.exp([-2.0 * coupling, 2.0 * coupling])
 
-        found = LineParameters(
-            np.exp(2.0 * g.field),
-            np.exp(2.0 * g.coupling_1),
-            both(g.coupling_2),
-            both(g.coupling_0),
-            self.lanes,
+        along = np.exp(2.0 * g.coupling_1)
+        return seal(
+            LineFactors(np.exp(2.0 * g.field), along, both(g.coupling_2), both(g.coupling_0), self.lanes)
         )
-        return seal(found)
+
+    def parameters(self, graph: Graph) -> LineParameters:
+        """Return what compiled code needs to draw the halves."""
+        return LineParameters(self.factors, _address(self.factors, self.arrays))
 
     def memory(self, graph: Graph) -> LineMemory:
         """Allocate room for the tiles of a team."""
@@ -253,7 +273,7 @@ def _factor(factor: Floats, x: State, there: Integer, step: int, edge: Integer) 
 
 
 @called
-def _look(p: LineParameters, g: LatticeGraph, x: State, tile: _Tile, t: Integer, weight: Floats) -> None:
+def _look(p: LineFactors, g: LatticeGraph, x: State, tile: _Tile, t: Integer, weight: Floats) -> None:
     """Write w of the sites of row t of a tile."""
     width, at = _U(g.size_2), _U(t) * _U(p.lanes)
     base = tile.start + _U(t) * width
@@ -285,7 +305,7 @@ def _look(p: LineParameters, g: LatticeGraph, x: State, tile: _Tile, t: Integer,
 
 @called
 def _look_between(
-    p: LineParameters, g: LatticeGraph, x: State, tile: _Tile, base: Integer, at: Integer, weight: Floats
+    p: LineFactors, g: LatticeGraph, x: State, tile: _Tile, base: Integer, at: Integer, weight: Floats
 ) -> None:
     """Multiply by what neighbours in other planes contribute."""
     plane, around = _U(g.size_1) * _U(g.size_2), (_U(g.size_0) - _U(1)) * _U(g.size_1) * _U(g.size_2)
@@ -301,7 +321,7 @@ def _look_between(
 
 
 @called
-def _link(p: LineParameters, g: LatticeGraph, tile: _Tile, t: Integer, link: Floats) -> None:
+def _link(p: LineFactors, g: LatticeGraph, tile: _Tile, t: Integer, link: Floats) -> None:
     """Write the couplings of row t of a tile to the next."""
     if g.step_1 == 0:
         k = p.along[0]
@@ -328,7 +348,7 @@ def _filter_row(weight: Floats, ratio: Floats, link: Floats, at: Integer, lanes:
 
 @called
 def _filter(
-    p: LineParameters, g: LatticeGraph, tile: _Tile, first: Integer, weight: Floats, ratio: Floats, link: Floats
+    p: LineFactors, g: LatticeGraph, tile: _Tile, first: Integer, weight: Floats, ratio: Floats, link: Floats
 ) -> None:
     """Write r of all rows from ``first`` on."""
     lanes = _U(p.lanes)
@@ -369,7 +389,7 @@ def _draw_row(
 
 
 @inlined
-def _fill(p: LineParameters, g: LatticeGraph, tile: _Tile, key: np.uint64, t: Integer, words: Any) -> Integer:
+def _fill(p: LineFactors, g: LatticeGraph, tile: _Tile, key: np.uint64, t: Integer, words: Any) -> Integer:
     """Make the random words of the rows that share a block with row t; return the first row of them."""
     each = _U(BLOCK) // _U(p.lanes)
     blocks = (_U(g.size_1) + each - _U(1)) // each
@@ -383,7 +403,7 @@ def _fill(p: LineParameters, g: LatticeGraph, tile: _Tile, key: np.uint64, t: In
 
 @called
 def _draw(
-    p: LineParameters,
+    p: LineFactors,
     g: LatticeGraph,
     x: State,
     tile: _Tile,
@@ -412,7 +432,7 @@ def _draw(
 
 @called
 def _calibrate(
-    p: LineParameters,
+    p: LineFactors,
     g: LatticeGraph,
     tile: _Tile,
     first: Integer,
@@ -451,7 +471,7 @@ def _mix(low: Any, high: Any, odds: Any) -> Any:
 
 
 @called
-def _sum_ring(p: LineParameters, g: LatticeGraph, tile: _Tile, weight: Floats, row: Floats) -> None:
+def _sum_ring(p: LineFactors, g: LatticeGraph, tile: _Tile, weight: Floats, row: Floats) -> None:
     """Write the odds of the first sites of rings, all other sites summed out.
 
     Sums over the sites passed so far, for both states of the last of them, are carried along for both states
@@ -477,7 +497,7 @@ def _sum_ring(p: LineParameters, g: LatticeGraph, tile: _Tile, weight: Floats, r
 
 @called
 def _close_ring(
-    p: LineParameters, g: LatticeGraph, x: State, tile: _Tile, weight: Floats, ratio: Floats, row: Floats
+    p: LineFactors, g: LatticeGraph, x: State, tile: _Tile, weight: Floats, ratio: Floats, row: Floats
 ) -> None:
     """Multiply w of the neighbours of the first sites by what these contribute, and filter the rest."""
     link, state, last = row[_LINK], row[_FIRST], _U(g.size_1) - _U(1)
@@ -494,7 +514,7 @@ def _close_ring(
 
 @called
 def _move_rings(
-    p: LineParameters,
+    p: LineFactors,
     g: LatticeGraph,
     x: State,
     tile: _Tile,
@@ -527,24 +547,18 @@ def _move_rings(
     _draw(p, g, x, tile, _U(1), key, ratio, row, words)
 
 
-@called
-def draw_half(
-    p: LineParameters,
-    g: LatticeGraph,
-    memory: LineMemory,
-    x: State,
-    unit: Integer,
-    key: np.uint64,
-    cond: Floats,
-    keep: bool,
-    team: Team,
-) -> None:
-    """Draw the lines of a half, a member of a team its share of the tiles; write marginals where wanted."""
+@pointed
+def draw_half(p: LineFactors, g: LatticeGraph, memory: LineMemory, x: State, task: LineTask) -> None:
+    """Draw the lines of a half, a member of a team its share of the tiles; write marginals where wanted.
+
+    It does not depend on the scan, so loops call it by its address, and it is compiled once.
+    """
+    team, key, cond, keep = task.team, task.key, task.cond, task.keep
     weight, ratio, row = memory.weight[team.member], memory.ratio[team.member], memory.row[team.member]
     words, tiles = memory.words[team.member], _n_tiles(g, p.lanes)
     members, member = _U(team.size), _U(team.member)
     for number in range(tiles * member // members, tiles * (member + _U(1)) // members):
-        tile = _place(g, p.lanes, unit, number)
+        tile = _place(g, p.lanes, task.unit, number)
         for t in range(_U(g.size_1)):
             _look(p, g, x, tile, t, weight)
         if g.wrap_1:
@@ -556,6 +570,19 @@ def draw_half(
             _draw(p, g, x, tile, _U(0), key, ratio, row, words)
     if team.size > 1:
         wait_for_all(team.gate, team.size)
+
+
+_ADDRESSES: list[Any] = []
+
+
+def _address(p: LineFactors, g: LatticeGraph) -> Any:
+    """Return the address of the function that draws a half."""
+    if not _ADDRESSES:
+        plane, team = np.zeros((1, 1)), Team(0, 1, np.zeros(1, np.int64))
+        memory = LineMemory(plane, plane, np.zeros((1, 1, 1)), np.zeros((1, 1), np.uint32), team.gate)
+        task = LineTask(np.uintp(0), np.uint64(0), np.zeros(0), False, team)
+        _ADDRESSES.append(point_at(draw_half, p, g, memory, np.zeros(0, np.int8), task))
+    return _ADDRESSES[0]
 
 
 @implement(visit, LineParameters, LatticeGraph)
@@ -576,8 +603,8 @@ def _visit(
 ) -> Words:
     for k in range(where, stop):
         rng, key = bits(rng)  # every member of the team draws the same one
-        unit = _U(site_at(schedule, order, k))
-        draw_half(parameters, arrays, memory, x, unit, key, cond, keep, team)
+        task = LineTask(_U(site_at(schedule, order, k)), key, cond, keep, team)
+        call_pointer(parameters.draw, parameters.factors, arrays, memory, x, task)
     return rng
 
 
@@ -593,7 +620,8 @@ def _step(
     keep: bool,
 ) -> Words:
     rng, key = bits(rng)
-    draw_half(parameters, arrays, memory, x, i, key, cond, keep, Team(0, 1, memory.gate))
+    task = LineTask(_U(i), key, cond, keep, Team(0, 1, memory.gate))
+    call_pointer(parameters.draw, parameters.factors, arrays, memory, x, task)
     return rng
 
 
@@ -610,7 +638,7 @@ def _transition(
 
     Bit ``line * size_1 + t``, counted from the highest, is the state of site t of a line.
     """
-    p, g, length = parameters, arrays, np.int64(arrays.size_1)
+    p, g, length = parameters.factors, arrays, np.int64(arrays.size_1)
     weight, ratio, room = memory.weight[0], memory.ratio[0], memory.row[0]
     lines = np.int64(0)
     for number in range(_n_tiles(g, p.lanes)):
@@ -633,7 +661,7 @@ def _transition(
 
 @called
 def _chance(
-    p: LineParameters,
+    p: LineFactors,
     g: LatticeGraph,
     x: State,
     tile: _Tile,
