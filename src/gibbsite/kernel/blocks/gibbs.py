@@ -38,7 +38,7 @@ from gibbsite.kernel.blocks.filtering import (
     make_workspace,
     workspace_bytes,
 )
-from gibbsite.kernel.blocks.lines import LineMemory, LineParameters, LinePlan, find_lines
+from gibbsite.kernel.blocks.strips import StripMemory, StripParameters, StripPlan, find_strips
 from gibbsite.kernel.blocks.tables import (
     BlockTables,
     Interactions,
@@ -63,6 +63,8 @@ FOUND = ("auto", "trees", "width", "zeros")
 _WHOLE, _WHOLE_TOTAL = 2.0**20, 2.0**25
 # Entries of the largest table of other blocks, unless a number is given.
 _ENTRIES = 2.0**12
+# Of strips of a lattice: four columns, the best for their cost at the critical point of the Ising model.
+_STRIP = 2.0**5
 # Blocks that are given may have tables of so many entries in all; that is 4 GiB for a chain.
 _MOST = 2.0**29
 # Factors at least so strong tie their sites together.
@@ -156,7 +158,7 @@ class BlockPlan:
         return workspace_bytes(self.tables, self.model, self.pool) + 8 * int(graph.cards.max(initial=1))
 
 
-_PLANS: dict[tuple[Any, ...], BlockPlan | LinePlan] = {}
+_PLANS: dict[tuple[Any, ...], BlockPlan | StripPlan] = {}
 _ADDRESSES: dict[Any, Any] = {}
 
 
@@ -177,14 +179,14 @@ class BlockGibbs(Kernel):
     ----------
     blocks : {"auto", "trees", "width", "zeros"} or sequence of sequences of sites
         Blocks as lists of names or positions, which may overlap; or how to find them. "trees": forests
-        that cover all sites, on lattices of two states alternate lines; "width": blocks as large as
-        possible while no clique table has more than ``entries`` entries; "zeros": sites tied by zeros, or
-        nearly so, share a block of such width, others are on their own; "auto": one block of all sites
-        where that is possible, otherwise alternate lines of a lattice, or "width", where sites with strong
-        ties are kept together.
+        that cover all sites, on two-state lattices every second line, then the others; "width": blocks as
+        large as possible while no clique table has more than ``entries`` entries; "zeros": sites tied by
+        zeros, or nearly so, share a block of such width, others are on their own; "auto": one block of all
+        sites where that is possible, otherwise on two-state lattices every second of strips of a few lines,
+        and elsewhere "width", where sites with strong ties are kept together.
     entries : int, optional
         Most entries of a clique table of a block that is found. By default 2**20 for a block of all sites,
-        2**12 for others. It has no effect on blocks that are given.
+        2**5 for strips of lattices, 2**12 for others. It has no effect on blocks that are given.
     covers : int
         Blocks that are found cover all sites; with more than one, so many covers are drawn at random, and
         a sweep goes through all of them.
@@ -211,7 +213,7 @@ class BlockGibbs(Kernel):
     covers: int = 1
     seed: int = 0
 
-    def plan(self, graph: Graph) -> BlockPlan | LinePlan:
+    def plan(self, graph: Graph) -> BlockPlan | StripPlan:
         """Return the blocks of a graph and their tables; found once and kept."""
         key = (graph.digest, _key(self.blocks), self.entries, self.covers, self.seed)
         found = _PLANS.get(key)
@@ -221,18 +223,18 @@ class BlockGibbs(Kernel):
             found = _PLANS[key] = self._make_plan(graph)
         return found
 
-    def _make_plan(self, graph: Graph) -> BlockPlan | LinePlan:
-        plain = self.entries is None and self.covers == 1 and self.seed == 0
-        lines = find_lines(graph) if plain and _any_trees(self.blocks) else None
-        if lines is not None and (self.blocks == "trees" or lines.whole_width > math.log2(_WHOLE)):
-            return lines
+    def _make_plan(self, graph: Graph) -> BlockPlan | StripPlan:
+        strips = self._find_strips(graph)
+        most = math.log2(self.entries or _WHOLE)
+        if strips is not None and (self.blocks == "trees" or strips.whole_width > most):
+            return strips
         arrays: TableGraph = as_tables(graph).arrays
         near = find_interactions(arrays)
         with interpreted(math.inf):
             if isinstance(self.blocks, str):
                 whole = self._find_whole(arrays, near) if self.blocks == "auto" else None
-                if whole is None and lines is not None:
-                    return lines
+                if whole is None and strips is not None:
+                    return strips
                 known, log2 = whole or self._find(arrays, near)
                 blocks = [np.sort(block) for block in known]
                 orders = [
@@ -253,6 +255,15 @@ class BlockGibbs(Kernel):
         listed = [block[order.sites] for block, order in zip(blocks, orders, strict=True)]
         tables, pool = lay_out_blocks(arrays, listed)
         return BlockPlan(blocks, orders, seal(tables), pool, arrays)
+
+    def _find_strips(self, graph: Graph) -> StripPlan | None:
+        """Return alternate strips of a lattice, one column wide where blocks must be trees."""
+        if not isinstance(self.blocks, str) or self.blocks not in ("auto", "trees"):
+            return None
+        entries, covers = self._limits()
+        if covers > 1 or self.seed:
+            return None
+        return find_strips(graph, 1 if self.blocks == "trees" else int(math.log2(entries or _STRIP)) - 1)
 
     def _find_whole(self, arrays: TableGraph, near: Interactions) -> tuple[list[Longs], float] | None:
         """Return one block of all sites, in an order of elimination, if its tables are not too large."""
@@ -334,11 +345,11 @@ class BlockGibbs(Kernel):
         """Return the sites of a block, in the order in which its states are numbered."""
         return self.plan(graph).sites_of(unit)
 
-    def parameters(self, graph: Graph) -> BlockParameters | LineParameters:
+    def parameters(self, graph: Graph) -> BlockParameters | StripParameters:
         """Return what compiled code needs to draw the blocks."""
         return self.plan(graph).parameters(graph)
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> BlockMemory | LineMemory:
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> BlockMemory | StripMemory:
         """Allocate room for the largest block."""
         return self.plan(graph).memory(graph)
 
@@ -347,7 +358,7 @@ class BlockGibbs(Kernel):
         return self.plan(graph).memory_bytes(graph)
 
     def members(self, graph: Graph) -> int:
-        """Return how many threads can share a block: several where lines of a lattice are drawn at once."""
+        """Return how many threads can share a block: several where strips of a lattice are drawn at once."""
         return self.plan(graph).members
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
@@ -376,11 +387,6 @@ def _address(plan: BlockPlan, graph: Graph) -> Any:
         x, what = np.zeros(1, graph.state_dtype), np.zeros(3, np.int64)
         found = _ADDRESSES[graph.state_dtype] = point_at(draw_block, plan.tables, plan.model, work, x, what)
     return found
-
-
-def _any_trees(blocks: Any) -> bool:
-    """Tell whether blocks may be any trees that cover the sites."""
-    return isinstance(blocks, str) and blocks in ("auto", "trees")
 
 
 def _key(blocks: Any) -> Any:
