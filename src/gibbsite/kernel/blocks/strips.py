@@ -13,8 +13,7 @@ s' the state drawn for the next one. Sums and products of positive numbers lose 
 strip is cut: its row ``cut`` keeps its states and is a neighbour outside. There are two cuts, far apart, and
 so four blocks then.
 
-Strips of a *tile* stand side by side, so that all loops over them compile to vector instructions, and threads
-share tiles. Random numbers are keyed by tile and row under a key that is drawn for each visit: any number of
+Eight strips make a *tile* and are worked on at once, by vector instructions; threads share tiles. Random numbers are keyed by tile and row under a key that is drawn for each visit: any number of
 threads gives the same bytes.
 """
 
@@ -30,6 +29,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.intrinsic import wait_for_all
 from gibbsite._compile.jit import Integer, called, implement, inlined
+from gibbsite._compile.octet import EIGHT, minus, over, plus, put, reached, spread, take, times
 from gibbsite._compile.pointer import call_pointer, point_at, pointed
 from gibbsite._random.generators import BLOCK, LANES, WORDS, Words, bits, fill_keyed
 from gibbsite.graph.graph import Graph, seal
@@ -43,8 +43,6 @@ State = NDArray[np.int8]
 
 #: Widest strips: more states of a row cost more than they are good for.
 WIDEST = 6
-# Numbers of a row of a tile that are worked on at a time, and least number of strips of a tile.
-_NUMBERS, _LEAST_LANES = 64, 8
 # Of the threads that share a half, each has at least so many sites.
 _LEAST_SHARE = 4096
 # Largest logarithm of a ratio of weights of a row for which no product can leave the range of floats.
@@ -53,6 +51,8 @@ _MOST_RANGE = 600.0
 _GAP = 16
 
 _U = np.uintp
+# Strips of a tile.
+_LANES = np.uintp(EIGHT)
 _TO_UNIT = 2.0**-53
 
 
@@ -68,8 +68,8 @@ class StripFactors(NamedTuple):
         state 1, and one in state 1. All arrays have an entry for each site, or one for all, as the graph's.
     start : int (strips + 1,)
         First columns of the strips of a plane.
-    width, lanes : int
-        Most columns of a strip, and strips of a tile.
+    width : int
+        Most columns of a strip.
     """
 
     field: Floats
@@ -79,7 +79,6 @@ class StripFactors(NamedTuple):
     between: Floats
     start: Longs
     width: int
-    lanes: int
 
 
 class StripParameters(NamedTuple):
@@ -188,15 +187,10 @@ class StripPlan:
         return self.start.size // 2
 
     @property
-    def lanes(self) -> int:
-        """Strips of a tile, at most."""
-        return min(self.per_half, max(_LEAST_LANES, _NUMBERS >> self.width))
-
-    @property
     def members(self) -> int:
         """How many threads can share a half."""
         g = self.arrays
-        tiles = g.size_0 * -(-self.per_half // self.lanes)
+        tiles = g.size_0 * -(-self.per_half // EIGHT)
         share = g.size_0 * g.size_1 * g.size_2 // 2 // _LEAST_SHARE
         return max(1, min(MOST_MEMBERS, tiles, share))
 
@@ -230,7 +224,6 @@ class StripPlan:
                 both(g.coupling_0),
                 self.start.copy(),
                 self.width,
-                self.lanes,
             )
         )
 
@@ -249,14 +242,14 @@ class StripPlan:
         return sum(math.prod(shape) * np.dtype(kind).itemsize for shape, kind in self._sizes())
 
     def _sizes(self) -> list[tuple[tuple[int, ...], Any]]:
-        members, width, lanes = self.members, self.width, self.lanes
-        rows, states = self.arrays.size_1, 2**width
+        members, rows = self.members, self.arrays.size_1
+        site, state = self.width * EIGHT, 2**self.width * EIGHT
         return [
-            ((members, rows * width * lanes + _GAP), np.float64),
-            ((members, rows * states * lanes + _GAP), np.float64),
-            ((members, 3, states * lanes + _GAP), np.float64),
-            ((members, 3, width * lanes + _GAP), np.float64),
-            ((members, 2, lanes + _GAP), np.float64),
+            ((members, rows * site + _GAP), np.float64),
+            ((members, rows * state + _GAP), np.float64),
+            ((members, 3, state + _GAP), np.float64),
+            ((members, 3, site + _GAP), np.float64),
+            ((members, 2, EIGHT + _GAP), np.float64),
             ((members, BLOCK + _GAP), np.uint32),
             ((1,), np.int64),
         ]
@@ -305,17 +298,17 @@ def find_strips(graph: Graph, width: int) -> StripPlan | None:
 @inlined
 def _n_tiles(p: StripFactors, g: LatticeGraph) -> Integer:
     """Return the number of tiles of a half."""
-    return _U(g.size_0) * ((_U(p.start.size) // _U(2) + _U(p.lanes) - _U(1)) // _U(p.lanes))
+    return _U(g.size_0) * ((_U(p.start.size) // _U(2) + _LANES - _U(1)) // _LANES)
 
 
 @called
 def _place(p: StripFactors, g: LatticeGraph, unit: Integer, number: Integer) -> _Tile:
     """Return a tile of a half; it may have no strips."""
-    strips, lanes = _U(p.start.size) - _U(1), _U(p.lanes)
-    each = (_U(p.start.size) // _U(2) + lanes - _U(1)) // lanes
+    strips = _U(p.start.size) - _U(1)
+    each = (_U(p.start.size) // _U(2) + _LANES - _U(1)) // _LANES
     plane = _U(number) // each
-    first = (_U(unit) + plane) % _U(2) + _U(2) * lanes * (_U(number) - plane * each)
-    count = min(lanes, (strips - first + _U(1)) // _U(2)) if first < strips else _U(0)
+    first = (_U(unit) + plane) % _U(2) + _U(2) * _LANES * (_U(number) - plane * each)
+    count = min(_LANES, (strips - first + _U(1)) // _U(2)) if first < strips else _U(0)
     base, rows, top = plane * _U(g.size_1) * _U(g.size_2), _U(g.size_1), _U(0)
     if g.wrap_1:
         top = (_U(unit) // _U(2)) * (rows // _U(2)) + _U(1)  # the row before is cut out
@@ -342,20 +335,20 @@ def _look(p: StripFactors, g: LatticeGraph, x: State, tile: _Tile, t: Integer, s
 
     A strip with fewer columns than others has sites there that are nothing to nobody.
     """
-    row, width, lanes = _site(g, tile, t), _U(g.size_2), _U(p.lanes)
-    at = _U(t) * _U(p.width) * lanes
+    row, width = _site(g, tile, t), _U(g.size_2)
+    at = _U(t) * _U(p.width) * _LANES
     for j in range(tile.count):
         strip = tile.first + _U(2) * j
         begin, end = _U(p.start[strip]), _U(p.start[strip + _U(1)])
         for c in range(_U(p.width)):
             i = row + begin + c
-            single[at + c * lanes + j] = p.field[_U(g.step_field) * i] if begin + c < end else 1.0
+            single[at + c * _LANES + j] = p.field[_U(g.step_field) * i] if begin + c < end else 1.0
         if begin > _U(0) or g.wrap_2:
             there = row + (begin if begin > _U(0) else width) - _U(1)
             single[at + j] *= _factor(p.across, x, there, g.step_2, there)
         if end < width or g.wrap_2:
             there = row + (end if end < width else _U(0))
-            single[at + (end - begin - _U(1)) * lanes + j] *= _factor(
+            single[at + (end - begin - _U(1)) * _LANES + j] *= _factor(
                 p.across, x, there, g.step_2, row + end - _U(1)
             )
     if g.size_0 > 1 or g.wrap_1:
@@ -374,7 +367,7 @@ def _look_further(
     single: Floats,
 ) -> None:
     """Multiply by what neighbours in other planes contribute, and those in the row that is cut out."""
-    lanes, plane = _U(p.lanes), _U(g.size_1) * _U(g.size_2)
+    plane = _U(g.size_1) * _U(g.size_2)
     around = (_U(g.size_0) - _U(1)) * plane
     first, last = tile.plane == _U(0), tile.plane == _U(g.size_0) - _U(1)
     cut = _site(g, tile, tile.rows)
@@ -382,7 +375,7 @@ def _look_further(
         strip = tile.first + _U(2) * j
         begin, end = _U(p.start[strip]), _U(p.start[strip + _U(1)])
         for c in range(end - begin):
-            i, there, own = row + begin + c, cut + begin + c, at + c * lanes + j
+            i, there, own = row + begin + c, cut + begin + c, at + c * _LANES + j
             if g.wrap_1 and _U(t) == _U(0):
                 k = p.along[_U(g.step_1) * there]
                 single[own] *= k if x[there] else 1.0 / k
@@ -400,49 +393,43 @@ def _look_further(
 @called
 def _link(p: StripFactors, g: LatticeGraph, tile: _Tile, t: Integer, along: bool, link: Floats) -> None:
     """Write the couplings of row t of a tile to the next row, or within the row; one where there is none."""
-    row, lanes = _site(g, tile, t), _U(p.lanes)
+    row = _site(g, tile, t)
     factor, pace, less = (p.along, _U(g.step_1), _U(0)) if along else (p.inside, _U(g.step_2), _U(1))
     for j in range(tile.count):
         strip = tile.first + _U(2) * j
         begin, end = _U(p.start[strip]), _U(p.start[strip + _U(1)])
         for c in range(_U(p.width)):
             there = begin + c + less < end
-            link[c * lanes + j] = factor[pace * (row + begin + c)] if there else 1.0
+            link[c * _LANES + j] = factor[pace * (row + begin + c)] if there else 1.0
 
 
 @called
 def _weigh(p: StripFactors, single: Floats, at: Integer, inside: Floats, table: Floats) -> None:
     """Write the weights W of the states of a row, whose factors begin at ``at``."""
-    lanes = _U(p.lanes)
-    for j in range(lanes):
-        table[j] = 1.0
-        table[lanes + j] = single[at + j]
+    put(table, _U(0), spread(1.0))
+    put(table, _LANES, take(single, at))
     for c in range(_U(1), _U(p.width)):
-        one, half, before = at + c * lanes, _U(1) << c, (c - _U(1)) * lanes
+        factor, agree, half = take(single, at + c * _LANES), take(inside, (c - _U(1)) * _LANES), _U(1) << c
         for s in range(half):
-            low, high = s * lanes, (s + half) * lanes
+            value = take(table, s * _LANES)
             if s >= half // _U(2):  # the site before is in state 1
-                for j in range(lanes):
-                    table[high + j] = table[low + j] * single[one + j] * inside[before + j]
+                put(table, (s + half) * _LANES, times(times(value, factor), agree))
             else:
-                for j in range(lanes):
-                    table[high + j] = table[low + j] * single[one + j]
-                    table[low + j] *= inside[before + j]
+                put(table, (s + half) * _LANES, times(value, factor))
+                put(table, s * _LANES, times(value, agree))
 
 
 @called
 def _pass_on(p: StripFactors, link: Floats, table: Floats) -> None:
     """Apply T to a table, site by site."""
-    lanes, states = _U(p.lanes), _U(1) << _U(p.width)
+    states = _U(1) << _U(p.width)
     for c in range(_U(p.width)):
-        bit, own = _U(1) << c, c * lanes
-        for s in range(states):
-            if s & bit == _U(0):
-                low, high = s * lanes, (s + bit) * lanes
-                for j in range(lanes):
-                    a, b, k = table[low + j], table[high + j], link[own + j]
-                    table[low + j] = k * a + b
-                    table[high + j] = a + k * b
+        agree, bit = take(link, c * _LANES), _U(1) << c
+        for first in range(_U(0), states, _U(2) * bit):
+            for s in range(first, first + bit):
+                low, high = take(table, s * _LANES), take(table, (s + bit) * _LANES)
+                put(table, s * _LANES, plus(times(agree, low), high))
+                put(table, (s + bit) * _LANES, plus(times(agree, high), low))
 
 
 @called
@@ -450,25 +437,20 @@ def _multiply(
     p: StripFactors, one: Floats, at_one: Integer, two: Floats, out: Floats, at: Integer, total: Floats
 ) -> None:
     """Write the product of two tables, and its sum over the states."""
-    lanes = _U(p.lanes)
-    for j in range(lanes):
-        total[j] = 0.0
+    found = spread(0.0)
     for s in range(_U(1) << _U(p.width)):
-        for j in range(lanes):
-            value = one[at_one + s * lanes + j] * two[s * lanes + j]
-            out[at + s * lanes + j] = value
-            total[j] += value
+        value = times(take(one, at_one + s * _LANES), take(two, s * _LANES))
+        put(out, at + s * _LANES, value)
+        found = plus(found, value)
+    put(total, _U(0), found)
 
 
 @called
 def _scale(p: StripFactors, table: Floats, at: Integer, total: Floats) -> None:
     """Divide a table by its sum."""
-    lanes = _U(p.lanes)
-    for j in range(lanes):
-        total[j] = 1.0 / total[j]
+    inverse = over(spread(1.0), take(total, _U(0)))
     for s in range(_U(1) << _U(p.width)):
-        for j in range(lanes):
-            table[at + s * lanes + j] *= total[j]
+        put(table, at + s * _LANES, times(take(table, at + s * _LANES), inverse))
 
 
 @called
@@ -484,7 +466,7 @@ def _filter(
     total: Floats,
 ) -> None:
     """Write A of all rows of a tile."""
-    size = _U(p.lanes) << _U(p.width)
+    size = _LANES << _U(p.width)
     weights, message, inside, link = row[0], row[1], site[0], site[1]
     for k in range(size):
         message[k] = 1.0
@@ -492,7 +474,7 @@ def _filter(
         _look(p, g, x, tile, t, single)
         if t == _U(0) or g.step_2:
             _link(p, g, tile, t, False, inside)
-        _weigh(p, single, t * _U(p.width) * _U(p.lanes), inside, weights)
+        _weigh(p, single, t * _U(p.width) * _LANES, inside, weights)
         if t > _U(0):
             if t == _U(1) or g.step_1:
                 _link(p, g, tile, t - _U(1), True, link)
@@ -506,27 +488,25 @@ def _filter(
 @called
 def _condition(p: StripFactors, link: Floats, after: Floats, table: Floats) -> None:
     """Write T(s, s') for all states s of a row, given the states of the next row site by site."""
-    lanes = _U(p.lanes)
-    for j in range(lanes):
-        table[j] = 1.0
+    put(table, _U(0), spread(1.0))
     for c in range(_U(p.width)):
-        own, half = c * lanes, _U(1) << c
+        agree, state, half = take(link, c * _LANES), take(after, c * _LANES), _U(1) << c
+        other = minus(spread(1.0), state)
+        high, low = plus(times(agree, state), other), plus(times(agree, other), state)
         for s in range(half):
-            low, high = s * lanes, (s + half) * lanes
-            for j in range(lanes):
-                k, value, up = link[own + j], table[low + j], after[own + j] > 0.5
-                table[high + j] = value * k if up else value
-                table[low + j] = value if up else value * k
+            value = take(table, s * _LANES)
+            put(table, (s + half) * _LANES, times(value, high))
+            put(table, s * _LANES, times(value, low))
 
 
 @inlined
 def _fill(p: StripFactors, tile: _Tile, key: np.uint64, t: Integer, words: Any) -> Integer:
     """Make the random words of the rows that share a block with row t; return the first row of them."""
-    each = _U(BLOCK // 2) // _U(p.lanes)
+    each = _U(BLOCK // 2) // _LANES
     blocks = (tile.rows + each - _U(1)) // each
     block = t // each
     first = block * each
-    needed = (min(each, tile.rows - first) * _U(2) * _U(p.lanes) + _U(3)) // _U(4)
+    needed = (min(each, tile.rows - first) * _U(2) * _LANES + _U(3)) // _U(4)
     key_0, key_1 = np.uint32(key & np.uint64(0xFFFFFFFF)), np.uint32(key >> np.uint64(32))
     fill_keyed(words, key_0, key_1, 0, (tile.number * blocks + block) * _U(LANES), needed, WORDS)
     return first
@@ -546,19 +526,17 @@ def _draw_row(
 
     The first state whose cumulated weight exceeds v times the sum is taken, v in (0, 1) of 53 bits.
     """
-    lanes = _U(p.lanes)
-    for j in range(lanes):
-        high, low = np.int64(words[word + j]), np.int64(words[word + lanes + j])
-        v = (np.float64((high << 21) | (low >> 11)) + 0.5) * _TO_UNIT
-        total[j] *= v
-        room[j] = 0.0
+    for j in range(_LANES):
+        high, low = np.int64(words[word + j]), np.int64(words[word + _LANES + j])
+        room[j] = (np.float64((high << 21) | (low >> 11)) + 0.5) * _TO_UNIT
+    left, state = times(take(room, _U(0)), take(total, _U(0))), spread(0.0)
     for s in range((_U(1) << _U(p.width)) - _U(1)):
-        for j in range(lanes):
-            total[j] -= weights[s * lanes + j]
-            room[j] += 1.0 if total[j] >= 0.0 else 0.0
+        left = minus(left, take(weights, s * _LANES))
+        state = plus(state, reached(left))
+    put(room, _U(0), state)
     for c in range(_U(p.width)):
-        for j in range(lanes):
-            after[c * lanes + j] = np.float64((np.int64(room[j]) >> np.int64(c)) & 1)
+        for j in range(_LANES):
+            after[c * _LANES + j] = np.float64((np.int64(room[j]) >> np.int64(c)) & 1)
 
 
 @called
@@ -575,7 +553,7 @@ def _draw(
     words: NDArray[np.uint32],
 ) -> None:
     """Draw the rows of a tile, the last one first."""
-    lanes, size = _U(p.lanes), _U(p.lanes) << _U(p.width)
+    size = _LANES << _U(p.width)
     weights, link, after, total, room = row[0], site[1], site[2], lane[0], lane[1]
     filled = tile.rows
     for k in range(tile.rows):
@@ -590,7 +568,7 @@ def _draw(
                 _link(p, g, tile, t, True, link)
             _condition(p, link, after, weights)
         _multiply(p, table, t * size, weights, weights, _U(0), total)
-        _draw_row(p, weights, words, (t - filled) * _U(2) * lanes, total, room, after)
+        _draw_row(p, weights, words, (t - filled) * _U(2) * _LANES, total, room, after)
         _write(p, x, tile, _site(g, tile, t), after)
 
 
@@ -601,7 +579,7 @@ def _write(p: StripFactors, x: State, tile: _Tile, row: Integer, after: Floats) 
         strip = tile.first + _U(2) * j
         begin, end = _U(p.start[strip]), _U(p.start[strip + _U(1)])
         for c in range(end - begin):
-            x[row + begin + c] = np.int8(after[c * _U(p.lanes) + j])
+            x[row + begin + c] = np.int8(after[c * _LANES + j])
 
 
 @called
@@ -617,8 +595,7 @@ def _calibrate(
     cond: Floats,
 ) -> None:
     """Write marginals of the sites of a tile: messages from both sides meet in every row."""
-    lanes, states = _U(p.lanes), _U(1) << _U(p.width)
-    size = lanes << _U(p.width)
+    states, size = _U(1) << _U(p.width), _LANES << _U(p.width)
     weights, back, joint, inside, link = row[0], row[1], row[2], site[0], site[1]
     low, high = lane[0], lane[1]
     for j in range(size):
@@ -627,17 +604,18 @@ def _calibrate(
         t = tile.rows - _U(1) - k
         _multiply(p, table, t * size, back, joint, _U(0), low)
         for c in range(_U(p.width)):
-            for j in range(lanes):
-                low[j] = high[j] = 0.0
-            for s in range(states):
-                half = high if s & (_U(1) << c) != _U(0) else low
-                for j in range(lanes):
-                    half[j] += joint[s * lanes + j]
-            _put(p, tile, _site(g, tile, t), c, low, high, cond)
+            bit, down, up = _U(1) << c, spread(0.0), spread(0.0)
+            for first in range(_U(0), states, _U(2) * bit):
+                for s in range(first, first + bit):
+                    down = plus(down, take(joint, s * _LANES))
+                    up = plus(up, take(joint, (s + bit) * _LANES))
+            put(low, _U(0), down)
+            put(high, _U(0), up)
+            _put_odds(p, tile, _site(g, tile, t), c, low, high, cond)
         if t > _U(0):
             if g.step_2:
                 _link(p, g, tile, t, False, inside)
-            _weigh(p, single, t * _U(p.width) * lanes, inside, weights)
+            _weigh(p, single, t * _U(p.width) * _LANES, inside, weights)
             _multiply(p, weights, _U(0), back, back, _U(0), low)
             _scale(p, back, _U(0), low)
             if k == _U(0) or g.step_1:
@@ -646,7 +624,7 @@ def _calibrate(
 
 
 @called
-def _put(
+def _put_odds(
     p: StripFactors, tile: _Tile, row: Integer, c: Integer, low: Floats, high: Floats, cond: Floats
 ) -> None:
     """Write the log-odds of the sites of column c of all strips of a tile."""
@@ -746,7 +724,7 @@ def _transition(
     """
     p, g = parameters.factors, arrays
     table, room, site, total = memory.table[0], memory.row[0], memory.site[0], memory.lane[0, 0]
-    lanes, size, top = _U(p.lanes), _U(p.lanes) << _U(p.width), np.int64(0)
+    size, top = _LANES << _U(p.width), np.int64(0)
     for number in range(_n_tiles(p, g)):
         tile = _place(p, g, i, number)
         for j in range(tile.count):
@@ -773,7 +751,7 @@ def _transition(
                     here = (np.int64(state) >> (top - np.int64(t + _U(1)) * own)) & ((1 << own) - 1)
                     for s in range(_U(1) << _U(p.width)):
                         if _reversed(np.int64(s), own) == here:
-                            chance += room[0, s * lanes + j]
+                            chance += room[0, s * _LANES + j]
                     row[state] *= chance / total[j]
             top -= np.int64(tile.rows) * own
     return count
@@ -799,6 +777,6 @@ def _reversed(s: Integer, own: Integer) -> Integer:
 def _read(p: StripFactors, state: Integer, shift: Integer, own: Integer, j: Integer, after: Floats) -> None:
     """Write the states of a row of a strip, ``own`` bits of ``state`` from ``shift`` on, site by site."""
     for c in range(_U(p.width)):
-        after[c * _U(p.lanes) + j] = 0.0
+        after[c * _LANES + j] = 0.0
     for c in range(own):
-        after[_U(c) * _U(p.lanes) + j] = np.float64((np.int64(state) >> (shift + own - 1 - c)) & 1)
+        after[_U(c) * _LANES + j] = np.float64((np.int64(state) >> (shift + own - 1 - c)) & 1)
