@@ -73,6 +73,17 @@ def reached(a: Octet) -> Octet:
     return np.where(a >= 0.0, 1.0, 0.0)
 
 
+def logarithm(a: Octet) -> Octet:
+    """Return logarithms of positive numbers, to about one part in 10^15.
+
+    Examples
+    --------
+    >>> logarithm(np.array([1.0, 2.0, 4.0, 0.5, 1.0, 1.0, 1.0, 1.0]))[:2].round(3).tolist()
+    [0.0, 0.693]
+    """
+    return np.log(a)
+
+
 if not DISABLED:
     from llvmlite import ir
     from numba import types
@@ -136,6 +147,50 @@ if not DISABLED:
             return builder.select(builder.fcmp_ordered(">=", arguments[0], zero), one, zero)
 
         return octet(octet), build
+
+    # log x = k log 2 + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2); with s = f / (2 + f) the latter is
+    # 2 s + s R(s^2), R of degree seven (the coefficients are those of FreeBSD's log)
+    _LONG = ir.IntType(64)
+    _BITS = ir.VectorType(_LONG, EIGHT)
+    _ROOT_HALF = 0x3FE6A09E667F3BCD
+    _LOG_2_HIGH, _LOG_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+    _SERIES = (
+        1.479819860511658591e-01,
+        1.531383769920937332e-01,
+        1.818357216161805012e-01,
+        2.222219843214978396e-01,
+        2.857142874366239149e-01,
+        3.999999999940941908e-01,
+        6.666666666666735130e-01,
+    )
+
+    @intrinsic
+    def _logarithm(typing: Any, a: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            def number(value: float) -> Any:
+                return ir.Constant(_VECTOR, [value] * EIGHT)
+
+            def whole(value: int) -> Any:
+                return ir.Constant(_BITS, [value] * EIGHT)
+
+            add, sub, mul = builder.fadd, builder.fsub, builder.fmul
+            word = builder.bitcast(arguments[0], _BITS)
+            power = builder.ashr(builder.sub(word, whole(_ROOT_HALF)), whole(52))
+            rest = builder.bitcast(builder.sub(word, builder.shl(power, whole(52))), _VECTOR)
+            f = sub(rest, number(1.0))
+            s = builder.fdiv(f, add(f, number(2.0)))
+            square = mul(s, s)
+            series = number(_SERIES[0])
+            for coefficient in _SERIES[1:]:
+                series = add(mul(series, square), number(coefficient))
+            half = mul(number(0.5), mul(f, f))
+            k = builder.sitofp(power, _VECTOR)
+            small = add(mul(s, add(half, mul(series, square))), mul(k, number(_LOG_2_LOW)))
+            return sub(mul(k, number(_LOG_2_HIGH)), sub(sub(half, small), f))
+
+        return octet(octet), build
+
+    intrinsic_for(logarithm)(lambda a: lambda a: _logarithm(a))
 
     def _operation(name: str) -> Callable[..., Any]:
         @intrinsic

@@ -8,7 +8,7 @@ neighbours outside the strip in them, the filter is
 
     A_0 = W_0,    A_t(s) = W_t(s) sum over s' of T(s, s') A_{t-1}(s'),
 
-scaled to sum one, and T is applied site by site. Backwards, a row is drawn in one go from A_t(s) T(s, s'),
+scaled so that it neither grows nor shrinks, and T is applied site by site. Backwards, a row is drawn in one go from A_t(s) T(s, s'),
 s' the state drawn for the next one. Sums and products of positive numbers lose nothing to rounding. A periodic
 strip is cut: its row ``cut`` keeps its states and is a neighbour outside. There are two cuts, far apart, and
 so four blocks then.
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.intrinsic import wait_for_all
 from gibbsite._compile.jit import Integer, called, implement, inlined
-from gibbsite._compile.octet import EIGHT, minus, over, plus, put, reached, spread, take, times
+from gibbsite._compile.octet import EIGHT, logarithm, minus, over, plus, put, reached, spread, take, times
 from gibbsite._compile.pointer import call_pointer, point_at, pointed
 from gibbsite._random.generators import BLOCK, LANES, WORDS, Words, bits, fill_keyed
 from gibbsite.graph.graph import Graph, seal
@@ -329,7 +329,7 @@ def _factor(factor: Floats, x: State, there: Integer, step: int, edge: Integer) 
     return factor[_U(x[there] != 0), _U(step) * edge]
 
 
-@called
+@inlined
 def _look(p: StripFactors, g: LatticeGraph, x: State, tile: _Tile, t: Integer, single: Floats) -> None:
     """Write the factors of the sites of row t of a tile: fields, and neighbours outside the strip.
 
@@ -403,11 +403,14 @@ def _link(p: StripFactors, g: LatticeGraph, tile: _Tile, t: Integer, along: bool
             link[c * _LANES + j] = factor[pace * (row + begin + c)] if there else 1.0
 
 
-@called
-def _weigh(p: StripFactors, single: Floats, at: Integer, inside: Floats, table: Floats) -> None:
-    """Write the weights W of the states of a row, whose factors begin at ``at``."""
-    put(table, _U(0), spread(1.0))
-    put(table, _LANES, take(single, at))
+@inlined
+def _weigh(
+    p: StripFactors, single: Floats, at: Integer, inside: Floats, total: Floats, table: Floats
+) -> None:
+    """Write the weights W of the states of a row, whose factors begin at ``at``, divided by ``total``."""
+    scale = over(spread(1.0), take(total, _U(0)))
+    put(table, _U(0), scale)
+    put(table, _LANES, times(scale, take(single, at)))
     for c in range(_U(1), _U(p.width)):
         factor, agree, half = take(single, at + c * _LANES), take(inside, (c - _U(1)) * _LANES), _U(1) << c
         for s in range(half):
@@ -419,7 +422,7 @@ def _weigh(p: StripFactors, single: Floats, at: Integer, inside: Floats, table: 
                 put(table, s * _LANES, times(value, agree))
 
 
-@called
+@inlined
 def _pass_on(p: StripFactors, link: Floats, table: Floats) -> None:
     """Apply T to a table, site by site."""
     states = _U(1) << _U(p.width)
@@ -432,7 +435,7 @@ def _pass_on(p: StripFactors, link: Floats, table: Floats) -> None:
                 put(table, (s + bit) * _LANES, plus(times(agree, high), low))
 
 
-@called
+@inlined
 def _multiply(
     p: StripFactors, one: Floats, at_one: Integer, two: Floats, out: Floats, at: Integer, total: Floats
 ) -> None:
@@ -443,14 +446,6 @@ def _multiply(
         put(out, at + s * _LANES, value)
         found = plus(found, value)
     put(total, _U(0), found)
-
-
-@called
-def _scale(p: StripFactors, table: Floats, at: Integer, total: Floats) -> None:
-    """Divide a table by its sum."""
-    inverse = over(spread(1.0), take(total, _U(0)))
-    for s in range(_U(1) << _U(p.width)):
-        put(table, at + s * _LANES, times(take(table, at + s * _LANES), inverse))
 
 
 @called
@@ -470,11 +465,12 @@ def _filter(
     weights, message, inside, link = row[0], row[1], site[0], site[1]
     for k in range(size):
         message[k] = 1.0
+    put(total, _U(0), spread(1.0))
     for t in range(tile.rows):
         _look(p, g, x, tile, t, single)
         if t == _U(0) or g.step_2:
             _link(p, g, tile, t, False, inside)
-        _weigh(p, single, t * _U(p.width) * _LANES, inside, weights)
+        _weigh(p, single, t * _U(p.width) * _LANES, inside, total, weights)
         if t > _U(0):
             if t == _U(1) or g.step_1:
                 _link(p, g, tile, t - _U(1), True, link)
@@ -482,10 +478,9 @@ def _filter(
                 message[k] = table[(t - _U(1)) * size + k]
             _pass_on(p, link, message)
         _multiply(p, weights, _U(0), message, table, t * size, total)
-        _scale(p, table, t * size, total)
 
 
-@called
+@inlined
 def _condition(p: StripFactors, link: Floats, after: Floats, table: Floats) -> None:
     """Write T(s, s') for all states s of a row, given the states of the next row site by site."""
     put(table, _U(0), spread(1.0))
@@ -512,7 +507,7 @@ def _fill(p: StripFactors, tile: _Tile, key: np.uint64, t: Integer, words: Any) 
     return first
 
 
-@called
+@inlined
 def _draw_row(
     p: StripFactors,
     weights: Floats,
@@ -597,42 +592,39 @@ def _calibrate(
     """Write marginals of the sites of a tile: messages from both sides meet in every row."""
     states, size = _U(1) << _U(p.width), _LANES << _U(p.width)
     weights, back, joint, inside, link = row[0], row[1], row[2], site[0], site[1]
-    low, high = lane[0], lane[1]
+    sums, odds = lane[0], lane[1]
     for j in range(size):
         back[j] = 1.0
+    put(sums, _U(0), spread(1.0))
     for k in range(tile.rows):
         t = tile.rows - _U(1) - k
-        _multiply(p, table, t * size, back, joint, _U(0), low)
+        _multiply(p, table, t * size, back, joint, _U(0), odds)
         for c in range(_U(p.width)):
             bit, down, up = _U(1) << c, spread(0.0), spread(0.0)
             for first in range(_U(0), states, _U(2) * bit):
                 for s in range(first, first + bit):
                     down = plus(down, take(joint, s * _LANES))
                     up = plus(up, take(joint, (s + bit) * _LANES))
-            put(low, _U(0), down)
-            put(high, _U(0), up)
-            _put_odds(p, tile, _site(g, tile, t), c, low, high, cond)
+            put(odds, _U(0), logarithm(over(up, down)))
+            _put_odds(p, tile, _site(g, tile, t), c, odds, cond)
         if t > _U(0):
             if g.step_2:
                 _link(p, g, tile, t, False, inside)
-            _weigh(p, single, t * _U(p.width) * _LANES, inside, weights)
-            _multiply(p, weights, _U(0), back, back, _U(0), low)
-            _scale(p, back, _U(0), low)
+            _weigh(p, single, t * _U(p.width) * _LANES, inside, sums, weights)
+            _multiply(p, weights, _U(0), back, back, _U(0), sums)
             if k == _U(0) or g.step_1:
                 _link(p, g, tile, t - _U(1), True, link)
             _pass_on(p, link, back)
 
 
-@called
-def _put_odds(
-    p: StripFactors, tile: _Tile, row: Integer, c: Integer, low: Floats, high: Floats, cond: Floats
-) -> None:
+@inlined
+def _put_odds(p: StripFactors, tile: _Tile, row: Integer, c: Integer, odds: Floats, cond: Floats) -> None:
     """Write the log-odds of the sites of column c of all strips of a tile."""
     for j in range(tile.count):
         strip = tile.first + _U(2) * j
         i = _U(p.start[strip]) + c
         if i < _U(p.start[strip + _U(1)]):
-            cond[row + i] = math.log(high[j] / low[j])
+            cond[row + i] = odds[j]
 
 
 @pointed
