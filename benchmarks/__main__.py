@@ -22,6 +22,7 @@ from benchmarks import (
     poisson,
     speed,
     startup,
+    strips,
 )
 from benchmarks.figures import Figures, FiguresError
 from benchmarks.page import TARGET_HEAD, page
@@ -41,6 +42,7 @@ PARTS = (
     "poisson",
     "gaussian",
     "densities",
+    "strips",
     "peers",
 )
 
@@ -138,6 +140,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield gaussian.measure(quick=quick)
     if not only or "densities" in only:
         yield densities.measure(quick=quick)
+    if not only or "strips" in only:
+        yield strips.measure(quick=quick)
     if "peers" in only:
         yield peers.measure(quick=quick)
     if not only or "speed" in only or workloads:

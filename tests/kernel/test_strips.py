@@ -69,12 +69,17 @@ def test_compiled_loop_stays_in_law(model: gs.FactorGraph) -> None:
     for width in (1, 2):
         kernel = Strips(width=width)
         graph = replace(graph, units=kernel.units(graph))
-        checks = [check_law(exact, graph, kernel, gs.Systematic()), check_repeat(exact, graph, kernel, gs.Shuffled())]
+        checks = [
+            check_law(exact, graph, kernel, gs.Systematic()),
+            check_repeat(exact, graph, kernel, gs.Shuffled()),
+        ]
         checks += check_invariance(exact, graph, kernel, gs.Systematic())
         assert all(check.passed for check in checks), checks
 
 
-@pytest.mark.parametrize(("shape", "periodic", "width"), [((3, 4), False, 2), ((4, 4), True, 1), ((2, 3, 2), False, 1)])
+@pytest.mark.parametrize(
+    ("shape", "periodic", "width"), [((3, 4), False, 2), ((4, 4), True, 1), ((2, 3, 2), False, 1)]
+)
 def test_marginals_are_exact_given_the_rest(shape: tuple[int, ...], periodic: Any, width: int) -> None:
     model = lattice(shape, periodic, seed=3)
     graph, kernel = gs.compile_graph(model), Strips(width=width)
@@ -155,7 +160,9 @@ def test_strips_are_found_where_they_fit() -> None:
 
 def test_strong_fields_and_couplings_lose_nothing() -> None:
     """An upper bound of one part in 10^12, where the odds of a site are up to e^100."""
-    model = gs.ising_grid((2, 3), coupling=(12.0, -9.0), field=np.array([[20.0, -6.0, 1.0], [-30.0, 4.0, 0.0]]))
+    model = gs.ising_grid(
+        (2, 3), coupling=(12.0, -9.0), field=np.array([[20.0, -6.0, 1.0], [-30.0, 4.0, 0.0]])
+    )
     graph, exact, kernel = gs.compile_graph(model), enumerate_states(model), Strips(width=2)
     pi = exact.probabilities
     for unit in range(2):

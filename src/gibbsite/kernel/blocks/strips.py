@@ -8,13 +8,14 @@ neighbours outside the strip in them, the filter is
 
     A_0 = W_0,    A_t(s) = W_t(s) sum over s' of T(s, s') A_{t-1}(s'),
 
-scaled so that it neither grows nor shrinks, and T is applied site by site. Backwards, a row is drawn in one go from A_t(s) T(s, s'),
-s' the state drawn for the next one. Sums and products of positive numbers lose nothing to rounding. A periodic
-strip is cut: its row ``cut`` keeps its states and is a neighbour outside. There are two cuts, far apart, and
-so four blocks then.
+scaled so that it neither grows nor shrinks, and T is applied site by site. Backwards, a row is drawn in one
+go from A_t(s) T(s, s'), s' the state drawn for the next one. Sums and products of positive numbers lose
+nothing to rounding. A periodic strip is cut: one of its rows keeps its states and is a neighbour outside.
+There are two cuts, far apart, and so four blocks then.
 
-Eight strips make a *tile* and are worked on at once, by vector instructions; threads share tiles. Random numbers are keyed by tile and row under a key that is drawn for each visit: any number of
-threads gives the same bytes.
+Four strips make a *tile* and are worked on at once, by vector instructions; threads share tiles. Random
+numbers are keyed by tile and row under a key that is drawn for each visit: any number of threads gives the
+same bytes.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.intrinsic import wait_for_all
 from gibbsite._compile.jit import Integer, called, implement, inlined
-from gibbsite._compile.octet import EIGHT, logarithm, minus, over, plus, put, reached, spread, take, times
 from gibbsite._compile.pointer import call_pointer, point_at, pointed
+from gibbsite._compile.quad import FOUR, logarithm, minus, over, plus, put, reached, spread, take, times
 from gibbsite._random.generators import BLOCK, LANES, WORDS, Words, bits, fill_keyed
 from gibbsite.graph.graph import Graph, seal
 from gibbsite.graph.kinds.lattice import LatticeGraph
@@ -52,7 +53,7 @@ _GAP = 16
 
 _U = np.uintp
 # Strips of a tile.
-_LANES = np.uintp(EIGHT)
+_LANES = np.uintp(FOUR)
 _TO_UNIT = 2.0**-53
 
 
@@ -179,7 +180,8 @@ class StripPlan:
     def total(self) -> float:
         """Entries of all tables, about what a sweep costs."""
         g = self.arrays
-        return 2.0**self.log2_largest * g.size_0 * g.size_1 * g.size_2 * self.n_blocks / 2
+        sites = g.size_0 * g.size_1 * g.size_2
+        return math.exp2(self.log2_largest) * sites * self.n_blocks / 2
 
     @property
     def per_half(self) -> int:
@@ -190,7 +192,7 @@ class StripPlan:
     def members(self) -> int:
         """How many threads can share a half."""
         g = self.arrays
-        tiles = g.size_0 * -(-self.per_half // EIGHT)
+        tiles = g.size_0 * -(-self.per_half // FOUR)
         share = g.size_0 * g.size_1 * g.size_2 // 2 // _LEAST_SHARE
         return max(1, min(MOST_MEMBERS, tiles, share))
 
@@ -200,10 +202,12 @@ class StripPlan:
         sites = np.arange(g.size_0 * g.size_1 * g.size_2).reshape(g.size_0, g.size_1, g.size_2)
         if g.wrap_1:
             sites = np.roll(sites, -1 - (unit // 2) * (g.size_1 // 2), axis=1)[:, :-1]
-        found = []
-        for plane in range(g.size_0):
-            for strip in range((unit + plane) % 2, self.start.size - 1, 2):
-                found.append(sites[plane, :, self.start[strip] : self.start[strip + 1]].ravel())
+        start = self.start
+        found = [
+            sites[plane, :, start[strip] : start[strip + 1]].ravel()
+            for plane in range(g.size_0)
+            for strip in range((unit + plane) % 2, start.size - 1, 2)
+        ]
         return np.concatenate(found)
 
     @cached_property
@@ -234,8 +238,8 @@ class StripPlan:
     def memory(self, graph: Graph) -> StripMemory:
         """Allocate room for the tiles of a team."""
         # ones, so that strips that are not there are harmless numbers in the loops over those of a tile
-        *rooms, gate = (np.ones(shape, kind) for shape, kind in self._sizes())
-        return StripMemory(*rooms, 0 * gate)
+        rooms = StripMemory(*(np.ones(shape, kind) for shape, kind in self._sizes()))
+        return rooms._replace(gate=np.zeros(1, np.int64))
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict what :meth:`memory` allocates."""
@@ -243,13 +247,13 @@ class StripPlan:
 
     def _sizes(self) -> list[tuple[tuple[int, ...], Any]]:
         members, rows = self.members, self.arrays.size_1
-        site, state = self.width * EIGHT, 2**self.width * EIGHT
+        site, state = self.width * FOUR, 2**self.width * FOUR
         return [
             ((members, rows * site + _GAP), np.float64),
             ((members, rows * state + _GAP), np.float64),
             ((members, 3, state + _GAP), np.float64),
             ((members, 3, site + _GAP), np.float64),
-            ((members, 2, EIGHT + _GAP), np.float64),
+            ((members, 2, FOUR + _GAP), np.float64),
             ((members, BLOCK + _GAP), np.uint32),
             ((1,), np.int64),
         ]
@@ -758,7 +762,7 @@ def _columns(p: StripFactors, tile: _Tile, j: Integer) -> Integer:
 
 @inlined
 def _reversed(s: Integer, own: Integer) -> Integer:
-    """Return the state of a row with its first site in the highest of ``own`` bits rather than in the lowest."""
+    """Return the state of a row with its first site in the highest of ``own`` bits, not in the lowest."""
     found = np.int64(0)
     for c in range(own):
         found |= ((s >> c) & 1) << (own - 1 - c)

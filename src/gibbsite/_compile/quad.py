@@ -1,8 +1,8 @@
-"""Eight floating-point numbers as one value, for loops that are too short for the compiler to find them.
+"""Four floating-point numbers as one value, for loops that are too short for the compiler to find them.
 
-LLVM makes vector instructions of loops that are long, and whose arrays are known to be different. Eight
-numbers at a time need neither; processors take them in one to four instructions. Without the compiler an
-octet is an array of eight numbers, with the same result.
+LLVM makes vector instructions of loops that are long, and whose arrays are known to be different. Four
+numbers at a time need neither; processors take them in one or two instructions. Without the compiler a
+quad is an array of four numbers.
 """
 
 from __future__ import annotations
@@ -15,70 +15,70 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import DISABLED, intrinsic_for
 
-#: Numbers of an octet.
-EIGHT = 8
+#: Numbers of an quad.
+FOUR = 4
 
-Octet = Any
+Quad = Any
 
 
-def take(array: NDArray[np.float64], at: Any) -> Octet:
-    """Return eight numbers of an array, from an index on.
+def take(array: NDArray[np.float64], at: Any) -> Quad:
+    """Return four numbers of an array, from an index on.
 
     Examples
     --------
     >>> take(np.arange(10.0), 1).tolist()
-    [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+    [1.0, 2.0, 3.0, 4.0]
     """
-    return array[int(at) : int(at) + EIGHT].copy()
+    return array[int(at) : int(at) + FOUR].copy()
 
 
-def put(array: NDArray[np.float64], at: Any, value: Octet) -> None:
-    """Write eight numbers to an array, from an index on."""
-    array[int(at) : int(at) + EIGHT] = value
+def put(array: NDArray[np.float64], at: Any, value: Quad) -> None:
+    """Write four numbers to an array, from an index on."""
+    array[int(at) : int(at) + FOUR] = value
 
 
-def spread(number: float) -> Octet:
-    """Return eight equal numbers."""
-    return np.full(EIGHT, number)
+def spread(number: float) -> Quad:
+    """Return four equal numbers."""
+    return np.full(FOUR, number)
 
 
-def plus(a: Octet, b: Octet) -> Octet:
+def plus(a: Quad, b: Quad) -> Quad:
     """Return sums."""
     return a + b
 
 
-def minus(a: Octet, b: Octet) -> Octet:
+def minus(a: Quad, b: Quad) -> Quad:
     """Return differences."""
     return a - b
 
 
-def times(a: Octet, b: Octet) -> Octet:
+def times(a: Quad, b: Quad) -> Quad:
     """Return products."""
     return a * b
 
 
-def over(a: Octet, b: Octet) -> Octet:
+def over(a: Quad, b: Quad) -> Quad:
     """Return quotients."""
     return a / b
 
 
-def reached(a: Octet) -> Octet:
+def reached(a: Quad) -> Quad:
     """Return one for numbers that are not negative, and zero for others.
 
     Examples
     --------
-    >>> reached(np.array([-1.0, 0.0, 1.0, 2.0, -3.0, 4.0, 5.0, 6.0])).tolist()
-    [0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0]
+    >>> reached(np.array([-1.0, 0.0, 1.0, -3.0])).tolist()
+    [0.0, 1.0, 1.0, 0.0]
     """
     return np.where(a >= 0.0, 1.0, 0.0)
 
 
-def logarithm(a: Octet) -> Octet:
+def logarithm(a: Quad) -> Quad:
     """Return logarithms of positive numbers, to about one part in 10^15.
 
     Examples
     --------
-    >>> logarithm(np.array([1.0, 2.0, 4.0, 0.5, 1.0, 1.0, 1.0, 1.0]))[:2].round(3).tolist()
+    >>> logarithm(np.array([1.0, 2.0, 4.0, 0.5]))[:2].round(3).tolist()
     [0.0, 0.693]
     """
     return np.log(a)
@@ -92,20 +92,21 @@ if not DISABLED:
     from gibbsite._compile.intrinsic import intrinsic
 
     nb: Any = types
+    nb_models: Any = models
     _DOUBLE, _WORD = ir.DoubleType(), ir.IntType(32)
-    _VECTOR = ir.VectorType(_DOUBLE, EIGHT)
-    _SPREAD = ir.Constant(ir.VectorType(_WORD, EIGHT), [0] * EIGHT)
+    _VECTOR = ir.VectorType(_DOUBLE, FOUR)
+    _SPREAD = ir.Constant(ir.VectorType(_WORD, FOUR), [0] * FOUR)
 
-    class OctetType(nb.Type):  # type: ignore[misc]
-        """The type of octets."""
+    class QuadType(nb.Type):  # type: ignore[misc]
+        """The type of quads."""
 
         def __init__(self) -> None:
-            super().__init__(name="Octet")
+            super().__init__(name="Quad")
 
-    octet = OctetType()
+    quad = QuadType()
 
-    @register_model(OctetType)
-    class _OctetModel(models.PrimitiveModel):  # type: ignore[misc]
+    @register_model(QuadType)
+    class _QuadModel(nb_models.PrimitiveModel):  # type: ignore[misc]
         def __init__(self, manager: Any, kind: Any) -> None:
             super().__init__(manager, kind, _VECTOR)
 
@@ -118,7 +119,7 @@ if not DISABLED:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return builder.load(_spot(context, builder, signature.args[0], *arguments), align=8)
 
-        return octet(array, nb.uintp), build
+        return quad(array, nb.uintp), build
 
     @intrinsic
     def _put(typing: Any, array: Any, at: Any, value: Any) -> Any:
@@ -127,7 +128,7 @@ if not DISABLED:
             builder.store(arguments[2], spot, align=8)
             return context.get_dummy_value()
 
-        return nb.none(array, nb.uintp, octet), build
+        return nb.none(array, nb.uintp, quad), build
 
     def _splat(builder: Any, number: Any) -> Any:
         one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), number, ir.Constant(_WORD, 0))
@@ -138,7 +139,7 @@ if not DISABLED:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return _splat(builder, arguments[0])
 
-        return octet(nb.float64), build
+        return quad(nb.float64), build
 
     @intrinsic
     def _reached(typing: Any, a: Any) -> Any:
@@ -146,12 +147,12 @@ if not DISABLED:
             zero, one = (_splat(builder, ir.Constant(_DOUBLE, number)) for number in (0.0, 1.0))
             return builder.select(builder.fcmp_ordered(">=", arguments[0], zero), one, zero)
 
-        return octet(octet), build
+        return quad(quad), build
 
     # log x = k log 2 + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2); with s = f / (2 + f) the latter is
     # 2 s + s R(s^2), R of degree seven (the coefficients are those of FreeBSD's log)
     _LONG = ir.IntType(64)
-    _BITS = ir.VectorType(_LONG, EIGHT)
+    _BITS = ir.VectorType(_LONG, FOUR)
     _ROOT_HALF = 0x3FE6A09E667F3BCD
     _LOG_2_HIGH, _LOG_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
     _SERIES = (
@@ -168,10 +169,10 @@ if not DISABLED:
     def _logarithm(typing: Any, a: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             def number(value: float) -> Any:
-                return ir.Constant(_VECTOR, [value] * EIGHT)
+                return ir.Constant(_VECTOR, [value] * FOUR)
 
             def whole(value: int) -> Any:
-                return ir.Constant(_BITS, [value] * EIGHT)
+                return ir.Constant(_BITS, [value] * FOUR)
 
             add, sub, mul = builder.fadd, builder.fsub, builder.fmul
             word = builder.bitcast(arguments[0], _BITS)
@@ -188,7 +189,7 @@ if not DISABLED:
             small = add(mul(s, add(half, mul(series, square))), mul(k, number(_LOG_2_LOW)))
             return sub(mul(k, number(_LOG_2_HIGH)), sub(sub(half, small), f))
 
-        return octet(octet), build
+        return quad(quad), build
 
     intrinsic_for(logarithm)(lambda a: lambda a: _logarithm(a))
 
@@ -198,9 +199,10 @@ if not DISABLED:
             def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
                 return getattr(builder, name)(*arguments)
 
-            return octet(octet, octet), build
+            return quad(quad, quad), build
 
-        return operate
+        found: Callable[..., Any] = operate
+        return found
 
     _plus, _minus, _times, _over = map(_operation, ("fadd", "fsub", "fmul", "fdiv"))
 
