@@ -36,7 +36,11 @@ def measure(*, quick: bool = False) -> Section:
         "strips": run(auto, 2),
         "strips, 2 threads": run(auto, 2, 2),
     }
-    seen = race([Contestant(name, job, n, least=1) for name, job in jobs.items()], repetitions, 0.2)
+    seen = race(
+        [Contestant(name, job, n, least=1) for name, job in jobs.items()],
+        repetitions=repetitions,
+        seconds=0.2,
+    )
     rows, data = [], {}
     for name in jobs:
         found = Spread.of([1e9 * t for t in seen[name].cpu])
