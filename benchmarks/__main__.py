@@ -24,6 +24,7 @@ from benchmarks import (
     poisson,
     speed,
     startup,
+    strips,
 )
 from benchmarks.figures import Figures, FiguresError
 from benchmarks.page import TARGET_HEAD, page
@@ -45,6 +46,7 @@ PARTS = (
     "poisson",
     "gaussian",
     "densities",
+    "strips",
     "peers",
 )
 
@@ -146,6 +148,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield gaussian.measure(quick=quick)
     if not only or "densities" in only:
         yield densities.measure(quick=quick)
+    if not only or "strips" in only:
+        yield strips.measure(quick=quick)
     if "peers" in only:
         yield peers.measure(quick=quick)
     if not only or "speed" in only or workloads:

@@ -136,6 +136,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "poisson",
         "gaussian",
         "densities",
+        "strips",
         "peers",
     ):
         section = Section(part, [], ["a"], [], None)
@@ -156,6 +157,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "poisson",
         "gaussian",
         "densities",
+        "strips",
     ]
     assert [section.name for section in command.measure(True, ["peers"])] == ["peers"]
 

@@ -176,6 +176,10 @@ class Kernel(ABC):
         """
         return False
 
+    def members(self, graph: Graph) -> int:
+        """Return how many threads can share a step, by an implementation of :func:`visit`."""
+        return 1
+
     def inspect(self, model: Model, graph: Graph, memory: Any) -> None:  # noqa: B027
         """Refuse to go on if the memory shows that something is wrong; asked after every block of steps."""
 

@@ -121,9 +121,10 @@ class PlainLayout(ChainLayout):
 
     @property
     def most_members(self) -> int:
-        """As many threads as have enough to do, where sites need not wait for each other."""
-        if not (self.scan.by_color and self.kernel.shareable(self.graph)):
-            return 1
+        """As many threads as have enough to do, where they can share steps or colors of sites."""
+        shared = 1 if self.scan.random else self.kernel.members(self.graph)  # one order, one writer
+        if shared > 1 or not (self.scan.by_color and self.kernel.shareable(self.graph)):
+            return shared
         longest = int(np.bincount(color_sites(self.graph)).max(initial=0))
         return min(MOST_MEMBERS, max(1, longest // LEAST_SHARE))
 

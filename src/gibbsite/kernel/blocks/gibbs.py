@@ -38,6 +38,7 @@ from gibbsite.kernel.blocks.filtering import (
     make_workspace,
     workspace_bytes,
 )
+from gibbsite.kernel.blocks.strips import StripMemory, StripParameters, StripPlan, find_strips
 from gibbsite.kernel.blocks.tables import (
     BlockTables,
     Interactions,
@@ -66,6 +67,8 @@ _TRIES = 1000
 _ENTRIES = 2.0**12
 # Covers of blocks that are limited by their width: sites that one cover cuts move freely in another.
 _COVERS = 8
+# Of strips of a lattice: four columns, the best for their cost at the critical point of the Ising model.
+_STRIP = 2.0**5
 # Blocks that are given may have tables of so many entries in all; that is 4 GiB for a chain.
 _MOST = 2.0**29
 # Factors at least so strong tie their sites together.
@@ -124,6 +127,14 @@ class BlockPlan:
     pool: int
     model: TableGraph
 
+    #: How many threads can share a block.
+    members = 1
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks there are."""
+        return len(self.blocks)
+
     @property
     def log2_largest(self) -> float:
         """log2 of the entries of the largest table."""
@@ -134,8 +145,27 @@ class BlockPlan:
         """Entries of all tables of all blocks: about what a sweep costs."""
         return sum(order.total for order in self.orders)
 
+    def sites_of(self, unit: int) -> NDArray[np.intp]:
+        """Return the sites of a block, in the order in which they are eliminated."""
+        tables = self.tables
+        return tables.site[tables.start[unit] : tables.start[unit + 1]].astype(np.intp)
 
-_PLANS: dict[tuple[Any, ...], BlockPlan] = {}
+    def parameters(self, graph: Graph) -> BlockParameters:
+        """Return the tables of the blocks."""
+        return BlockParameters(self.tables, self.model, _address(self, graph))
+
+    def memory(self, graph: Graph) -> BlockMemory:
+        """Allocate room for the largest block."""
+        site = Buffer(np.zeros(int(graph.cards.max(initial=1))))
+        work = make_workspace(self.tables, self.model, self.pool)
+        return BlockMemory(work, site)
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes that :meth:`memory` will allocate."""
+        return workspace_bytes(self.tables, self.model, self.pool) + 8 * int(graph.cards.max(initial=1))
+
+
+_PLANS: dict[tuple[Any, ...], BlockPlan | StripPlan] = {}
 _ADDRESSES: dict[Any, Any] = {}
 
 
@@ -152,13 +182,14 @@ class BlockGibbs(Kernel):
     ----------
     blocks : {"auto", "trees", "width", "zeros"} or sequence of sequences of sites
         Blocks as lists of names or positions, which may overlap; or how to find them. "trees": forests
-        that cover all sites; "width": blocks as large as possible while no clique table has more than
-        ``entries`` entries; "zeros": sites tied by zeros, or nearly so, share a block of such width, others
-        are on their own; "auto": one block of all sites where that is possible, otherwise "width", where
-        sites with strong ties are kept together.
+        that cover all sites, on two-state lattices every second line, then the others; "width": blocks as
+        large as possible while no clique table has more than ``entries`` entries; "zeros": sites tied by
+        zeros, or nearly so, share a block of such width, others are on their own; "auto": one block of all
+        sites where that is possible, otherwise on two-state lattices every second of strips of a few lines,
+        and elsewhere "width", where sites with strong ties are kept together.
     entries : int, optional
         Most entries of a clique table of a block that is found. By default 2**22 for a block of all sites,
-        2**12 for others. It has no effect on blocks that are given.
+        2**5 for strips of lattices, 2**12 for others. It has no effect on blocks that are given.
     covers : int, optional
         Blocks that are found cover all sites; with more than one, so many covers are drawn at random, and
         a sweep goes through all of them. By default 8 where blocks are limited by their width and the
@@ -189,7 +220,7 @@ class BlockGibbs(Kernel):
     seed: int = 0
     complete: bool = True
 
-    def plan(self, graph: Graph) -> BlockPlan:
+    def plan(self, graph: Graph) -> BlockPlan | StripPlan:
         """Return the blocks of a graph and their tables; found once and kept."""
         key = (graph.digest, _key(self.blocks), self.entries, self.covers, self.seed, self.complete)
         found = _PLANS.get(key)
@@ -199,12 +230,19 @@ class BlockGibbs(Kernel):
             found = _PLANS[key] = self._make_plan(graph)
         return found
 
-    def _make_plan(self, graph: Graph) -> BlockPlan:
+    def _make_plan(self, graph: Graph) -> BlockPlan | StripPlan:
+        strips = self._find_strips(graph)
+        most = math.log2(self.entries or _WHOLE)
+        if strips is not None and (self.blocks == "trees" or strips.whole_width > most):
+            return strips
         arrays: TableGraph = as_tables(graph).arrays
         near = find_interactions(arrays)
         with interpreted(math.inf):
             if isinstance(self.blocks, str):
-                known, log2 = self._find(arrays, near)
+                whole = self._find_whole(arrays, near) if self.blocks == "auto" else None
+                if whole is None and strips is not None:
+                    return strips
+                known, log2 = whole or self._find(arrays, near)
                 blocks = [np.sort(block) for block in known]
                 orders = [
                     order_block(near, arrays.card, block, found, log2)
@@ -225,18 +263,30 @@ class BlockGibbs(Kernel):
         tables, pool = lay_out_blocks(arrays, listed)
         return BlockPlan(blocks, orders, seal(tables), pool, arrays)
 
+    def _find_strips(self, graph: Graph) -> StripPlan | None:
+        """Return alternate strips of a lattice, one column wide where blocks must be trees."""
+        if not isinstance(self.blocks, str) or self.blocks not in ("auto", "trees"):
+            return None
+        entries, _ = self._limits(graph.n_sites)
+        if (self.covers or 1) > 1 or self.seed:
+            return None
+        return find_strips(graph, 1 if self.blocks == "trees" else int(math.log2(entries or _STRIP)) - 1)
+
+    def _find_whole(self, arrays: TableGraph, near: Interactions) -> tuple[list[Longs], float] | None:
+        """Return one block of all sites, in an order of elimination, if its tables are not too large."""
+        entries, _ = self._limits(arrays.card.size)
+        everything = np.arange(arrays.card.size)
+        order = order_block(near, arrays.card, everything, tries=_TRIES)
+        if order.log2_largest <= math.log2(entries or _WHOLE) and order.total <= _WHOLE_TOTAL:
+            return [everything[order.sites]], order.log2_largest
+        return None
+
     def _find(self, arrays: TableGraph, near: Interactions) -> tuple[list[Longs], float]:
         """Return blocks that cover all sites, each in an order of elimination, and the limit of tables."""
         if self.blocks not in FOUND:
             raise ArgumentError(unknown("Way to find blocks", self.blocks, FOUND))
         entries, covers = self._limits(arrays.card.size)
-        n = arrays.card.size
         ties = tie_sites(arrays)
-        if self.blocks == "auto":
-            everything = np.arange(n)
-            order = order_block(near, arrays.card, everything, tries=_TRIES)
-            if order.log2_largest <= math.log2(entries or _WHOLE) and order.total <= _WHOLE_TOTAL:
-                return [everything[order.sites]], order.log2_largest
         if self.blocks == "trees":
             limit = Limit(math.inf, sites=2)
         else:
@@ -299,29 +349,27 @@ class BlockGibbs(Kernel):
 
     def units(self, graph: Graph) -> int | None:
         """Visit blocks."""
-        return len(self.plan(graph).blocks)
+        return self.plan(graph).n_blocks
 
     def sites_of(self, graph: Graph, unit: int) -> NDArray[np.intp]:
-        """Return the sites of a block, in the order in which they are eliminated."""
-        tables = self.plan(graph).tables
-        return tables.site[tables.start[unit] : tables.start[unit + 1]].astype(np.intp)
+        """Return the sites of a block, in the order in which its states are numbered."""
+        return self.plan(graph).sites_of(unit)
 
-    def parameters(self, graph: Graph) -> BlockParameters:
-        """Return the tables of the blocks."""
-        plan = self.plan(graph)
-        return BlockParameters(plan.tables, plan.model, _address(plan, graph))
+    def parameters(self, graph: Graph) -> BlockParameters | StripParameters:
+        """Return what compiled code needs to draw the blocks."""
+        return self.plan(graph).parameters(graph)
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> BlockMemory:
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> BlockMemory | StripMemory:
         """Allocate room for the largest block."""
-        plan = self.plan(graph)
-        site = Buffer(np.zeros(int(graph.cards.max(initial=1))))
-        work = make_workspace(plan.tables, plan.model, plan.pool)
-        return BlockMemory(work, site)
+        return self.plan(graph).memory(graph)
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""
-        plan = self.plan(graph)
-        return workspace_bytes(plan.tables, plan.model, plan.pool) + super().memory_bytes(graph)
+        return self.plan(graph).memory_bytes(graph)
+
+    def members(self, graph: Graph) -> int:
+        """Return how many threads can share a block: several where strips of a lattice are drawn at once."""
+        return self.plan(graph).members
 
     def summary(self, graph: Graph) -> dict[str, float]:
         """Return the number of blocks, their sizes, widths and the predicted time of a sweep."""
@@ -351,8 +399,8 @@ class BlockGibbs(Kernel):
 
     def independent(self, graph: Graph) -> bool:
         """Whether one block holds all sites."""
-        blocks = self.plan(graph).blocks
-        return len(blocks) == 1 and blocks[0].size == graph.n_sites
+        plan = self.plan(graph)
+        return plan.n_blocks == 1 and plan.blocks[0].size == graph.n_sites
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
         """Let chains from both states run with the same random numbers until they meet.
@@ -360,10 +408,12 @@ class BlockGibbs(Kernel):
         Whatever a block can do it can undo, so states from which chains meet are connected.
         """
         plan = self.plan(graph)
+        if isinstance(plan, StripPlan):  # there are no zeros
+            return True
         sweeps = int(np.clip(_MEETING_ENTRIES / plan.total, 2, _MEETING_SWEEPS))
         x, y = (np.array(state, graph.state_dtype) for state in (here, there))
         work, words = make_workspace(plan.tables, plan.model, plan.pool), rng.integers(1, 2**63, 4)
-        found = _meet(self.parameters(graph), work, x, y, words.astype(np.uint64), sweeps)
+        found = _meet(plan.parameters(graph), work, x, y, words.astype(np.uint64), sweeps)
         return bool(found)
 
 
