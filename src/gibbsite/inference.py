@@ -56,6 +56,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "mean-field": (*_BUDGET, "parallel", "damping", "start", "tolerance", "rng"),
 }
 DEFAULT_SECONDS = 10.0
+# Share of a time limit for finding out which of several kernels is best; an R-hat that is good enough then.
+_PILOT_SHARE, _AGREE = 0.2, 1.1
 _STANDARD_ERRORS = 4.0  # an error of more than so many standard errors is taken to be impossible
 
 
@@ -279,11 +281,12 @@ def infer(
         most probable state; these are also the methods "exact", "gibbs" and "annealed". "herded" and
         "herded-shared" (`HerdedGibbs` with a weight for each configuration of the neighbours, or each
         conditional) count instead of drawing; "quasi" (`QuasiGibbs`) is driven by a low-discrepancy
-        sequence, in whole periods of sweeps; "poisson" (`PoissonGibbs`) reads minibatches of the factors of
-        sites that have thousands of them. "annealed" looks for a most probable state: annealing at
-        temperatures that fit the model, restarted until the budget is used. "mean-field" gives approximate
-        marginals, and a lower bound of the log-partition function. Any kernel samples with that: marginals,
-        or the best state it sees.
+        sequence, in whole periods of sweeps; "blocks" (`BlockGibbs`) draws many sites jointly, blocks that
+        are found for the model, "cutset" (`CutsetGibbs`) draws few sites and sums the others out; "poisson"
+        (`PoissonGibbs`) reads minibatches of the factors of sites that have thousands of them. "annealed"
+        looks for a most probable state: annealing at temperatures that fit the model, restarted until the
+        budget is used. "mean-field" gives approximate marginals, and a lower bound of the log-partition
+        function. Any kernel samples with that: marginals, or the best state it sees.
     seconds, sweeps : number, optional
         Budget; 10 seconds by default. A search with that default ends earlier where all chains keep finding
         the same state.
@@ -375,10 +378,38 @@ def _solve(
     from gibbsite.sampling import sample
 
     kernel = make_kernel(method) if isinstance(method, str) else method
+    if seconds is not None:
+        begun = time.monotonic()
+        kernel = _best_candidate(model, kernel, seconds, run)
+        seconds = max(seconds - (time.monotonic() - begun), seconds * (1.0 - _PILOT_SHARE))
     run = {"record": "best", **run} if task == "MAP" else run
     target = accuracy / _STANDARD_ERRORS if task == "MAR" else None
     drawn = sample(model, kernel, sweeps=sweeps, seconds=seconds, error=target, progress=progress, **run)
     return drawn, _judge_run(drawn, task, accuracy)
+
+
+def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dict[str, Any]) -> Kernel:
+    """Return what a kernel stands for on a model: of several, the best in short runs.
+
+    Where chains of several candidates agree, effective draws per second decide; where none do, the average
+    disagreement of chains about a marginal.
+    """
+    from gibbsite.graph.compile import compile_graph
+    from gibbsite.sampling import try_out
+
+    candidates = kernel.candidates(compile_graph(model, among=kernel.kinds))
+    if len(candidates) == 1 or run.get("checkpoint") is not None or run.get("scan") is not None:
+        return candidates[0] if len(candidates) == 1 else kernel
+    turn = _PILOT_SHARE * seconds / len(candidates)
+    given = {name: run[name] for name in ("chains", "rng", "threads", "start") if name in run}
+    scores = []
+    for one in candidates:
+        found = try_out(model, one, seconds=turn, **given)
+        seen = found.diagnostics
+        agree = seen.rhat_max is not None and seen.rhat_max <= _AGREE
+        apart = 0.0 if agree else float(found.numbers.spread.mean())
+        scores.append((-apart, (seen.ess_min or 0.0) / found.seconds))
+    return candidates[scores.index(max(scores))]
 
 
 def _check_arguments(

@@ -192,6 +192,24 @@ class Kernel(ABC):
         Whoever changes a state other than by steps calls this; by default a memory says nothing about it.
         """
 
+    def summary(self, graph: Graph) -> dict[str, float]:
+        """Return what ``gibbsite info`` tells about this kernel on a model, by name; nothing by default."""
+        return {}
+
+    def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
+        """Return the kernels that this one may stand for on a graph.
+
+        Where there are several, :func:`gibbsite.infer` gives each a short turn and takes the best.
+        """
+        return (self,)
+
+    def independent(self, graph: Graph) -> bool:
+        """Tell whether a sweep ends in an independent draw from the model, wherever it began.
+
+        Nothing can have been missed then: such a run needs no second look, and few draws.
+        """
+        return False
+
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
         """Tell whether moves of this kernel were found that lead from one state to another.
 

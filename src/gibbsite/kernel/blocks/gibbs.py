@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import Integer, generic, implement, interpreted
+from gibbsite._compile.jit import Integer, compiled_loop, generic, implement, interpreted
 from gibbsite._compile.pointer import call_pointer, point_at
 from gibbsite._random.generators import Words, load, store
 from gibbsite._wording import argument, unknown
@@ -49,7 +49,7 @@ from gibbsite.kernel.blocks.tables import (
 from gibbsite.kernel.blocks.ties import tie_sites, tied_groups
 from gibbsite.kernel.gibbs.gibbs import GibbsParameters
 from gibbsite.kernel.registry import register
-from gibbsite.kernel.rules import HEAT_BATH
+from gibbsite.kernel.rules import HEAT_BATH, HeatBath
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -60,17 +60,25 @@ Floats = NDArray[np.float64]
 #: Ways to find blocks.
 FOUND = ("auto", "trees", "width", "zeros")
 # Entries of the largest table of a block of all sites, and of all its tables: a pass takes a second.
-_WHOLE, _WHOLE_TOTAL = 2.0**20, 2.0**25
+_WHOLE, _WHOLE_TOTAL = 2.0**22, 2.0**25
+# Tries of the search for an order of all sites.
+_TRIES = 1000
 # Entries of the largest table of other blocks, unless a number is given.
 _ENTRIES = 2.0**12
 # Of strips of a lattice: four columns, the best for their cost at the critical point of the Ising model.
 _STRIP = 2.0**5
+# Covers of blocks that are limited by their width: sites that one cover cuts move freely in another.
+_COVERS = 8
 # Blocks that are given may have tables of so many entries in all; that is 4 GiB for a chain.
 _MOST = 2.0**29
 # Factors at least so strong tie their sites together.
 _NEAR_ZERO = 0.95
-# How often all blocks are tried on the way from one state to another.
-_ROUNDS = 10
+# How long two chains are given to meet, in table entries and in sweeps.
+_MEETING_ENTRIES, _MEETING_SWEEPS = 2e7, 100
+# Models of more sites are not looked at just to tell about blocks.
+_FEW_SITES = 20_000
+# Time for an entry of a table, with marginals.
+_SECONDS_PER_ENTRY = 1e-8
 # Plans that are kept for later.
 _KEPT_PLANS = 8
 
@@ -84,11 +92,10 @@ class BlockParameters(NamedTuple):
 
 
 class BlockMemory(NamedTuple):
-    """Room for a block, and for a single site; what is asked of a block."""
+    """Room for a block, and for a single site."""
 
     block: BlockWorkspace
     site: Buffer
-    what: Longs
 
     @property
     def rebuildable(self) -> bool:
@@ -151,7 +158,7 @@ class BlockPlan:
         """Allocate room for the largest block."""
         site = Buffer(np.zeros(int(graph.cards.max(initial=1))))
         work = make_workspace(self.tables, self.model, self.pool)
-        return BlockMemory(work, site, np.zeros(3, np.int64))
+        return BlockMemory(work, site)
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes that :meth:`memory` will allocate."""
@@ -164,11 +171,7 @@ _ADDRESSES: dict[Any, Any] = {}
 
 @register(
     methods={"blocks": ("MAR", "MAP")},
-    proof=[
-        {"blocks": "auto", "entries": 8},
-        {"blocks": "trees"},
-        {"blocks": [[0, 1], [2], [1, 2, 3]]},
-    ],
+    proof=[{"entries": 8}, {"blocks": "trees"}],
     recommend={"BlockGibbs": {}, "BlockGibbs, trees": {"blocks": "trees"}},
 )
 @dataclass(frozen=True)
@@ -185,13 +188,16 @@ class BlockGibbs(Kernel):
         sites where that is possible, otherwise on two-state lattices every second of strips of a few lines,
         and elsewhere "width", where sites with strong ties are kept together.
     entries : int, optional
-        Most entries of a clique table of a block that is found. By default 2**20 for a block of all sites,
+        Most entries of a clique table of a block that is found. By default 2**22 for a block of all sites,
         2**5 for strips of lattices, 2**12 for others. It has no effect on blocks that are given.
-    covers : int
+    covers : int, optional
         Blocks that are found cover all sites; with more than one, so many covers are drawn at random, and
-        a sweep goes through all of them.
+        a sweep goes through all of them. By default 8 where blocks are limited by their width and the
+        model has at most 20,000 sites, otherwise 1.
     seed : int
         Of the random covers.
+    complete : bool
+        Refuse blocks that miss sites. Otherwise these keep their start, which is meant for short runs.
 
     Notes
     -----
@@ -210,12 +216,13 @@ class BlockGibbs(Kernel):
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
     blocks: Any = "auto"
     entries: int | None = None
-    covers: int = 1
+    covers: int | None = None
     seed: int = 0
+    complete: bool = True
 
     def plan(self, graph: Graph) -> BlockPlan | StripPlan:
         """Return the blocks of a graph and their tables; found once and kept."""
-        key = (graph.digest, _key(self.blocks), self.entries, self.covers, self.seed)
+        key = (graph.digest, _key(self.blocks), self.entries, self.covers, self.seed, self.complete)
         found = _PLANS.get(key)
         if found is None:
             while len(_PLANS) >= _KEPT_PLANS:
@@ -225,9 +232,9 @@ class BlockGibbs(Kernel):
 
     def _make_plan(self, graph: Graph) -> BlockPlan | StripPlan:
         strips = self._find_strips(graph)
-        most = math.log2(self.entries or _WHOLE)
-        if strips is not None and (self.blocks == "trees" or strips.whole_width > most):
-            return strips
+        if strips is not None:
+            if self.blocks == "trees" or strips.whole_width > math.log2(self.entries or _WHOLE):
+                return strips
         arrays: TableGraph = as_tables(graph).arrays
         near = find_interactions(arrays)
         with interpreted(math.inf):
@@ -260,16 +267,16 @@ class BlockGibbs(Kernel):
         """Return alternate strips of a lattice, one column wide where blocks must be trees."""
         if not isinstance(self.blocks, str) or self.blocks not in ("auto", "trees"):
             return None
-        entries, covers = self._limits()
-        if covers > 1 or self.seed:
+        entries, _ = self._limits(graph.n_sites)
+        if (self.covers or 1) > 1 or self.seed:
             return None
         return find_strips(graph, 1 if self.blocks == "trees" else int(math.log2(entries or _STRIP)) - 1)
 
     def _find_whole(self, arrays: TableGraph, near: Interactions) -> tuple[list[Longs], float] | None:
         """Return one block of all sites, in an order of elimination, if its tables are not too large."""
-        entries, _ = self._limits()
+        entries, _ = self._limits(arrays.card.size)
         everything = np.arange(arrays.card.size)
-        order = order_block(near, arrays.card, everything)
+        order = order_block(near, arrays.card, everything, tries=_TRIES)
         if order.log2_largest <= math.log2(entries or _WHOLE) and order.total <= _WHOLE_TOTAL:
             return [everything[order.sites]], order.log2_largest
         return None
@@ -278,7 +285,7 @@ class BlockGibbs(Kernel):
         """Return blocks that cover all sites, each in an order of elimination, and the limit of tables."""
         if self.blocks not in FOUND:
             raise ArgumentError(unknown("Way to find blocks", self.blocks, FOUND))
-        entries, covers = self._limits()
+        entries, covers = self._limits(arrays.card.size)
         ties = tie_sites(arrays)
         if self.blocks == "trees":
             limit = Limit(math.inf, sites=2)
@@ -293,7 +300,7 @@ class BlockGibbs(Kernel):
                 found += cover_sites(near, arrays.card, limit, ties, seed)
         return found, limit.log2
 
-    def _limits(self) -> tuple[float | None, int]:
+    def _limits(self, n_sites: int) -> tuple[float | None, int]:
         """Return the limit of entries and the number of covers, checked."""
         for name, value in (("covers", self.covers), ("entries", self.entries)):
             if value is not None and (not isinstance(value, int | np.integer) or value < 1):
@@ -302,6 +309,9 @@ class BlockGibbs(Kernel):
             raise ArgumentError(
                 f"{argument('entries')} must be at least 4, the table of two sites, got {self.entries!r}."
             )
+        if self.covers is None:
+            limited = self.blocks in ("auto", "width") and n_sites <= _FEW_SITES
+            return self.entries, _COVERS if limited else 1
         return self.entries, int(self.covers)
 
     def _read(self, graph: Graph) -> list[Longs]:
@@ -329,7 +339,7 @@ class BlockGibbs(Kernel):
                 raise ArgumentError(f"block {number} is empty or names a site twice: {named!r}.")
             seen[sites] = True
             blocks.append(sites)
-        if not seen.all():
+        if self.complete and not seen.all():
             missing = [model.domains.names[i] for i in np.flatnonzero(~seen)[:3]]
             raise ArgumentError(
                 f"{int((~seen).sum())} sites are in no block, {', '.join(map(repr, missing))} among them, "
@@ -361,31 +371,90 @@ class BlockGibbs(Kernel):
         """Return how many threads can share a block: several where strips of a lattice are drawn at once."""
         return self.plan(graph).members
 
+    def summary(self, graph: Graph) -> dict[str, float]:
+        """Return the number of blocks, their sizes, widths and the predicted time of a sweep."""
+        if graph.n_sites > _FEW_SITES:
+            return {}
+        plan = self.plan(graph)
+        sizes = [block.size for block in plan.blocks]
+        return {
+            "blocks": len(sizes),
+            "smallest": min(sizes),
+            "largest": max(sizes),
+            "log2_largest_table": round(plan.log2_largest, 2),
+            "entries": float(plan.total),
+            "seconds_per_sweep": float(f"{_SECONDS_PER_ENTRY * plan.total:.2g}"),
+        }
+
+    def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
+        """Return trees and blocks of several widths, unless one block of all sites is possible.
+
+        Wider blocks cut fewer sites, but a sweep takes longer, and what is better depends on the model.
+        """
+        if self.blocks != "auto" or self.independent(graph):
+            return (self,)
+        widths = [2**8, 2**12, 2**16] if self.entries is None else [max(self.entries // 16, 4), self.entries]
+        wide = [replace(self, blocks="width", entries=entries) for entries in dict.fromkeys(widths)]
+        trees = replace(self, blocks="trees", entries=None)
+        if isinstance(self.plan(graph), StripPlan):
+            return (self, trees, *wide) if graph.n_sites <= _FEW_SITES else (self, trees)
+        return (trees, *wide)
+
+    def independent(self, graph: Graph) -> bool:
+        """Whether one block holds all sites."""
+        blocks = self.plan(graph).blocks
+        return len(blocks) == 1 and blocks[0].size == graph.n_sites
+
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
-        """Give blocks the states they are to have, as long as each state on the way is possible."""
-        model: FactorGraph = graph.model  # type: ignore[assignment]
-        blocks, x = self.plan(graph).blocks, np.array(here)
-        for _ in range(_ROUNDS):
-            before = x
-            for number in rng.permutation(len(blocks)).tolist():
-                tried = x.copy()
-                tried[blocks[number]] = np.asarray(there)[blocks[number]]
-                if model.log_potential(tried) > -np.inf:
-                    x = tried
-            if np.array_equal(x, there):
-                return True
-            if np.array_equal(x, before):
-                break
-        return super().connects(graph, x, there, rng)
+        """Let chains from both states run with the same random numbers until they meet.
+
+        Whatever a block can do it can undo, so states from which chains meet are connected.
+        """
+        plan = self.plan(graph)
+        if isinstance(plan, StripPlan):
+            return super().connects(graph, here, there, rng)  # nothing is impossible there
+        sweeps = int(np.clip(_MEETING_ENTRIES / plan.total, 2, _MEETING_SWEEPS))
+        x, y = (np.array(state, graph.state_dtype) for state in (here, there))
+        work, words = make_workspace(plan.tables, plan.model, plan.pool), rng.integers(1, 2**63, 4)
+        found = _meet(plan.parameters(graph), work, x, y, words.astype(np.uint64), sweeps)
+        return bool(found)
+
+
+@compiled_loop
+def _meet(
+    parameters: BlockParameters,
+    work: BlockWorkspace,
+    x: NDArray[Any],
+    y: NDArray[Any],
+    words: NDArray[np.uint64],
+    sweeps: int,
+) -> bool:
+    """Draw all blocks of two states with the same random numbers, over and over; tell whether they meet."""
+    tables, model, what = parameters.tables, parameters.model, work.what
+    for _ in range(sweeps):
+        for block in range(tables.start.size - 1):
+            what[0], what[1] = block, DRAW
+            store(work.words, load(words))
+            call_pointer(parameters.draw, tables, model, work, x)
+            store(work.words, load(words))
+            call_pointer(parameters.draw, tables, model, work, y)
+            store(words, load(work.words))
+        apart = 0
+        for i in range(x.size):
+            apart += x[i] != y[i]
+        if apart == 0:
+            return True
+    return False
 
 
 def _address(plan: BlockPlan, graph: Graph) -> Any:
     """Return the address of the function that draws a block, compiled for the states of a graph."""
     found = _ADDRESSES.get(graph.state_dtype)
     if found is None:
-        work = BlockWorkspace(*(np.zeros(1, part) for part in "ddqdddQ"))
-        x, what = np.zeros(1, graph.state_dtype), np.zeros(3, np.int64)
-        found = _ADDRESSES[graph.state_dtype] = point_at(draw_block, plan.tables, plan.model, work, x, what)
+        work = BlockWorkspace(*(np.zeros(1, part) for part in "ddqdddQq"))
+        x = np.zeros(1, graph.state_dtype)
+        found = point_at(draw_block, plan.tables, plan.model, work, x)
+        _ADDRESSES[graph.state_dtype] = found
     return found
 
 
@@ -445,11 +514,11 @@ def _step(
     begin, end = tables.start[i], tables.start[i + np.uintp(1)]
     if end == begin + 1:
         site = np.uintp(tables.site[begin])
-        return step(GibbsParameters(HEAT_BATH), arrays, memory.site, x, site, rng, cond, keep)
-    what = memory.what
+        return step(GibbsParameters(HeatBath(HEAT_BATH)), arrays, memory.site, x, site, rng, cond, keep)
+    what = work.what
     what[0], what[1] = i, MARGINALS if keep else DRAW
     store(work.words, rng)
-    call_pointer(parameters.draw, tables, model, work, x, what)
+    call_pointer(parameters.draw, tables, model, work, x)
     if keep and what[2] == 1:
         at = np.int64(0)
         for t in range(begin, end):

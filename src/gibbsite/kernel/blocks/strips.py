@@ -89,6 +89,13 @@ class StripParameters(NamedTuple):
     draw: Any
 
 
+class StripModel(NamedTuple):
+    """The factors, and the lattice that they are of."""
+
+    factors: StripFactors
+    lattice: LatticeGraph
+
+
 class StripMemory(NamedTuple):
     """Room for each member of a team.
 
@@ -632,12 +639,12 @@ def _put_odds(p: StripFactors, tile: _Tile, row: Integer, c: Integer, odds: Floa
 
 
 @pointed
-def draw_half(p: StripFactors, g: LatticeGraph, memory: StripMemory, x: State, task: StripTask) -> None:
+def draw_half(model: StripModel, memory: StripMemory, x: State, task: StripTask) -> None:
     """Draw the strips of a half, a member of a team its share of the tiles; write marginals where wanted.
 
     It does not depend on the scan, so loops call it by its address, and it is compiled once.
     """
-    team = task.team
+    p, g, team = model.factors, model.lattice, task.team
     single, table, row = memory.single[team.member], memory.table[team.member], memory.row[team.member]
     site, lane, words = memory.site[team.member], memory.lane[team.member], memory.words[team.member]
     tiles, members, member = _n_tiles(p, g), _U(team.size), _U(team.member)
@@ -661,7 +668,7 @@ def _address(p: StripFactors, g: LatticeGraph) -> Any:
         one, two, team = np.zeros((1, 1)), np.zeros((1, 1, 1)), Team(0, 1, np.zeros(1, np.int64))
         memory = StripMemory(one, one, two, two, two, np.zeros((1, 1), np.uint32), team.gate)
         task = StripTask(np.uintp(0), np.uint64(0), np.zeros(0), False, team)
-        _ADDRESSES.append(point_at(draw_half, p, g, memory, np.zeros(0, np.int8), task))
+        _ADDRESSES.append(point_at(draw_half, StripModel(p, g), memory, np.zeros(0, np.int8), task))
     return _ADDRESSES[0]
 
 
@@ -684,7 +691,7 @@ def _visit(
     for k in range(where, stop):
         rng, key = bits(rng)  # every member of the team draws the same one
         task = StripTask(_U(site_at(schedule, order, k)), key, cond, keep, team)
-        call_pointer(parameters.draw, parameters.factors, arrays, memory, x, task)
+        call_pointer(parameters.draw, StripModel(parameters.factors, arrays), memory, x, task)
     return rng
 
 
@@ -701,7 +708,7 @@ def _step(
 ) -> Words:
     rng, key = bits(rng)
     task = StripTask(_U(i), key, cond, keep, Team(0, 1, memory.gate))
-    call_pointer(parameters.draw, parameters.factors, arrays, memory, x, task)
+    call_pointer(parameters.draw, StripModel(parameters.factors, arrays), memory, x, task)
     return rng
 
 

@@ -105,6 +105,7 @@ def order_block(
     block: Longs,
     known: Longs | None = None,
     log2_largest: float = np.inf,
+    tries: int = _TRIES,
 ) -> Order:
     """Return a good order of elimination of the sites of a block, as positions in the block.
 
@@ -120,6 +121,8 @@ def order_block(
         An order that has been found already, as sites; it is kept if the search finds nothing better.
     log2_largest : float
         log2 of the entries that the known order does not exceed, and another one must not either.
+    tries : int
+        Of the search.
     """
     place = np.full(cards.size, -1, np.int64)
     place[block] = np.arange(block.size)
@@ -130,7 +133,7 @@ def order_block(
     rows, inside = rows[inside >= 0], inside[inside >= 0]
     start = row_starts(np.bincount(rows, minlength=block.size))
     sizes = np.maximum(cards[block].astype(np.int64), 2)
-    order = find_order(start, inside, sizes, tries=_TRIES)
+    order = find_order(start, inside, sizes, tries=tries)
     if known is not None:
         other = measure_order(start, inside, sizes, place[known])
         if other.total < order.total or order.log2_largest > log2_largest + 1e-9:
