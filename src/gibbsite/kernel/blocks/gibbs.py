@@ -232,9 +232,8 @@ class BlockGibbs(Kernel):
 
     def _make_plan(self, graph: Graph) -> BlockPlan | StripPlan:
         strips = self._find_strips(graph)
-        if strips is not None:
-            if self.blocks == "trees" or strips.whole_width > math.log2(self.entries or _WHOLE):
-                return strips
+        if strips is not None and (self.blocks == "trees" or strips.whole_log2 > self._whole_log2):
+            return strips
         arrays: TableGraph = as_tables(graph).arrays
         near = find_interactions(arrays)
         with interpreted(math.inf):
@@ -272,12 +271,17 @@ class BlockGibbs(Kernel):
             return None
         return find_strips(graph, 1 if self.blocks == "trees" else int(math.log2(entries or _STRIP)) - 1)
 
+    @property
+    def _whole_log2(self) -> float:
+        """log2 of the most entries of a table of a block of all sites."""
+        return math.log2(self.entries or _WHOLE)
+
     def _find_whole(self, arrays: TableGraph, near: Interactions) -> tuple[list[Longs], float] | None:
         """Return one block of all sites, in an order of elimination, if its tables are not too large."""
-        entries, _ = self._limits(arrays.card.size)
+        self._limits(arrays.card.size)
         everything = np.arange(arrays.card.size)
         order = order_block(near, arrays.card, everything, tries=_TRIES)
-        if order.log2_largest <= math.log2(entries or _WHOLE) and order.total <= _WHOLE_TOTAL:
+        if order.log2_largest <= self._whole_log2 and order.total <= _WHOLE_TOTAL:
             return [everything[order.sites]], order.log2_largest
         return None
 

@@ -266,8 +266,8 @@ class StripPlan:
         ]
 
     @property
-    def whole_width(self) -> float:
-        """About how many sites the largest table of a block of all sites would have.
+    def whole_log2(self) -> float:
+        """About log2 of the entries of the largest table of a block of all sites.
 
         A plane has the treewidth of its shorter side, a long block that of its cross-section, and a cube
         three quarters of that.
