@@ -15,7 +15,7 @@ from gibbsite.exact.transition import unit_matrix
 from gibbsite.kernel.base import alone
 from gibbsite.kernel.blocks import strips
 from gibbsite.kernel.blocks.gibbs import BlockPlan
-from gibbsite.kernel.blocks.strips import StripPlan, StripTask, draw_half, find_strips
+from gibbsite.kernel.blocks.strips import StripModel, StripPlan, StripTask, draw_half, find_strips
 from gibbsite.testing import FALSE_ALARM, check_invariance, check_law, check_repeat, law_p_value
 
 
@@ -94,7 +94,7 @@ def test_marginals_are_exact_given_the_rest(shape: tuple[int, ...], periodic: An
         cond = np.full(graph.n_sites, np.nan)
         parameters, memory = kernel.parameters(graph), kernel.memory(graph, stream(0, 0))
         task = StripTask(np.uintp(unit), np.uint64(7), cond, True, alone())
-        draw_half.plain(parameters.factors, graph.arrays, memory, x, task)
+        draw_half.plain(StripModel(parameters.factors, graph.arrays), memory, x, task)
         assert np.isnan(cond[rest]).all()
         expected = law @ exact.states[same][:, sites]
         assert np.abs(1.0 / (1.0 + np.exp(-cond[sites])) - expected).max() < 1e-12
@@ -110,7 +110,7 @@ def _ends(model: gs.FactorGraph, kernel: gs.BlockGibbs, draws: int, seed: int) -
         for unit in range(2):
             key = rng.integers(0, 2**63, dtype=np.uint64)
             task = StripTask(np.uintp(unit), key, np.zeros(0), False, alone())
-            draw_half.plain(parameters.factors, graph.arrays, memory, x, task)
+            draw_half.plain(StripModel(parameters.factors, graph.arrays), memory, x, task)
     return exact, states
 
 

@@ -65,10 +65,10 @@ _WHOLE, _WHOLE_TOTAL = 2.0**22, 2.0**25
 _TRIES = 1000
 # Entries of the largest table of other blocks, unless a number is given.
 _ENTRIES = 2.0**12
-# Covers of blocks that are limited by their width: sites that one cover cuts move freely in another.
-_COVERS = 8
 # Of strips of a lattice: four columns, the best for their cost at the critical point of the Ising model.
 _STRIP = 2.0**5
+# Covers of blocks that are limited by their width: sites that one cover cuts move freely in another.
+_COVERS = 8
 # Blocks that are given may have tables of so many entries in all; that is 4 GiB for a chain.
 _MOST = 2.0**29
 # Factors at least so strong tie their sites together.
@@ -232,8 +232,7 @@ class BlockGibbs(Kernel):
 
     def _make_plan(self, graph: Graph) -> BlockPlan | StripPlan:
         strips = self._find_strips(graph)
-        most = math.log2(self.entries or _WHOLE)
-        if strips is not None and (self.blocks == "trees" or strips.whole_width > most):
+        if strips is not None and (self.blocks == "trees" or strips.whole_log2 > self._whole_log2):
             return strips
         arrays: TableGraph = as_tables(graph).arrays
         near = find_interactions(arrays)
@@ -272,12 +271,17 @@ class BlockGibbs(Kernel):
             return None
         return find_strips(graph, 1 if self.blocks == "trees" else int(math.log2(entries or _STRIP)) - 1)
 
+    @property
+    def _whole_log2(self) -> float:
+        """log2 of the most entries of a table of a block of all sites."""
+        return math.log2(self.entries or _WHOLE)
+
     def _find_whole(self, arrays: TableGraph, near: Interactions) -> tuple[list[Longs], float] | None:
         """Return one block of all sites, in an order of elimination, if its tables are not too large."""
-        entries, _ = self._limits(arrays.card.size)
+        self._limits(arrays.card.size)
         everything = np.arange(arrays.card.size)
         order = order_block(near, arrays.card, everything, tries=_TRIES)
-        if order.log2_largest <= math.log2(entries or _WHOLE) and order.total <= _WHOLE_TOTAL:
+        if order.log2_largest <= self._whole_log2 and order.total <= _WHOLE_TOTAL:
             return [everything[order.sites]], order.log2_largest
         return None
 
@@ -395,12 +399,15 @@ class BlockGibbs(Kernel):
             return (self,)
         widths = [2**8, 2**12, 2**16] if self.entries is None else [max(self.entries // 16, 4), self.entries]
         wide = [replace(self, blocks="width", entries=entries) for entries in dict.fromkeys(widths)]
-        return (replace(self, blocks="trees", entries=None), *wide)
+        trees = replace(self, blocks="trees", entries=None)
+        if isinstance(self.plan(graph), StripPlan):
+            return (self, trees, *wide) if graph.n_sites <= _FEW_SITES else (self, trees)
+        return (trees, *wide)
 
     def independent(self, graph: Graph) -> bool:
         """Whether one block holds all sites."""
-        plan = self.plan(graph)
-        return plan.n_blocks == 1 and plan.blocks[0].size == graph.n_sites
+        blocks = self.plan(graph).blocks
+        return len(blocks) == 1 and blocks[0].size == graph.n_sites
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
         """Let chains from both states run with the same random numbers until they meet.
@@ -408,8 +415,8 @@ class BlockGibbs(Kernel):
         Whatever a block can do it can undo, so states from which chains meet are connected.
         """
         plan = self.plan(graph)
-        if isinstance(plan, StripPlan):  # there are no zeros
-            return True
+        if isinstance(plan, StripPlan):
+            return super().connects(graph, here, there, rng)  # nothing is impossible there
         sweeps = int(np.clip(_MEETING_ENTRIES / plan.total, 2, _MEETING_SWEEPS))
         x, y = (np.array(state, graph.state_dtype) for state in (here, there))
         work, words = make_workspace(plan.tables, plan.model, plan.pool), rng.integers(1, 2**63, 4)

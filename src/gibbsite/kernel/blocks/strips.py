@@ -89,6 +89,13 @@ class StripParameters(NamedTuple):
     draw: Any
 
 
+class StripModel(NamedTuple):
+    """The factors, and the lattice that they are of."""
+
+    factors: StripFactors
+    lattice: LatticeGraph
+
+
 class StripMemory(NamedTuple):
     """Room for each member of a team.
 
@@ -113,9 +120,8 @@ class StripMemory(NamedTuple):
 
 
 class StripTask(NamedTuple):
-    """What is asked of :func:`draw_half`: a unit of a state, under a key, by a member; and marginals."""
+    """What is asked of :func:`draw_half`: a unit, under a key, by a member of a team; and marginals."""
 
-    x: State
     unit: Integer
     key: np.uint64
     cond: Floats
@@ -260,8 +266,8 @@ class StripPlan:
         ]
 
     @property
-    def whole_width(self) -> float:
-        """About how many sites the largest table of a block of all sites would have.
+    def whole_log2(self) -> float:
+        """About log2 of the entries of the largest table of a block of all sites.
 
         A plane has the treewidth of its shorter side, a long block that of its cross-section, and a cube
         three quarters of that.
@@ -633,12 +639,12 @@ def _put_odds(p: StripFactors, tile: _Tile, row: Integer, c: Integer, odds: Floa
 
 
 @pointed
-def draw_half(p: StripFactors, g: LatticeGraph, memory: StripMemory, task: StripTask) -> None:
+def draw_half(model: StripModel, memory: StripMemory, x: State, task: StripTask) -> None:
     """Draw the strips of a half, a member of a team its share of the tiles; write marginals where wanted.
 
     It does not depend on the scan, so loops call it by its address, and it is compiled once.
     """
-    team, x = task.team, task.x
+    p, g, team = model.factors, model.lattice, task.team
     single, table, row = memory.single[team.member], memory.table[team.member], memory.row[team.member]
     site, lane, words = memory.site[team.member], memory.lane[team.member], memory.words[team.member]
     tiles, members, member = _n_tiles(p, g), _U(team.size), _U(team.member)
@@ -661,8 +667,8 @@ def _address(p: StripFactors, g: LatticeGraph) -> Any:
     if not _ADDRESSES:
         one, two, team = np.zeros((1, 1)), np.zeros((1, 1, 1)), Team(0, 1, np.zeros(1, np.int64))
         memory = StripMemory(one, one, two, two, two, np.zeros((1, 1), np.uint32), team.gate)
-        task = StripTask(np.zeros(0, np.int8), np.uintp(0), np.uint64(0), np.zeros(0), False, team)
-        _ADDRESSES.append(point_at(draw_half, p, g, memory, task))
+        task = StripTask(np.uintp(0), np.uint64(0), np.zeros(0), False, team)
+        _ADDRESSES.append(point_at(draw_half, StripModel(p, g), memory, np.zeros(0, np.int8), task))
     return _ADDRESSES[0]
 
 
@@ -684,8 +690,8 @@ def _visit(
 ) -> Words:
     for k in range(where, stop):
         rng, key = bits(rng)  # every member of the team draws the same one
-        task = StripTask(x, _U(site_at(schedule, order, k)), key, cond, keep, team)
-        call_pointer(parameters.draw, parameters.factors, arrays, memory, task)
+        task = StripTask(_U(site_at(schedule, order, k)), key, cond, keep, team)
+        call_pointer(parameters.draw, StripModel(parameters.factors, arrays), memory, x, task)
     return rng
 
 
@@ -701,8 +707,8 @@ def _step(
     keep: bool,
 ) -> Words:
     rng, key = bits(rng)
-    task = StripTask(x, _U(i), key, cond, keep, Team(0, 1, memory.gate))
-    call_pointer(parameters.draw, parameters.factors, arrays, memory, task)
+    task = StripTask(_U(i), key, cond, keep, Team(0, 1, memory.gate))
+    call_pointer(parameters.draw, StripModel(parameters.factors, arrays), memory, x, task)
     return rng
 
 
