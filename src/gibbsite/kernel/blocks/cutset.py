@@ -42,8 +42,8 @@ Floats = NDArray[np.float64]
 
 # A chain keeps three messages for every table, of 4 GiB at most.
 _MOST = 2.0**29
-# How often all cutset sites are tried on the way from one state to another.
-_ROUNDS = 10
+# How long two chains may run until they meet: so many entries of tables, about, and so many sweeps.
+_MEETING_ENTRIES, _MEETING_SWEEPS = 2.0**22, 100
 # Plans that are kept for later.
 _KEPT_PLANS = 8
 
@@ -205,30 +205,31 @@ class CutsetGibbs(Kernel):
         plan = self.plan(graph)
         return 8 * sum(n for n, _ in workspace_sizes(plan.tree, plan.model))
 
-    def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
-        """Give sites of a cutset the states they are to have, as long as there are others for the rest.
+    def independent(self, graph: Graph) -> bool:
+        """Whether the cutset is empty."""
+        return self.plan(graph).tree.site.size == 0
 
-        Where a cutset is as it is to be, all other sites can be drawn as they are to be.
+    def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
+        """Let chains from both states run with the same random numbers until they meet.
+
+        Whatever a cutset site can do it can undo, so states from which chains meet are connected.
         """
-        parameters, goal = self.parameters(graph), np.asarray(there)
-        memory = self.memory(graph, np.zeros(4, np.uint64))
-        tree = parameters.tree
-        for u in range(tree.start.size - 1):
-            x = np.array(here, graph.state_dtype)
-            numbers = np.arange(tree.start[u], tree.start[u + 1])
-            for _ in range(_ROUNDS):
-                left = numbers[x[tree.site[numbers]] != goal[tree.site[numbers]]]
-                if not left.size:
-                    return True
-                moved = False
-                for j in rng.permutation(left).tolist():
-                    _ask(parameters, memory, x, WEIGH, u, j)
-                    i = tree.site[j]
-                    if memory.what[3] == 1 and memory.chance[goal[i]] > 0.0:
-                        x[i], moved = goal[i], True
-                if not moved:
-                    break
-        return super().connects(graph, here, there, rng)
+        parameters, total = self.parameters(graph), sum(order.total for order in self.plan(graph).orders)
+        sweeps = int(np.clip(_MEETING_ENTRIES / (total + 1.0), 2, _MEETING_SWEEPS))
+        chains = [
+            (self.memory(graph, np.zeros(4, np.uint64)), np.array(state, graph.state_dtype))
+            for state in (here, there)
+        ]
+        words = rng.integers(1, 2**63, 4).astype(np.uint64)
+        for memory, _ in chains:
+            memory.words[:] = words
+        for _ in range(sweeps):
+            for unit in range(parameters.tree.start.size - 1):
+                for memory, x in chains:
+                    _ask(parameters, memory, x, DRAW, unit, 0)
+            if np.array_equal(chains[0][1], chains[1][1]):
+                return True
+        return False
 
 
 def _address(plan: CutsetPlan, graph: Graph) -> Any:
@@ -245,7 +246,7 @@ def _address(plan: CutsetPlan, graph: Graph) -> Any:
 def _ask(
     parameters: CutsetParameters, memory: CutWorkspace, x: NDArray[Any], what: int, u: int, j: int
 ) -> None:
-    """Ask for something that moves nothing, see :func:`.collapsed.collapse`."""
+    """Ask for something, see :func:`.collapsed.collapse`."""
     memory.what[0], memory.what[1], memory.what[2] = what, u, j
     call_pointer(parameters.collapse, parameters.tree, parameters.model, memory, x)
 
