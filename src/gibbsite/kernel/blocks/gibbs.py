@@ -406,8 +406,8 @@ class BlockGibbs(Kernel):
 
     def independent(self, graph: Graph) -> bool:
         """Whether one block holds all sites."""
-        blocks = self.plan(graph).blocks
-        return len(blocks) == 1 and blocks[0].size == graph.n_sites
+        plan = self.plan(graph)
+        return plan.n_blocks == 1 and plan.blocks[0].size == graph.n_sites
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
         """Let chains from both states run with the same random numbers until they meet.
