@@ -30,7 +30,6 @@ from gibbsite.errors import ArgumentError, IncompatibleError
 
 if TYPE_CHECKING:
     from gibbsite.graph.graph import Graph
-    from gibbsite.kernel.base import Kernel
     from gibbsite.model import Model
 
 Order = NDArray[np.int32]
@@ -108,8 +107,8 @@ class Scan(ABC):
             missing[self.visits(graph, model)] = False
         return np.flatnonzero(missing)
 
-    def kernel(self) -> Kernel | None:
-        """Return the kernel that a run with this scan takes by default, where that is not any kernel's."""
+    def kernel(self) -> Any:
+        """Return the kernel that a run with this scan takes by default; None: that of the model."""
         return None
 
     def describe(self) -> dict[str, Any]:

@@ -150,7 +150,7 @@ def cover_sites(
     >>> ring = Interactions(np.array([0, 2, 4, 6, 8]), np.array([1, 3, 0, 2, 1, 3, 0, 2]))
     >>> blocks = cover_sites(ring, np.full(4, 2, np.int32), Limit(2.0), np.zeros(4))
     >>> [sorted(block.tolist()) for block in blocks]
-    [[0, 1, 2], [1, 2, 3]]
+    [[0, 1, 2], [0, 2, 3]]
     """
     n = cards.size
     rng = None if seed is None else np.random.default_rng([seed, n])

@@ -171,7 +171,7 @@ _ADDRESSES: dict[Any, Any] = {}
 
 @register(
     methods={"blocks": ("MAR", "MAP")},
-    proof=[{"entries": 8}, {"blocks": "trees"}],
+    proof=[{"entries": 8, "covers": 1}, {"blocks": "trees"}],
     recommend={"BlockGibbs": {}, "BlockGibbs, trees": {"blocks": "trees"}},
 )
 @dataclass(frozen=True)
