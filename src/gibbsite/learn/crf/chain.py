@@ -181,7 +181,8 @@ class Chain:
             np.ascontiguousarray(each[order], np.int64) for each in (sequence, start, length, pattern)
         ]
         arguments: Any = (self.weights.rows(sequences), self.weight, self.moves, len(self.labels), *arrays)
-        pattern_probabilities(*arguments, sets, scratch, found)
+        compute: Any = pattern_probabilities
+        compute(*arguments, sets, scratch, found)
         answer = np.empty(len(order))
         answer[order] = np.clip(found, 0.0, 1.0)
         return answer

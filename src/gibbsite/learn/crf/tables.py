@@ -1,4 +1,4 @@
-"""Tables of numbers as data: rows that are sequences of one position, checked as scikit-learn does if it is there."""
+"""Tables of numbers: rows that are sequences of one position, checked by scikit-learn where it is there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ def is_table(X: Any) -> bool:
     >>> is_table(np.zeros((3, 2))), is_table([[["the"], ["cat"]]])
     (True, False)
     """
-    return hasattr(X, "__array__") or hasattr(X, "toarray")
+    if hasattr(X, "__array__") or hasattr(X, "toarray"):
+        return True
+    first = X[0] if isinstance(X, list | tuple) and X else None
+    return isinstance(first, list | tuple) and bool(first) and isinstance(first[0], int | float)
 
 
 def _has_sklearn() -> bool:

@@ -60,17 +60,17 @@ class Vocabulary:
         for s, sequence in enumerate(_iterate(given, "X must be a list of sequences")):
             rows = _dense_rows(sequence) if isinstance(sequence, np.ndarray) else sequence
             for t, position in enumerate(_iterate(rows, f"sequence {s} must be a list of positions")):
-                for name, value in _name_values(position, s, t):
+                for name, number_given in _name_values(position, s, t):
                     number = self._number(name, grow)
                     if number is not None:
                         features.append(number)
-                        values.append(value)
+                        values.append(number_given)
                 if bias and (number := self._number(BIAS, grow)) is not None:
                     features.append(number)
                     values.append(1.0)
                 first.append(len(features))
             begin.append(len(first) - 1)
-        value = np.array(values, np.float64)
+        value: NDArray[np.float64] = np.array(values, np.float64)
         if (value == 1.0).all():
             value = np.zeros(0)
         return Sequences(np.array(begin), np.array(first), np.array(features, np.int32), value)
