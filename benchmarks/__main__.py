@@ -17,6 +17,7 @@ from benchmarks import (
     gate,
     gaussian,
     growth,
+    layers,
     memory,
     peers,
     poisson,
@@ -31,6 +32,7 @@ from benchmarks.report import Section, environment, format_table
 PARTS = (
     "speed",
     "forms",
+    "layers",
     "memory",
     "growth",
     "startup",
@@ -126,6 +128,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
     if not only or "forms" in only:
         library()
         yield forms.measure(quick=quick)
+    if not only or "layers" in only:
+        yield layers.measure(quick=quick)
     if not only or "exact" in only:
         yield exact.measure(quick=quick)
     if not only or "denoise" in only:

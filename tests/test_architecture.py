@@ -22,7 +22,7 @@ ORDER = [
     {"model"},
     {"formats"},
     {"graph"},
-    {"compatibility", "support"},
+    {"compatibility", "support", "elimination"},
     {"scan"},
     {"kernel"},
     {"run"},

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.forms import Bundle, Case, make_form
 from benchmarks.peers.contest import Contest, Maker
 from benchmarks.workloads import Spins, grid
+from gibbsite.graph import color_sites, compile_graph
 from gibbsite.run.chain_layout import BUNDLE
 
 Spin = NDArray[np.int64]
@@ -70,9 +71,8 @@ class Thrml:
         from thrml import Block, SamplingSchedule, SpinNode, sample_states
         from thrml.models import IsingEBM, IsingSamplingProgram, hinton_init
 
-        assert model.shape is not None
         self.sweeps, self.jax = sweeps, jax
-        color = np.indices(model.shape).sum(axis=0).ravel() % 2
+        color = color_sites(compile_graph(model.model()))
         places = [np.flatnonzero(color == c) for c in (0, 1)]
         nodes = [SpinNode() for _ in range(model.n_sites)]
         edges = [(nodes[i], nodes[j]) for i, j in model.pairs.tolist()]

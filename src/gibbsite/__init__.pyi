@@ -77,6 +77,7 @@ from gibbsite.influence import dogs as dogs
 from gibbsite.influence import load_scan as load_scan
 from gibbsite.influence import short_runs as short_runs
 from gibbsite.kernel.base import Kernel as Kernel
+from gibbsite.kernel.blocks.gibbs import BlockGibbs as BlockGibbs
 from gibbsite.kernel.continuous.gibbs import ContinuousGibbs as ContinuousGibbs
 from gibbsite.kernel.density.langevin import MALA as MALA
 from gibbsite.kernel.density.langevin import ULA as ULA
@@ -132,6 +133,7 @@ from gibbsite.model import normal_factors as normal_factors
 from gibbsite.model import potts as potts
 from gibbsite.model import potts_grid as potts_grid
 from gibbsite.model import product_factors as product_factors
+from gibbsite.model import rbm as rbm
 from gibbsite.persistent import PersistentChains as PersistentChains
 from gibbsite.report import plot_convergence as plot_convergence
 from gibbsite.report import plot_marginals as plot_marginals

@@ -56,6 +56,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "mean-field": (*_BUDGET, "parallel", "damping", "start", "tolerance", "rng"),
 }
 DEFAULT_SECONDS = 10.0
+# Share of a time limit for finding out which of several kernels is best; an R-hat that is good enough then.
+_PILOT_SHARE, _AGREE = 0.2, 1.1
 _STANDARD_ERRORS = 4.0  # an error of more than so many standard errors is taken to be impossible
 
 
@@ -375,10 +377,42 @@ def _solve(
     from gibbsite.sampling import sample
 
     kernel = make_kernel(method) if isinstance(method, str) else method
+    if seconds is not None:
+        begun = time.monotonic()
+        kernel = _best_candidate(model, kernel, seconds, run)
+        seconds = max(seconds - (time.monotonic() - begun), seconds * (1.0 - _PILOT_SHARE))
     run = {"record": "best", **run} if task == "MAP" else run
     target = accuracy / _STANDARD_ERRORS if task == "MAR" else None
     drawn = sample(model, kernel, sweeps=sweeps, seconds=seconds, error=target, progress=progress, **run)
     return drawn, _judge_run(drawn, task, accuracy)
+
+
+def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dict[str, Any]) -> Kernel:
+    """Return what a kernel stands for on a model: of several, the best in short runs.
+
+    Chains that agree are worth more than any number of draws; where chains of several candidates do,
+    effective draws per second decide.
+    """
+    import warnings
+
+    from gibbsite.errors import ConvergenceWarning
+    from gibbsite.graph.compile import compile_graph
+    from gibbsite.sampling import sample
+
+    candidates = kernel.candidates(compile_graph(model, among=kernel.kinds))
+    if len(candidates) == 1 or run.get("checkpoint") is not None or run.get("scan") is not None:
+        return candidates[0] if len(candidates) == 1 else kernel
+    turn = _PILOT_SHARE * seconds / len(candidates)
+    given = {name: run[name] for name in ("chains", "rng", "threads", "start") if name in run}
+    scores = []
+    for one in candidates:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = sample(model, one, seconds=turn, second_look=False, progress=False, **given)
+        seen = found.diagnostics
+        apart = math.inf if seen.rhat_max is None or math.isnan(seen.rhat_max) else seen.rhat_max
+        scores.append((-max(apart, _AGREE), (seen.ess_min or 0.0) / found.seconds))
+    return candidates[scores.index(max(scores))]
 
 
 def _check_arguments(

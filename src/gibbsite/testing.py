@@ -365,8 +365,9 @@ def _try_kind(model: FactorGraph, kind: str) -> Graph | None:
 
 def _try_scan(kernel: Kernel, scan: Scan, graph: Graph) -> Kernel | None:
     """Return the kernel for a run with this scan that records nothing; None if it refuses."""
-    period = scan.cycle(graph)
     try:
+        scan.schedule(graph)
+        period = scan.cycle(graph)
         return kernel.resolve(RunOutline(type(scan).__name__, period, period or graph.n_units, 1, None))
     except IncompatibleError:
         return None

@@ -19,8 +19,9 @@ import pytest
 
 import gibbsite as gs
 from benchmarks import workloads
+from benchmarks.layers import CHAINS, Machine, Ours, WithNumPy
 from benchmarks.measure import Contestant, Times
-from benchmarks.peers import contest, densities, networks, programs, spins
+from benchmarks.peers import contest, densities, machines, networks, programs, spins
 from benchmarks.peers.networks import LEAVES, Network
 from gibbsite.formats.examples import example_path
 from tests.data import ROOT
@@ -85,7 +86,7 @@ def test_a_contest_without_a_peer_is_a_line_and_no_promise(
 
 
 def test_the_extra_lists_all_peers() -> None:
-    rooms = (spins, programs, networks, densities)
+    rooms = (spins, machines, programs, networks, densities)
     racing = {name for room in rooms for held in room.contests(True) for name in held.peers}
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert {re.match(r"[\w-]+", line)[0] for line in extras["peers"]} == racing  # type: ignore[index]
@@ -120,6 +121,38 @@ SPINS: dict[str, tuple[str, Callable[[workloads.Spins], Any]]] = {
     "pymc": ("pymc", lambda model: programs.PyMC(model, 50)),
     "numpyro": ("numpyro", lambda model: programs.NumPyro(model, 50)),
 }
+
+
+def pinned_machine() -> tuple[Machine, Any]:
+    """A machine and the one state it is ever in: log-odds to leave it are -40 at most, after a sweep."""
+    rng = np.random.default_rng(3)
+    v, h = rng.integers(0, 2, 20), rng.integers(0, 2, 16)
+    v[0] = 1
+    weights = np.zeros((20, 16))
+    weights[0] = 80.0 * (2 * h - 1)
+    visible = 60.0 * (2 * v - 1)
+    visible[0] = 60.0 + 80.0 * 16
+    return Machine(weights, visible, -40.0 * (2 * h - 1)), np.concatenate([v, h])
+
+
+MACHINES: dict[str, tuple[str, Callable[[Machine], Any]]] = {
+    "layers": ("gibbsite", Ours),
+    "marginals": ("gibbsite", lambda machine: Ours(machine, keep=True)),
+    "NumPy": ("gibbsite", WithNumPy),
+    "torch": ("torch", lambda machine: machines.Torch(machine, 2)),
+    "thrml": ("thrml", lambda machine: machines.ThrmlMachine(machine.spins(), CHAINS, 2)),
+}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_players_draw_the_machine_they_are_given(name: str) -> None:
+    distribution, make = MACHINES[name]
+    needs(distribution)
+    machine, state = pinned_machine()
+    player = make(machine)
+    player.run(2)
+    assert (player.units() == state).all() and len(player.units()) == CHAINS
+    assert machines.together(player.units(), machine) == pytest.approx(state[:20].mean() * state[20:].mean())
 
 
 def needs(distribution: str) -> None:

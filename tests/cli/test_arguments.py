@@ -20,8 +20,8 @@ from gibbsite._wording import Text, argument, part
 from gibbsite.applications import read_image, write_image
 from gibbsite.cli import group, info, main
 from gibbsite.cli.wording import in_options
+from gibbsite.elimination.order import Order
 from gibbsite.exact.cost import cost_of_order
-from gibbsite.exact.order import Order
 from gibbsite.formats.parsing.plain_json import write_json
 from gibbsite.inference import _choose
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite.elimination.order import Order
+from gibbsite.elimination.rings import Sum
 from gibbsite.exact.cost import ExactCost, Limits, cost_of_order, cost_of_tree
-from gibbsite.exact.order import Order
 from gibbsite.exact.plan import make_plan, outline
-from gibbsite.exact.rings import Sum
 from tests.exact.naive import eliminate_by_hand, plan_of, random_model, size_of
 
 pytestmark = pytest.mark.usefixtures("plain")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gibbsite._random.generators import stream
-from gibbsite.exact.fillgraph import (
+from gibbsite.elimination.fillgraph import (
     AROUND,
     DEGREE,
     ENTRIES,
@@ -21,8 +21,8 @@ from gibbsite.exact.fillgraph import (
     set_up,
     take_out,
 )
-from gibbsite.exact.greedy import FILL, SIMPLICIAL, TABLE, eliminate
-from gibbsite.exact.order import breadth_first, find_order, interaction_graph, measure_order
+from gibbsite.elimination.greedy import FILL, SIMPLICIAL, TABLE, eliminate
+from gibbsite.elimination.order import breadth_first, find_order, interaction_graph, measure_order
 from tests.exact.naive import (
     eliminate_by_hand,
     graph_of,

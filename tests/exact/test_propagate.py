@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite.elimination.rings import LogSum, Max, Ring, Sum
 from gibbsite.exact.junction import Elimination, solve_exact
 from gibbsite.exact.plan import EliminationPlan, Loaded
 from gibbsite.exact.propagate import Summary, propagate
-from gibbsite.exact.rings import LogSum, Max, Ring, Sum
 from tests.exact.naive import plan_of, random_model
 
 pytestmark = pytest.mark.usefixtures("plain")

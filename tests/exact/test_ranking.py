@@ -7,8 +7,8 @@ import pytest
 
 import gibbsite as gs
 from gibbsite._random.generators import stream
+from gibbsite.elimination.rings import LogSum, Max, Ring, Sum
 from gibbsite.exact.propagate import propagate
-from gibbsite.exact.rings import LogSum, Max, Ring, Sum
 from gibbsite.exact.trace import assign, make_slate, trace_best, trace_draws, weigh
 from gibbsite.testing import law_p_value
 from tests.exact.naive import all_states, plan_of, random_model

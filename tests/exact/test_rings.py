@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from gibbsite.exact.rings import LogSum, Max, Ring, Sum, cancel, gather, join
+from gibbsite.elimination.rings import LogSum, Max, Ring, Sum, cancel, gather, join
 
 VALUES = [0.0, 1e-300, 0.3, 1.0, 2.5, 1e200]
 

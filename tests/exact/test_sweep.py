@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from gibbsite.elimination.rings import LogSum, Max, Ring, Sum
 from gibbsite.exact import sweep as module
-from gibbsite.exact.rings import LogSum, Max, Ring, Sum
 from gibbsite.exact.sweep import ABSENT, INNER, MIXED, OUTER, WHOLE, SweepWorkspace, split, sweep
 
 pytestmark = pytest.mark.usefixtures("plain")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gibbsite.exact.order import measure_order
+from gibbsite.elimination.order import measure_order
 from gibbsite.exact.tree import Tree, build_tree
 from tests.exact.naive import eliminate_by_hand, in_rows, random_graph, size_of
 

@@ -21,6 +21,7 @@ from gibbsite.model import (
     ising_grid,
     potts,
     potts_grid,
+    rbm,
 )
 
 sparse: Any = pytest.importorskip("scipy.sparse")
@@ -72,6 +73,30 @@ def test_ising_is_its_formula(key: str) -> None:
         assert model.log_potential({str(k): int(v) for k, v in enumerate(s)}) == pytest.approx(
             expected, abs=1e-12
         )
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (3, 2), (2, 4), (0, 3), (2, 0)])
+def test_rbm_is_its_formula(m: int, n: int) -> None:
+    w, b, c = RNG.normal(size=(m, n)), RNG.normal(size=m), RNG.normal(size=n)
+    model = rbm(w, b, c)
+    assert model.sites == tuple([f"v{i}" for i in range(m)] + [f"h{j}" for j in range(n)])
+    for x in states(m + n, 2):
+        v, h = np.array(x[:m], float), np.array(x[m:], float)
+        expected = v @ w @ h + b @ v + c @ h
+        assert model.log_potential(x) == pytest.approx(expected, abs=1e-12)
+        assert rbm(w, hidden=0.5).log_potential(x) == pytest.approx(v @ w @ h + 0.5 * h.sum(), abs=1e-12)
+
+
+def test_couplings_of_an_rbm_are_its_weights_row_by_row() -> None:
+    w, other = RNG.normal(size=(2, 3)), RNG.normal(size=(2, 3))
+    model = rbm(w)
+    group = model.group("couplings")
+    assert group.scopes.tolist() == [[i, 2 + j] for i in range(2) for j in range(3)]
+    fields = np.concatenate([other.sum(axis=1), other.sum(axis=0)]) / 4
+    changed = model.reweight(couplings=other.ravel() / 4, fields=fields)
+    x, y = [1, 0, 1, 1, 0], [0, 1, 1, 0, 0]
+    difference = changed.log_potential(x) - changed.log_potential(y)
+    assert difference == pytest.approx(other[0, :2].sum() - other[1, 0], abs=1e-12)
 
 
 @pytest.mark.parametrize("key", SAME)
@@ -172,6 +197,23 @@ def test_bad_edges(edges: Any, message: str) -> None:
         (lambda: ising(J, sites=["a"]), r"couplings are for 5 sites, but 1 names are given"),
         (lambda: ising(([0], [9], [1.0]), np.zeros(3)), r"from 0 to 9, but there are 3 sites"),
         (lambda: ising(J, [0, 0, np.inf, 0, 0]), r"factor 2 of group 'fields' over \(2\) .* inf"),
+        (
+            lambda: rbm(np.zeros(4)),
+            r"^weights have shape \(4,\); expected \(visible units, hidden",
+        ),
+        (
+            lambda: rbm(np.zeros((2, 3)), np.zeros(3)),
+            r"^visible biases have shape \(3,\); expected a number or 2 biases, .* shape \(2, 3\)\.$",
+        ),
+        (
+            lambda: rbm(np.zeros((2, 3)), hidden=np.zeros((3, 1))),
+            r"^hidden biases have shape \(3, 1\); ",
+        ),
+        (lambda: rbm([[1.0, np.nan]]), r"^weights must be finite, got nan at \(0, 1\)\.$"),
+        (lambda: rbm([[1.0]], [np.inf]), r"^visible biases must be finite, got inf at 0; .* observed\.$"),
+        (lambda: rbm([[1.0]], 0.0, -np.inf), r"^hidden biases must be finite, got -inf at 0; "),
+        (lambda: rbm(np.full((2, 2), 1e308)), r"^weights and biases add up to more than 1.8e308"),
+        (lambda: rbm([["a"]]), r"^weights must be real numbers, got text"),
         (lambda: ising_grid((2, 2), np.zeros((2, 2))), r"shape \(2, 2\) do not fit the lattice"),
         (lambda: ising_grid((3, 3), (1.0, np.zeros((2, 3)))), r"along axis 1 have shape \(2, 3\)"),
         (

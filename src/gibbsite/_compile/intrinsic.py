@@ -17,6 +17,8 @@ from gibbsite._compile.jit import DISABLED, Integer, called, intrinsic_for
 
 #: Bytes that are worked on in one go by vector instructions (:mod:`gibbsite._compile.vector`).
 WIDTH = 32
+#: Floats that are worked on in one go (:mod:`gibbsite._compile.tiles`).
+VECTOR = 8
 
 
 def float_from_bits(word: Any) -> Any:

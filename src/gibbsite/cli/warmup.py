@@ -207,4 +207,5 @@ def _large_models() -> list[FactorGraph]:
         gs.potts_grid((side, side), 3, coupling=0.1),
         gs.potts_grid((side, side), 3, coupling=np.full((2, side, side), 0.1)),
         gs.ising((pairs, (pairs + 1) % side**2, np.full(side**2, 0.1))),
+        gs.rbm(np.full((side, side), 0.1)),
     ]

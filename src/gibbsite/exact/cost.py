@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gibbsite._wording import in_python, part
+from gibbsite.elimination.order import Order
 from gibbsite.errors import TooLargeError
-from gibbsite.exact.order import Order
 from gibbsite.exact.tree import Tree
 
 # Measured, in seconds: an entry of a clique's table multiplied or added up once, a byte of memory, a clique

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import interpreted
 from gibbsite._wording import unknown
+from gibbsite.elimination.rings import LogSum, Max, Ring, Sum
 from gibbsite.errors import ArgumentError, SupportError
 from gibbsite.exact.configuration import add_configuration
 from gibbsite.exact.cost import ExactCost, Limits
@@ -19,7 +20,6 @@ from gibbsite.exact.plan import MOST_OWN, EliminationPlan, Loaded, Outline, make
 from gibbsite.exact.propagate import propagate
 from gibbsite.exact.ranking import rank_states
 from gibbsite.exact.result import ExactResult
-from gibbsite.exact.rings import LogSum, Max, Ring, Sum
 from gibbsite.exact.trace import make_slate, trace_best, trace_draws
 from gibbsite.result.table import SiteTable, observed_cells
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import interpreted
+from gibbsite.elimination.order import Order, find_order, interaction_graph
+from gibbsite.elimination.rings import Ring, Sum
 from gibbsite.exact.cost import ExactCost, Limits, cost_of_order, cost_of_tree
-from gibbsite.exact.order import Order, find_order, interaction_graph
 from gibbsite.exact.potentials import Operands, Potentials, fill_potentials, plan_tables
 from gibbsite.exact.reduce import Reduction, reduce_model
-from gibbsite.exact.rings import Ring, Sum
 from gibbsite.exact.sweep import SweepWorkspace, make_desk
 from gibbsite.exact.tree import MOST_AXES, Tree, build_tree
 

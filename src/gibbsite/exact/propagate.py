@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, called, compiled_loop
+from gibbsite.elimination.rings import Ring, cancel, gather
 from gibbsite.exact.potentials import Operands
-from gibbsite.exact.rings import Ring, cancel, gather
 from gibbsite.exact.sweep import SweepWorkspace, split, sweep
 from gibbsite.exact.tree import Tree
 

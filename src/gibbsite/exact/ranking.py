@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import compiled_loop
+from gibbsite.elimination.rings import Max
 from gibbsite.exact.potentials import Operands
-from gibbsite.exact.rings import Max
 from gibbsite.exact.trace import Slate, assign, make_slate, weigh
 from gibbsite.exact.tree import Tree
 from gibbsite.graph.rows import row_starts

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, called
+from gibbsite.elimination.rings import Ring, gather, join
 from gibbsite.exact.potentials import Operands
-from gibbsite.exact.rings import Ring, gather, join
 from gibbsite.exact.tree import MOST_AXES, Tree
 
 Longs = NDArray[np.int64]

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import called, compiled_loop
 from gibbsite._random.generators import load, store, uniform
+from gibbsite.elimination.rings import Ring, join
 from gibbsite.exact.potentials import Operands
-from gibbsite.exact.rings import Ring, join
 from gibbsite.exact.tree import MOST_AXES, Tree
 
 Longs = NDArray[np.int64]

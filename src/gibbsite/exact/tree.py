@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, called, compiled_loop
-from gibbsite.exact.order import Order
+from gibbsite.elimination.order import Order
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -67,7 +67,7 @@ def build_tree(
 
     Examples
     --------
-    >>> from gibbsite.exact.order import measure_order
+    >>> from gibbsite.elimination.order import measure_order
     >>> path = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]), np.full(3, 2)
     >>> tree = build_tree(measure_order(*path, np.arange(3)), *path)
     >>> [tree.site[tree.start[c] : tree.start[c + 1]].tolist() for c in range(tree.own.size)]

@@ -28,6 +28,7 @@ from gibbsite.errors import IncompatibleError
 from gibbsite.graph.compile import KINDS
 from gibbsite.graph.graph import Graph
 from gibbsite.kernel.registry import default_kernel
+from gibbsite.support.reach import leads_to
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
@@ -186,6 +187,27 @@ class Kernel(ABC):
 
         Whoever changes a state other than by steps calls this; by default a memory says nothing about it.
         """
+
+    def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
+        """Return the kernels that this one may stand for on a graph.
+
+        Where there are several, :func:`gibbsite.infer` gives each a short turn and takes the best.
+        """
+        return (self,)
+
+    def independent(self, graph: Graph) -> bool:
+        """Tell whether a sweep ends in an independent draw from the model, wherever it began.
+
+        Nothing can have been missed then: such a run needs no second look, and few draws.
+        """
+        return False
+
+    def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
+        """Tell whether moves of this kernel were found that lead from one state to another.
+
+        True is a proof, False is not. The default asks for moves of single sites.
+        """
+        return leads_to(graph, here, there, rng)
 
     def check(self, graph: Graph) -> None:
         """Refuse a graph this kernel cannot run on."""

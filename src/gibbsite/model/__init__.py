@@ -26,7 +26,7 @@ from gibbsite.model.functions import (
 from gibbsite.model.gaussian import Gaussian
 from gibbsite.model.lattice import FieldFactors, LatticeFactors
 from gibbsite.model.weighted import AgreementFactors, SpinFactors
-from gibbsite.model.zoo import distance_potts, ising, ising_grid, potts, potts_grid
+from gibbsite.model.zoo import distance_potts, ising, ising_grid, potts, potts_grid, rbm
 
 __all__ = [
     "AgreementFactors",
@@ -62,4 +62,5 @@ __all__ = [
     "potts",
     "potts_grid",
     "product_factors",
+    "rbm",
 ]

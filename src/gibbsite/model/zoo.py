@@ -1,4 +1,4 @@
-"""Builders for well-known models: Ising and Potts, on any graph and on lattices."""
+"""Builders for well-known models: Ising and Potts, on any graph and on lattices; Boltzmann machines."""
 
 from __future__ import annotations
 
@@ -111,6 +111,76 @@ def potts(
         TableFactors(np.arange(n, dtype=np.int32)[:, None], h, name="fields"),
     )
     return FactorGraph(n if sites is None else sites, groups=groups, states=states)
+
+
+def rbm(
+    weights: npt.ArrayLike, visible: npt.ArrayLike | None = None, hidden: npt.ArrayLike | None = None
+) -> FactorGraph:
+    """Build a restricted Boltzmann machine, ``p(v, h) ~ exp(v' W h + b' v + c' h)`` with units 0 and 1.
+
+    Parameters
+    ----------
+    weights : float array (m, n)
+        W, of m visible and n hidden units.
+    visible : float or array (m,), optional
+        b, zero by default.
+    hidden : float or array (n,), optional
+        c, zero by default.
+
+    Returns
+    -------
+    FactorGraph
+        With the sites "v0", "v1", ..., then "h0", "h1", ..., of states 0 and 1. Factors of two-state sites
+        are products of spins, and a unit is (1 + s) / 2 of a spin s = -1 or 1; so the group "couplings" has
+        the weights W / 4, a pair (v, h) each, row by row of W with its zeros, and the group "fields" has
+        b / 2 plus a quarter of the sums of the rows for visible, c / 2 plus a quarter of the sums of the
+        columns for hidden units. Log-potentials are those of the formula, constant included.
+
+    Notes
+    -----
+    Units of a layer are independent given the other one. Runs of 16 chains or more that record marginals
+    draw a layer of all chains at a time, by matrix products.
+
+    Examples
+    --------
+    >>> model = rbm([[1.0, -2.0], [0.5, 0.0]], visible=[0.25, 0.0], hidden=-1.0)
+    >>> model.sites
+    ('v0', 'v1', 'h0', 'h1')
+    >>> model.log_potential({"v0": 1, "v1": 1, "h0": 1, "h1": 0})  # 1 + 0.5 + 0.25 - 1
+    0.75
+    """
+    w = read_reals(weights, "weights")
+    if w.ndim != 2:
+        raise ModelError(f"weights have shape {w.shape}; expected (visible units, hidden units).")
+    m, n = w.shape
+    biases = []
+    for name, given, size in (("visible", visible, m), ("hidden", hidden, n)):
+        bias = np.zeros(()) if given is None else read_reals(given, f"{name} biases")
+        if bias.shape not in ((), (size,)):
+            raise ModelError(
+                f"{name} biases have shape {bias.shape}; expected a number or {size} biases, for the weights "
+                f"have shape {w.shape}."
+            )
+        biases.append(np.broadcast_to(bias, size))
+    for what, numbers in (("weights", w), ("visible biases", biases[0]), ("hidden biases", biases[1])):
+        fine = np.isfinite(numbers)
+        if not fine.all():
+            at = tuple(int(k) for k in np.argwhere(~fine)[0])
+            where = at if len(at) > 1 else at[0]
+            advice = "; a unit that is certain is observed" if np.isinf(numbers[at]) else ""
+            raise ModelError(f"{what} must be finite, got {numbers[at]} at {where}{advice}.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        fields = np.concatenate([biases[0] / 2 + w.sum(axis=1) / 4, biases[1] / 2 + w.sum(axis=0) / 4])
+        constant = float(w.sum() / 4 + biases[0].sum() / 2 + biases[1].sum() / 2)
+    if not (np.isfinite(fields).all() and np.isfinite(constant)):
+        raise ModelError("weights and biases add up to more than 1.8e308; give smaller ones.")
+    pairs = np.stack(np.broadcast_arrays(np.arange(m)[:, None], m + np.arange(n)), axis=-1).reshape(-1, 2)
+    groups = (
+        SpinFactors(pairs.astype(np.int32), w.ravel() / 4, name="couplings"),
+        SpinFactors(np.arange(m + n, dtype=np.int32)[:, None], fields, name="fields"),
+    )
+    sites = [f"v{i}" for i in range(m)] + [f"h{j}" for j in range(n)]
+    return FactorGraph(sites, groups=groups, states=(0, 1), log_factors=[((), constant)])
 
 
 def distance_potts(

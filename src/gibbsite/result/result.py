@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from gibbsite.errors import ArgumentError
 from gibbsite.result.joint import pair_moments, pair_moments_mcse, recorded_pairs, sampled_joint
 from gibbsite.result.measure.directions import Directions
-from gibbsite.result.measure.measurement import CellNumbers, count_states, measure_cells
+from gibbsite.result.measure.measurement import CellNumbers, count_states, measure_cells, without_floor
 from gibbsite.result.quantiles import QUARTILES, find_hdi, find_quantile_errors, find_quantiles
 from gibbsite.result.table import SiteTable, observed_cells
-from gibbsite.result.verdict.convergence import MOST_JUDGED, Diagnostics, Look, Unreached, judge
+from gibbsite.result.verdict.convergence import INDEPENDENT, MOST_JUDGED, Diagnostics, Look, Unreached, judge
 from gibbsite.result.wording import in_words
 
 if TYPE_CHECKING:
@@ -134,7 +134,8 @@ class Result:
         cells = self.number_cells
         found = self.totals, self.trace, self.draws, self.length, self.errors, cells
         if not cells.size:
-            return measure_cells(*found)
+            known = measure_cells(*found)
+            return without_floor(known, self.trace) if self.look == INDEPENDENT else known
         real = self.domains.numbers
         return measure_cells(*found, self.domains.angular[real], self.domains.bounds[0][real])
 
@@ -144,7 +145,8 @@ class Result:
             return self.numbers.of(cells)
         # np.take is much faster here than an index
         some = np.take(self.totals, cells, axis=1), np.take(self.trace, cells, axis=2)
-        return measure_cells(*some, self.draws, self.length, self.errors)
+        known = measure_cells(*some, self.draws, self.length, self.errors)
+        return without_floor(known, some[1]) if self.look == INDEPENDENT else known
 
     def judged(self, **found: Any) -> Result:
         """Return the result with other findings about it; numbers are not computed again."""

@@ -10,6 +10,7 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,8 @@ _LOOKING = 0.75  # of the time that is kept for what comes after the run: for a 
 _SUMS = 2  # rows of a tape besides its batches
 # The time for conclusions is foreseen from so many batches, or after such a share of the time.
 _TELLING, _WAITING = 8, 0.25
-_FIRST_CHECK = 256  # draws before the first question whether the answer is good enough
+# Draws before the first question whether the answer is good enough; of independent ones.
+_FIRST_CHECK, _FIRST_INDEPENDENT = 256, 16
 
 
 @dataclass(frozen=True)
@@ -314,9 +316,15 @@ class _Run:
             self.counts.draws += 1
             self.counts.rest_done = self.budget.rest
 
+    @cached_property
+    def first_check(self) -> int:
+        """Draws before the first question whether the answer is good enough."""
+        setup = self.setup
+        return _FIRST_INDEPENDENT if setup.kernel.independent(setup.graph) else _FIRST_CHECK
+
     def is_check(self) -> bool:
         """Whether now is a moment to ask if the answer is good enough."""
-        return self.counts.draws >= _FIRST_CHECK and self.counts.draws.bit_count() == 1
+        return self.counts.draws >= self.first_check and self.counts.draws.bit_count() == 1
 
     def next_check(self) -> float:
         """Return at how many draws to ask next whether the answer is good enough: at powers of two.
@@ -325,7 +333,7 @@ class _Run:
         """
         if self.enough is None:
             return math.inf
-        return float(max(_FIRST_CHECK, 1 << self.counts.draws.bit_length()))
+        return float(max(self.first_check, 1 << self.counts.draws.bit_length()))
 
     def recording(self, bundles: int | None = None) -> Recording:
         """Return what there is so far, of all bundles of chains or of the first ones."""

@@ -276,7 +276,13 @@ def site_sequence(order: Any, graph: Graph, model: Model | None, what: str = "Th
     listed = list(order) if not isinstance(order, np.ndarray) else order
     if len(listed) == 0:
         raise ArgumentError(f"{what} is empty; give at least one site.")
-    if model is not None and any(isinstance(site, str) for site in listed):
+    named = any(isinstance(site, str) for site in listed)
+    if named and graph.units is not None:
+        raise ArgumentError(
+            f"{argument(what)} must hold numbers of blocks, 0 to {graph.n_units - 1}, because this kernel "
+            f"moves blocks of sites; got {order!r}."
+        )
+    if model is not None and named:
         sites = np.array([model.index(site) for site in listed], np.int64)
     else:
         try:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from gibbsite._wording import part
+from gibbsite.errors import IncompatibleError
 from gibbsite.graph.color import color_sites
 from gibbsite.scan.base import Phased, Scan
 from gibbsite.scan.registry import register
@@ -38,6 +40,11 @@ class Chromatic(Scan):
 
     def schedule(self, graph: Graph, model: Model | None = None) -> Phased:
         """Return the visits."""
+        if graph.units is not None:
+            raise IncompatibleError(
+                f"{part('Chromatic')} colors single sites, and this kernel moves blocks of them; use "
+                f"{part('Systematic')}."
+            )
         color = color_sites(graph)
         start = np.concatenate([[0], np.cumsum(np.bincount(color))]).astype(np.int64)
         return Phased(np.argsort(color, kind="stable").astype(np.int32), start)

@@ -22,7 +22,7 @@ from gibbsite._compile.jit import Integer, called, inlined
 
 F = np.float32
 _LOG2_E = F(1.4426950408889634)
-_MOST = F(80.0)
+MOST = F(80.0)
 # 2^r for |r| <= 1/2 to 3e-9: interpolation in Chebyshev nodes
 _POWERS = tuple(
     F(c)
@@ -78,14 +78,26 @@ def draw_at_once(
     """
     for k in range(np.uintp(count)):
         y = odds[k]
-        inverse = _ONE + exponential(min(abs(y), _MOST))
+        inverse = _ONE + exponential(min(abs(y), MOST))
         up = y > F(0.0)
         x[first + k] = up != (unit(words[at + k]) * inverse < _ONE)
         odds[k] = inverse if up else -inverse
     if keep:
-        for k in range(np.uintp(count)):
-            small = _ONE / odds[k]
-            sums[first + k] += _ONE - small if small > F(0.0) else -small
+        add_chances(odds, np.uintp(0), sums, first, count)
+
+
+@inlined
+def add_chances(
+    odds: NDArray[np.float32], at: Integer, sums: NDArray[np.float32], first: Integer, count: Integer
+) -> None:
+    """Add probabilities of state 1 to sums from ``first`` on.
+
+    ``odds`` has, from ``at`` on, the inverse probability of the less probable state, which is negative where
+    that is state 1.
+    """
+    for k in range(np.uintp(count)):
+        small = _ONE / odds[at + k]
+        sums[first + k] += _ONE - small if small > F(0.0) else -small
 
 
 @called

@@ -83,7 +83,7 @@ def _move_replicas(
         for base in range(start, max(low, high), _U(UNIT)):
             lanes = counters(base, split, UNIT, 16)
             for lane in range(lanes if low < base + _U(UNIT) else _U(0)):
-                _draw_words(memory, turn, base + lane, BYTES)
+                draw_words(memory.words, memory.key, chains, turn, base + lane, BYTES)
                 for quarter in range(_U(16)):
                     p = base + _U(4) * ((quarter >> _U(2)) * lanes + lane) + (quarter & _U(3))
                     if low <= p < high:
@@ -93,7 +93,7 @@ def _move_replicas(
         for base in range(split, max(low, high), _U(BLOCK)):
             lanes = counters(base, end, BLOCK, 4)
             for lane in range(lanes if low < base + _U(BLOCK) else _U(0)):
-                _draw_words(memory, turn, base + lane, WORDS)
+                draw_words(memory.words, memory.key, chains, turn, base + lane, WORDS)
                 for w in range(_U(4)):
                     p = base + w * lanes + lane
                     if low <= p < high:
@@ -103,11 +103,17 @@ def _move_replicas(
 
 
 @called
-def _draw_words(memory: ReplicaMemory, turn: Integer, counter: Integer, branch: np.uint32) -> None:
-    """Write the four words of a counter for every chain."""
+def draw_words(
+    words: NDArray[np.uint32],
+    key: NDArray[np.uint32],
+    chains: Integer,
+    turn: Integer,
+    counter: Integer,
+    branch: np.uint32,
+) -> None:
+    """Write the four words of a counter for every chain; first halves of keys stand before second ones."""
     at, sweep = _U64(counter), _U64(turn)
     a, b, c, d = _U32(at & _LOW), _U32(at >> _HIGH) | branch, _U32(sweep & _LOW), _U32(sweep >> _HIGH)
-    words, key, chains = memory.words, memory.key, _U(memory.place.size)
     for r in range(chains):
         one, two, three, four = philox(a, b, c, d, key[r], key[chains + r])
         words[r] = one
@@ -201,6 +207,11 @@ def _add_up(
             odds[r] += weight * F(x[there + r])
 
 
+def chain_keys(streams: Streams) -> NDArray[np.uint32]:
+    """Return the keys of some chains, first halves before second ones."""
+    return np.stack([chain_key(words) for words in streams], axis=1).ravel()
+
+
 @register_way
 class Replicas(HeatBath):
     """The heat bath on many chains of a binary model, side by side; their states are those of ``Colors``."""
@@ -222,7 +233,7 @@ class Replicas(HeatBath):
         """Allocate the keys of all chains, and room for each of them."""
         chains = len(streams)
         return ReplicaMemory(
-            key=np.stack([chain_key(words) for words in streams], axis=1).ravel(),
+            key=chain_keys(streams),
             words=np.zeros(4 * chains, np.uint32),
             odds=np.zeros(chains, np.float32),
             place=np.zeros(chains, np.uint8),

@@ -60,6 +60,10 @@ class ExactGaussian(Kernel):
             kept = graph.structure["factor"] = _factorise(graph.arrays)
         return kept
 
+    def independent(self, graph: Graph) -> bool:
+        """Every draw begins anew."""
+        return True
+
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> Any:
         """Allocate room for a draw."""
         return Draw(np.zeros(graph.n_sites))

@@ -42,6 +42,9 @@ ESS_LIMIT = 400.0
 _AGREEMENT = 0.005
 _ROUNDING = 1e-9  # log-potentials closer than this, relatively, are equal
 _ENERGY_LIMIT = 1.1  # of R-hat of the log-potentials, of which there are a few dozen for each chain
+#: Instead of a second look: draws are independent, whatever state a sweep began in.
+INDEPENDENT = "independent"
+_SETTLED = 1e-5  # standard error at which the number of independent draws does not matter
 _FEWEST_DRAWS = 4  # with fewer there is no R-hat
 
 
@@ -107,10 +110,10 @@ class Diagnostics:
         Number of chains that have seen a state as good as the best, where a run is judged by it.
     errors : {"draws", "chains", "none"}
         What standard errors are taken from: the dependence of draws, the spread of chains, or nothing.
-    second_look : {"agrees", "differs", "off", "no time", "impossible", "not needed"}
+    second_look : {"agrees", "differs", "off", "no time", "impossible", "not needed", "independent"}
         What short chains from dispersed starts say: they agree with the run or not, were turned off, had no
         time, or could not be started; they are not needed where the run has not converged anyway, and where
-        it is judged by the best state.
+        it is judged by the best state. Independent draws need none.
     look_chains, look_sweeps : int
         Their number and length.
     energy_rhat : float or None
@@ -172,6 +175,7 @@ class Diagnostics:
         looked = {
             "agrees": f"; second look: {self.look_chains} short chains agree" if self.look_chains else "",
             "off": "; no second look, as asked" if self.converged else "",
+            INDEPENDENT: "; draws are independent",
         }
         part = f"; judged at {self.judged:,} of {self.cells:,} sites" if self.judged < self.cells else ""
         error = f"at most {self.mcse_max:.2g}" if np.isfinite(self.mcse_max) else "not known"
@@ -189,9 +193,9 @@ def _doubtful(unreached: tuple[Unreached, ...]) -> list[str]:
     """Put unreached into words, one sentence for each kind."""
     words = {
         "state": "{n} states were never possible for any chain, the first {site} = {state} ({known}): "
-        "single-site moves may not reach all of the support.",
-        "region": "single-site moves are not seen to connect the chains with all of the support, for example "
-        "with states where {site} = {state}: zeros may cut it into regions.",
+        "moves of this kernel may not reach all of the support.",
+        "region": "moves of this kernel are not seen to connect the chains with all of the support, for "
+        "example with states where {site} = {state}: zeros may cut it into regions.",
         "scan": "the scan never visits {n} sites, the first {site}: they keep their start.",
     }
     said = []
@@ -256,22 +260,26 @@ def judge(
             "gs.Marginals() to record=."
         )
     worst = _find_worst(cells, chains, draws, name) if source != "none" else _Worst()
+    independent = look == INDEPENDENT
+    if independent and worst.ess is not None:
+        worst = worst._replace(ess=max(worst.ess, float(chains * draws)))
+    settled = independent and worst.error is not None and worst.error <= _SETTLED
     if worst.rhat == np.inf and draws < _FEWEST_DRAWS:
         reasons.append("the run is too short to tell whether chains agree; run longer.")
-    elif worst.rhat is not None and worst.rhat > RHAT_LIMIT:
+    elif worst.rhat is not None and worst.rhat > RHAT_LIMIT and not independent:
         parts = "chains disagree" if chains > 1 else "the two halves of the chain disagree"
         reasons.append(
             f"{parts}: R-hat is {in_words(worst.rhat, '.3f')} at {worst.rhat_at}, more than {RHAT_LIMIT}; "
             "run longer."
         )
-    if worst.ess is not None and worst.ess < ESS_LIMIT and cells.mean.size:
+    if worst.ess is not None and worst.ess < ESS_LIMIT and cells.mean.size and not settled:
         place = f" at {worst.ess_at}" if worst.ess_at else ""
         reasons.append(
             f"too few effective draws: {worst.ess:.0f}{place}, fewer than {ESS_LIMIT:.0f}; run longer."
         )
     reasons += _doubted_observables(observed) if source == "draws" else []
     energy_rhat = None if pulse is None or not pulse.size else measure_disagreement(pulse)
-    if energy_rhat is not None and energy_rhat > _ENERGY_LIMIT and chains > 1:
+    if energy_rhat is not None and energy_rhat > _ENERGY_LIMIT and chains > 1 and not independent:
         size = in_words(energy_rhat, ".3f")
         reasons.append(
             f"chains disagree in energy: R-hat of the log-potential is {size}, more than "

@@ -11,7 +11,7 @@ from gibbsite.result.make import make_result
 from gibbsite.result.measure.energies import count_round_trips
 from gibbsite.result.measure.measurement import measure_cells
 from gibbsite.result.result import Result
-from gibbsite.result.verdict.convergence import MOST_JUDGED
+from gibbsite.result.verdict.convergence import INDEPENDENT, MOST_JUDGED
 from gibbsite.result.verdict.second_look import SecondLook
 from gibbsite.result.verdict.unreached import find_unreached
 from gibbsite.run.engine import Recording
@@ -53,10 +53,12 @@ class Judge:
         What costs more is asked later.
         """
         assert self.error is not None
-        first = make_result(recording)
+        first = self._first(recording)
         verdict = first.diagnostics
         if not verdict.converged or verdict.mcse_max is None or verdict.mcse_max > self.error:
             return False
+        if first.look == INDEPENDENT:
+            return True
         trips = count_round_trips(first.pulse)
         if trips is not None and trips < _ROUND_TRIPS:
             return False
@@ -65,15 +67,26 @@ class Judge:
     def conclude(self, recording: Recording) -> Result:
         """Return the result of a run that has ended, with everything that speaks against it."""
         arrived = clock()
-        first = make_result(recording)
+        first = self._first(recording)
         with catch_interrupt(lambda message: None) as flag:
             result = self._scrutinise(recording, first, lambda: flag.up)
         return result.judged(
             interrupted=result.interrupted or flag.up, seconds=recording.seconds + clock() - arrived
         )
 
+    def _first(self, recording: Recording) -> Result:
+        """Return the result of a run before anything is asked that costs time."""
+        setup = recording.setup
+        found = make_result(recording)
+        return found.judged(look=INDEPENDENT) if setup.kernel.independent(setup.graph) else found
+
     def _scrutinise(self, recording: Recording, first: Result, stop: Callable[[], bool]) -> Result:
-        """Add unreached and a second look, the latter only where nothing else speaks against a run."""
+        """Add unreached and a second look, the latter only where nothing else speaks against a run.
+
+        Independent draws can have missed nothing.
+        """
+        if first.look == INDEPENDENT:
+            return first
         result = first.judged(unreached=find_unreached(recording, first.totals))
         verdict = result.diagnostics
         if not verdict.converged or verdict.found is not None or not verdict.judged:

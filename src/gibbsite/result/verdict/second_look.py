@@ -156,7 +156,13 @@ class SecondLook:
         width = self.form.width
         streams = [self._stream(chain, 0) for chain in range(len(starts))]
         firsts = range(0, len(starts), width)
-        self.states = [self.form.start(starts[a : a + width], streams[a : a + width]) for a in firsts]
+        self.states = []
+        for a in firsts:
+            state = self.form.start(starts[a : a + width], streams[a : a + width])
+            if getattr(state.memory, "rebuildable", False) and len(self.states) >= self.threads:
+                # scratch space, which may be large: chains that are moved one after another share it
+                state = state._replace(memory=self.states[len(self.states) % self.threads].memory)
+            self.states.append(state)
         self.sizes = [min(width, len(starts) - a) for a in firsts]
         self.sweeps = 0
         if not self.setup.graph.discrete:
@@ -171,13 +177,17 @@ class SecondLook:
         return stream(self.setup.plan.entropy, (1 << 40) + (stage << 20) + chain)
 
     def _cool(self, starts: list[NDArray[Any]], first: int, sweeps: int) -> list[NDArray[Any]]:
-        """Take states through rising inverse temperatures, some sweeps at each."""
+        """Take states through rising inverse temperatures, some sweeps at each.
+
+        Blocks are chosen for the model as it is: kernels that move blocks leave the cooling to single sites.
+        """
         setup = self.setup
+        kernel = self.kernel if setup.graph.units is None else Gibbs()
         for stage, beta in enumerate(_BETAS, 1):
             model = temper(setup.model, beta)
             graph = compile_graph(model, kind=setup.graph.kind)
             cooled = replace(setup, model=model)
-            form = _form_of(cooled, self.kernel, self.form.layout, graph)  # type: ignore[attr-defined]
+            form = _form_of(cooled, kernel, self.form.layout, graph)  # type: ignore[attr-defined]
             if form is None:
                 return starts
             width = form.width
@@ -186,25 +196,20 @@ class SecondLook:
                 part = starts[a : a + width]
                 streams = [self._stream(first + a + k, stage) for k in range(len(part))]
                 state, tape = form.start(part, streams), form.tape(len(part))
-                self._move(form, graph, state, tape, len(part), sweeps, keep=False)
+                advance(
+                    kernel.parameters(graph),
+                    form.arrays(len(part)),
+                    form.schedule(),
+                    state,
+                    tape,
+                    sweeps,
+                    graph.n_units,
+                    False,
+                    alone(),
+                )
                 after += [x for x, _ in form.release(state, tape, len(part))]
             starts = after
         return starts
-
-    def _move(
-        self, form: ChainLayout, graph: Any, state: Any, tape: Any, size: int, sweeps: int, keep: bool
-    ) -> None:
-        advance(
-            self.kernel.parameters(graph),
-            form.arrays(size),
-            form.schedule(),
-            state,
-            tape,
-            sweeps,
-            self.setup.graph.n_units,
-            keep,
-            alone(),
-        )
 
     def _extend(self, goal: int, stop: Callable[[float], bool]) -> bool:
         """Move all chains on, and take the means of the second half; False if there was no time."""
@@ -218,10 +223,9 @@ class SecondLook:
             state, size = self.states[bundle], self.sizes[bundle]
             tape = self.form.tape(size)
             arrays = self.form.arrays(size)
-            length = self.setup.graph.n_units
             for rounds, keep in ((goal - window - self.sweeps, False), (window, True)):
                 if rounds > 0:
-                    advance(parameters, arrays, schedule, state, tape, rounds, length, keep, alone())
+                    advance(parameters, arrays, schedule, state, tape, rounds, graph.n_units, keep, alone())
             try:
                 self.kernel.inspect(self.setup.model, graph, state.memory)
             except SamplingError:  # a step went wrong: such a chain says nothing
@@ -231,8 +235,12 @@ class SecondLook:
                 for _, tape in self.form.release(state, tape, size)
             ]
 
+        def move_some(member: int) -> list[list[NDArray[np.float64]] | None]:
+            return [move(bundle) for bundle in range(member, len(self.states), self.threads)]
+
         with Executor(self.threads) as executor:
-            found = executor.map(move, range(len(self.states)))
+            parts = executor.map(move_some, range(self.threads))
+        found = [parts[k % self.threads][k // self.threads] for k in range(len(self.states))]
         means = [mean for bundle in found if bundle is not None for mean in bundle]
         self.sweeps = goal
         if any(bundle is None for bundle in found) or len(means) < 2:
@@ -321,7 +329,7 @@ def _form_of(setup: Setup, kernel: Kernel, layout: Any, graph: Any = None) -> An
     form = setup.form
     if kernel is setup.kernel and graph is None:
         return replace(form, layout=layout)  # type: ignore[type-var]
-    graph = setup.graph if graph is None else graph
+    graph = replace(setup.graph, units=None) if graph is None else graph
     if kernel is setup.kernel and isinstance(form, PackedLayout):
         packed = form.way.prepare(kernel, setup.model, graph)
         return None if packed is None else replace(form, graph=graph, layout=layout, packed=packed)

@@ -20,7 +20,6 @@ from gibbsite.errors import SupportError
 from gibbsite.result.verdict.convergence import Unreached
 from gibbsite.run.engine import Recording, Setup
 from gibbsite.support.possible import alive_states, has_zeros
-from gibbsite.support.reach import leads_to
 from gibbsite.support.start import find_start, find_state_with
 
 _CERTAIN = 10  # unreached after which further suspects are not looked into any more
@@ -81,6 +80,7 @@ def _unreached(
     never = totals[:, : graph.n_cells].max(axis=0) <= 0.0
     suspects = np.flatnonzero(never & alive_states(graph, model))
     sites = np.searchsorted(graph.offset, suspects, side="right") - 1
+    connects = recording.setup.kernel.connects
     unreached: list[Unreached] = []
     for number, (site, cell) in enumerate(zip(sites.tolist(), suspects.tolist(), strict=True)):
         code = cell - int(graph.offset[site])
@@ -88,7 +88,7 @@ def _unreached(
         impossible = False
         if number < _SUSPECTS and len(unreached) < _CERTAIN:
             found, impossible = find_state_with(model, graph, site, code, rng)
-        if impossible or (found is not None and leads_to(graph, recording.states[0], found, rng)):
+        if impossible or (found is not None and connects(graph, recording.states[0], found, rng)):
             continue
         label = model.labels(site)[code]
         unreached.append(Unreached(model.domains.names[site], label, found is not None, "state"))
@@ -106,7 +106,7 @@ def _regions(recording: Recording, rng: np.random.Generator) -> list[Unreached]:
             there = others[number] if number < len(others) else find_start(model, graph, rng)
         except SupportError:
             break
-        if not leads_to(graph, here, there, rng):
+        if not recording.setup.kernel.connects(graph, here, there, rng):
             site = int(np.flatnonzero(here != there)[0])
             label = model.labels(site)[int(there[site])]
             return [Unreached(model.domains.names[site], label, False, "region")]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import called, compiled_loop, inlined
 from gibbsite._random.generators import Words, load, store, uniform
-from gibbsite.exact.fillgraph import (
+from gibbsite.elimination.fillgraph import (
     DEGREE,
     ENTRIES,
     KEY,

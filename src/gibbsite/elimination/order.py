@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import compiled_loop, interpreted
 from gibbsite._random.generators import stream
-from gibbsite.exact.fillgraph import EliminationGraph, make_workspace
-from gibbsite.exact.greedy import FILL, SIMPLICIAL, TABLE, eliminate
+from gibbsite.elimination.fillgraph import EliminationGraph, make_workspace
+from gibbsite.elimination.greedy import FILL, SIMPLICIAL, TABLE, eliminate
 from gibbsite.graph.rows import row_starts
 
 Longs = NDArray[np.int64]

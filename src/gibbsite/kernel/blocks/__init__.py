@@ -1,0 +1,5 @@
+"""Many sites drawn jointly, each block from its exact conditional distribution given all other sites.
+
+``gibbs`` is the kernel; ``tables`` lays the clique tables of blocks out, ``filtering`` passes over them,
+``cover`` finds blocks, ``ties`` says which sites depend strongly on each other.
+"""
