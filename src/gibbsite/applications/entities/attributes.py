@@ -1,7 +1,7 @@
 """What is said about a word: its letters, shape and affixes; and about a token: what its document tells.
 
-Attributes of words are functions of the word alone and computed once for each. Attributes of documents look at all
-sentences of a document, but at no label.
+Attributes of words are functions of the word alone and computed once for each. Attributes of documents look
+at all sentences of a document, but at no label.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _occurrences(document: Document) -> dict[str, list[tuple[int, int]]]:
 
 
 def _neighbours(document: Document) -> list[list[Values]]:
-    """What stands before and behind the other occurrences of a capitalised word."""
+    """Return what stands before and behind the other occurrences of a capitalised word."""
     answer: list[list[Values]] = [[()] * len(sentence.tokens) for sentence in document.sentences]
     for places in _occurrences(document).values():
         if len(places) < 2:
@@ -158,7 +158,8 @@ def _cases(document: Document) -> list[list[Values]]:
                 continue
             low, up = small[word.lower()], large[word.lower()] - (t > 0)
             place = "begin" if t == 0 else "inside"
-            row.append((f"{place} {'small' if low else 'never small'}, {'capital' if up else 'never capital'}",))
+            others = f"{'small' if low else 'never small'}, {'capital' if up else 'never capital'}"
+            row.append((f"{place} {others}",))
         answer.append(row)
     return answer
 
@@ -170,7 +171,9 @@ def _sentence_kind(document: Document) -> list[list[Values]]:
         words = [word for word in sentence.tokens if any(c.isalpha() for c in word)]
         upper = sum(word.isupper() for word in words)
         title = sum(word[:1].isupper() for word in words)
-        said = "upper" if words and upper > 0.7 * len(words) else "title" if title > 0.7 * len(words) else "plain"
+        said = "title" if title > 0.7 * len(words) else "plain"
+        if words and upper > 0.7 * len(words):
+            said = "upper"
         answer.append([(said,)] * len(sentence.tokens))
     return answer
 

@@ -1,7 +1,8 @@
 """Labelled files: a token and its label a line, an empty line between sentences.
 
-Two formats are read. Columns separated by tabs have the token first and its label second (others are ignored).
-Columns separated by spaces, as of the CoNLL shared tasks, have the label last. ``-DOCSTART-`` opens a document.
+Two formats are read. Columns separated by tabs have the token first and its label second (others are
+ignored). Columns separated by spaces, as of the CoNLL shared tasks, have the label last. ``-DOCSTART-``
+opens a document.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def read_columns(
     path : str or path
         The file; ``"-"`` is standard input.
     labelled : bool, optional
-        Whether every line must have a label (True) or labels are ignored (False); by default the first line tells.
+        Whether every line must have a label (True) or labels are ignored (False); by default the first line
+        tells.
     classes : mapping, optional
         Other names for classes; an empty one drops a class.
 
@@ -72,11 +74,15 @@ def read_columns(
         columns = columns if "\t" in line else [each for each in columns if each]
         if columns[0] == _START:
             close()
-            documents.append(Document(columns[1] if "\t" in line and len(columns) > 1 else f"{len(documents) + 1}"))
+            documents.append(
+                Document(columns[1] if "\t" in line and len(columns) > 1 else f"{len(documents) + 1}")
+            )
             continue
         if len(columns[0]) > _MOST_TOKEN:
             raise FormatError(
-                f"a token of {len(columns[0]):,} characters; expected a token and its label a line.", source.name, number
+                f"a token of {len(columns[0]):,} characters; expected a token and its label a line.",
+                source.name,
+                number,
             )
         if width is None:
             width = len(columns)
@@ -84,7 +90,9 @@ def read_columns(
                 labelled = width > 1
         if labelled and len(columns) < 2:
             raise FormatError(
-                f"{shortened(repr(line))} has no label; expected a token, a tab and its label.", source.name, number
+                f"{shortened(repr(line))} has no label; expected a token, a tab and its label.",
+                source.name,
+                number,
             )
         if labelled and len(columns) != width:
             raise FormatError(
@@ -127,7 +135,7 @@ def _judge_faults(sentences: list[Sentence], name: str) -> None:
     if len(faults) > _RARE * len(sentences) or "neither" in said:
         raise FormatError(f"{said}; correct the label.", name, line)
     warnings.warn(
-        f"{name}:{line}: {said}; {len(faults)} of {len(sentences):,} sentences break BIO, and such a label is "
+        f"{name}:{line}: {said}; {len(faults)} of {len(sentences):,} sentences break BIO; such a label is "
         "taken for the beginning of an entity.",
         UserWarning,
         stacklevel=5,

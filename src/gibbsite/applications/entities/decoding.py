@@ -1,7 +1,7 @@
-"""Labels of documents by sampling: the best of the states that a kernel visits, and how often spans were there.
+"""Labels of documents by sampling: the best of the states that a kernel visits, and how often spans occur.
 
-All documents are one model, moved by one chain; but sentences without common links are independent, so the best state
-is looked for in each part by itself.
+All documents are one model, moved by one chain; but sentences without common links are independent, so the
+best state is looked for in each part by itself.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def kernel_of(method: str, sweeps: int, sequences: Sequences) -> Kernel:
 
 def block_kernel(sequences: Sequences) -> Kernel:
     """Return the kernel that draws whole sentences at once."""
-    from gibbsite.kernel.blocks.block import BlockGibbs
+    from gibbsite.kernel.blocks.gibbs import BlockGibbs
 
     bounds = zip(sequences.begin[:-1].tolist(), sequences.begin[1:].tolist(), strict=True)
     return BlockGibbs(blocks=[list(range(low, high)) for low, high in bounds if high > low])
@@ -133,9 +133,9 @@ def visit(
 
 
 def alone(chain: Chain, sequences: Sequences) -> NDArray[np.uint8]:
-    """Return labels that each position would have without its neighbours, where that is allowed; otherwise "O"."""
+    """Return the label that each position would have alone; "O" in sentences where that is not allowed."""
     outside = chain.labels.index("O") if "O" in chain.labels else 0
-    codes = chain.scores(sequences).argmax(axis=1).astype(np.uint8)
+    codes: NDArray[np.uint8] = chain.scores(sequences).argmax(axis=1).astype(np.uint8)
     bad = ~np.isfinite(chain.score(sequences, codes))
     codes[np.repeat(bad, np.diff(sequences.begin))] = outside
     return codes
@@ -176,7 +176,7 @@ def span_shares(
     labels: Sequence[str],
     asked: Sequence[tuple[int, int, int, str]],
 ) -> tuple[Floats, Floats]:
-    """Return how often spans (sequence, start, end, class) were there, and standard errors from batches of states."""
+    """Return how often spans (sequence, start, end, class) occur, and standard errors by batches."""
     share, error = np.zeros(len(asked)), np.zeros(len(asked))
     by_sequence: dict[int, list[int]] = {}
     for k, (s, *_) in enumerate(asked):

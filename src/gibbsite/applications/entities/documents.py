@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-# letters with inner marks (U.S., O'Neill, al-Qaeda), numbers with inner marks, web addresses, runs of one sign
+# letters with inner marks (U.S., O'Neill, al-Qaeda), numbers with inner marks, web addresses, runs of one
+# sign
 _CLITIC = "(?:s|re|ve|ll|d|m|S)"
 _TITLES = "Mr|Mrs|Ms|Dr|Prof|St|Sen|Rep|Gov|Gen|Lt|Col|Capt|Sgt|Rev|Jr|Sr|Inc|Corp|Co|Ltd|No|vs"
 _WORD = r"[^\W_]+(?:[-'’&][^\W_]+)*"

@@ -1,7 +1,7 @@
 """From documents to features by number, following a template.
 
-Attributes of words are computed once for each word, and every value is looked up once for each place; what is left to
-do for a token is compiled.
+Attributes of words are computed once for each word, and every value is looked up once for each place; what
+is left to do for a token is compiled.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ class Extractor:
         grow : bool
             Take in features that are not known yet.
         learning : bool
-            The documents are those that the lexicon was learnt from: what it says of a word is said without the
-            document at hand.
+            The documents are those that the lexicon was learnt from: what it says of a word is said without
+            the document at hand.
         """
         sentences = [sentence.tokens for document in documents for sentence in document.sentences]
         begin = np.zeros(len(sentences) + 1, np.int64)
@@ -224,4 +224,6 @@ class Extractor:
         found = self._look_up(names, len(names), grow)
         number = np.concatenate([np.full(2, -1, np.int32), found])
         first = np.arange(len(unique) + 1, dtype=np.int64)
-        return Column(key.astype(np.int32).ravel(), first, np.arange(2, len(unique) + 2, dtype=np.int32), number, 0)
+        return Column(
+            key.astype(np.int32).ravel(), first, np.arange(2, len(unique) + 2, dtype=np.int32), number, 0
+        )

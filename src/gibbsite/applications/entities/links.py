@@ -1,14 +1,16 @@
 """Skip-chains: equal names of a document are linked, so that what one sentence tells helps another.
 
-A link of two tokens scores the class that both have: ``weights[c]`` if both are labelled with class c (outside of all
-entities is a class, too), and nothing if their classes differ. The weights are learnt by maximum likelihood given the
-chain, on documents that the chain has not seen: the gradient is what links have in the labels, less what they have in
-states of chains that are moved on at every step (persistent contrastive divergence).
+A link of two tokens scores the class that both have: ``weights[c]`` if both are labelled with class c
+(outside of all entities is a class, too), and nothing if their classes differ. The weights are learnt by
+maximum likelihood given the chain, on documents that the chain has not seen: the gradient is what links have
+in the labels, less what they have in states of chains that are moved on at every step (persistent
+contrastive divergence).
 
 References
 ----------
-.. [1] Sutton, C. and McCallum, A. (2004). Collective segmentation and labeling of distant entities. ICML workshop.
-.. [2] Tieleman, T. (2008). Training restricted Boltzmann machines using approximations to the likelihood gradient.
+.. [1] Sutton, C. and McCallum, A. (2004). Collective segmentation and labeling of distant entities. ICML
+workshop. .. [2] Tieleman, T. (2008). Training restricted Boltzmann machines using approximations to the
+likelihood gradient.
    ICML.
 """
 
@@ -84,7 +86,7 @@ def link_table(labels: Sequence[str], weights: Floats) -> Floats:
 
 
 def link_model(chain: Chain, sequences: Sequences, pairs: Pairs, weights: Floats) -> FactorGraph:
-    """Return the law of all labels with links, as a model: chains are its rows, "links" the group of links."""
+    """Return the law of all labels with links as a model; "links" is the group of links."""
     groups = chain.factors(sequences)
     if len(pairs):
         groups.append(TableFactors(pairs, link_table(chain.labels, weights)[None], name="links"))
@@ -156,7 +158,8 @@ def learn_links(
             watch(step + 1, weights)
         walkers.reweight(links=link_table(chain.labels, weights))
         walkers.run(1)
-    return np.mean(kept, axis=0)
+    average: Floats = np.mean(kept, axis=0)
+    return average
 
 
 def components(sequences: Sequences, pairs: Pairs) -> NDArray[np.int64]:

@@ -1,10 +1,11 @@
-"""Lists of words: gazetteers that are given, a lexicon learnt from labels, clusters given or learnt from text."""
+"""Lists of words: gazetteers that are given, a lexicon learnt from labels, clusters given or learnt."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -100,8 +101,8 @@ class WordLists:
     def learn_clusters(self, documents: Sequence[Document], clusters: int, rng: int = 1) -> None:
         """Cluster words by their neighbours in text, which needs no labels.
 
-        A word is described by how often each of the most frequent words stands before and behind it, more often
-        than by chance (positive pointwise mutual information), reduced to a few dimensions.
+        A word is described by how often each of the most frequent words stands before and behind it, more
+        often than by chance (positive pointwise mutual information), reduced to a few dimensions.
         """
         self.clusters = _cluster(documents, clusters, rng)
 
@@ -131,7 +132,7 @@ def _cluster(documents: Sequence[Document], clusters: int, rng: int) -> dict[str
     at: list[int] = []
     near: list[int] = []
     for row in rows:
-        for before, behind in zip(row, row[1:], strict=False):
+        for before, behind in pairwise(row):
             if behind in words and before in context:
                 at.append(words[behind])
                 near.append(context[before])
