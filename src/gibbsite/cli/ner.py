@@ -75,6 +75,9 @@ map_option = click.option(
 @click.option(
     "--links", is_flag=True, help="Link equal names of a document (skip-chain), and learn how much."
 )
+@click.option(
+    "--calibrate", is_flag=True, help="Correct probabilities by what proves right on held-out documents."
+)
 @click.option("--clusters", type=click.IntRange(0), default=0, show_default=True, help="Learn word clusters.")
 @click.option("--gazetteer", multiple=True, type=INPUT, help="File of LIST<tab>PHRASE lines.")
 @click.option("--cluster-file", multiple=True, type=INPUT, help="File of WORD<tab>CLUSTER lines.")
@@ -104,6 +107,7 @@ def train(**given: Any) -> None:
         l2=given["l2"],
         min_count=given["min_count"],
         links=given["links"],
+        calibrate=given["calibrate"],
         clusters=given["clusters"],
         gazetteers=given["gazetteer"],
         cluster_files=given["cluster_file"],

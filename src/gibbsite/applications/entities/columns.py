@@ -100,8 +100,8 @@ def read_columns(
                 source.name,
                 number,
             )
-        if not columns[0]:
-            raise FormatError("the token is empty; expected a token and its label.", source.name, number)
+        if not columns[0].strip():  # a sign that some conversion has lost
+            columns[0] = "\ufffd"
         tokens.append(columns[0])
         lines.append(number)
         if labelled:

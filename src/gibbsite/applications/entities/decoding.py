@@ -6,7 +6,6 @@ best state is looked for in each part by itself.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.applications.entities.links import Pairs, components, link_model, link_table
-from gibbsite.errors import ConvergenceWarning
 from gibbsite.kernel.base import Kernel
 from gibbsite.kernel.gibbs.annealed import AnnealedGibbs
 from gibbsite.kernel.gibbs.gibbs import Gibbs
@@ -22,8 +20,7 @@ from gibbsite.kernel.herded.herded import HerdedGibbs
 from gibbsite.learn.crf.chain import Chain
 from gibbsite.learn.crf.labels import find_spans
 from gibbsite.learn.crf.sequences import Sequences
-from gibbsite.run.record import Draws
-from gibbsite.sampling import sample
+from gibbsite.persistent import PersistentChains
 
 Floats = NDArray[np.float64]
 METHODS = ("viterbi", "posterior", "gibbs", "herded", "blocks")
@@ -113,21 +110,12 @@ def visit(
     weights = np.zeros(1) if skip is None else skip.weights
     model = link_model(chain, sequences, pairs, weights)
     begin = alone(chain, sequences) if start is None else start
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a few hundred sweeps are what there is
-        result = sample(
-            model,
-            kernel,
-            sweeps=sweeps,
-            warmup=warmup,
-            chains=1,
-            rng=rng,
-            start=begin.astype(np.int64),
-            record=Draws(),
-            progress=False,
-            second_look=False,
-        )
-    states = np.ascontiguousarray(result.values[0]).astype(np.uint8)
+    walker = PersistentChains(model, kernel, chains=1, rng=rng, start=begin.astype(np.int64)[None])
+    if warmup:
+        walker.run(warmup)
+    states = np.empty((sweeps, sequences.n_positions), np.uint8)
+    for row in states:
+        row[:] = walker.run(1).states[0]
     part = components(sequences, pairs)
     return Visited(states, score_states(chain, sequences, skip, states, part), part)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -153,5 +154,7 @@ def _cluster(documents: Sequence[Document], clusters: int, rng: int) -> dict[str
     norm = np.linalg.norm(points, axis=1, keepdims=True)
     points = points / np.where(norm > 0.0, norm, 1.0)
     start = points[stream.choice(len(points), clusters, replace=False)]
-    _, label = kmeans2(points, start, iter=20, minit="matrix", missing="warn", rng=rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # an empty cluster does no harm
+        _, label = kmeans2(points, start, iter=20, minit="matrix", missing="warn", rng=rng)
     return {word: str(label[k]) for word, k in words.items()}

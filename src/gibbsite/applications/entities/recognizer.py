@@ -24,6 +24,7 @@ from gibbsite.formats.parsing.text import PathLike
 from gibbsite.learn.crf.chain import Chain, Training, fit_chain, prune
 from gibbsite.learn.crf.labels import allowed_moves, check_scheme, find_spans, span_sets, write_spans
 from gibbsite.learn.crf.objective import Weights
+from gibbsite.learn.crf.quasi_newton import minimise
 from gibbsite.learn.crf.sequences import Sequences
 from gibbsite.learn.crf.structure import Structure
 from gibbsite.run.executor import read_threads
@@ -100,6 +101,9 @@ class EntityRecognizer:
         Features that occur less often are left out.
     links : bool
         Learn links between equal names of a document as well (a skip-chain).
+    calibrate : bool
+        Learn on a quarter of the documents, with a chain of the others, how right stated probabilities of
+        entities are, and correct them.
     clusters : int
         Number of clusters of words to learn from the text; 0: none.
     gazetteers, cluster_files : sequence of paths
@@ -132,6 +136,7 @@ class EntityRecognizer:
         l2: float = 0.5,
         min_count: int = 1,
         links: bool = False,
+        calibrate: bool = False,
         clusters: int = 0,
         gazetteers: Sequence[PathLike] = (),
         cluster_files: Sequence[PathLike] = (),
@@ -149,7 +154,8 @@ class EntityRecognizer:
         self.chain: Chain | None = None
         self.extractor: Extractor | None = None
         self.link_weights: NDArray[np.float64] | None = None
-        self.temperature = 1.0
+        self.calibrate = calibrate
+        self.calibration = (1.0, 0.0)
 
     # ---- learning
 
@@ -175,19 +181,43 @@ class EntityRecognizer:
                     raise ModelError(
                         f"the document {document.name!r} has no labels; give a token and its label a line."
                     )
-        if self.links:
+        if self.links or self.calibrate:
             names = self._split(documents)
             half = [d for d, out in zip(documents, names, strict=True) if not out]
             rest = [d for d, out in zip(documents, names, strict=True) if out]
             if half and rest:
-                chain, extractor, _ = self._learn(half, watch, "chain for links")
+                chain, extractor, _ = self._learn(half, watch, "first chain")
                 data = extractor.read(rest)
-                codes = _codes(rest, chain.labels, self.scheme, unseen=True)
-                self.link_weights = learn_links(chain, data, codes, find_links(rest))
+                if self.links:
+                    codes = _codes(rest, chain.labels, self.scheme, unseen=True)
+                    self.link_weights = learn_links(chain, data, codes, find_links(rest))
+                if self.calibrate:
+                    self.chain, self.extractor = chain, extractor
+                    self.calibration = self._calibrate(rest)
         self.chain, self.extractor, self.training = self._learn(documents, watch, "chain")
         if self.links and self.link_weights is None:
             raise ModelError("links are learnt from several documents; there is one only.")
         return self
+
+    def _calibrate(self, documents: Sequence[Document]) -> tuple[float, float]:
+        """Return slope and intercept of the log-odds of being right, given those that were stated."""
+        stated, right = [], []
+        for document, one in zip(documents, self.tag_documents(documents, sweeps=200), strict=True):
+            gold = [set(find_spans(sentence.labels or [])) for sentence in document.sentences]
+            for entity in one.entities:
+                stated.append(entity.probability or 0.0)
+                right.append((entity.first, entity.last, entity.label) in gold[entity.sentence])
+        odds, truth = log_odds(np.array(stated)), np.array(right, float)
+
+        def loss(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            z = x[0] * odds + x[1]
+            gap = 1.0 / (1.0 + np.exp(-z)) - truth
+            prior = np.array([x[0] - 1.0, x[1]])  # a few entities leave probabilities as they are
+            value = float((np.logaddexp(0.0, z) - truth * z).sum() + 2.0 * prior @ prior)
+            return value, np.array([gap @ odds, gap.sum()]) + 4.0 * prior
+
+        slope, shift = minimise(loss, np.array([1.0, 0.0])).x.tolist()
+        return (float(slope), float(shift)) if slope > 0.0 else (1.0, 0.0)
 
     @staticmethod
     def _split(documents: Sequence[Document]) -> list[bool]:
@@ -354,6 +384,7 @@ class EntityRecognizer:
             elif states is not None:
                 kept = states[len(states) // 5 :]
                 chance, error = span_shares(kept, data, chain.labels, asked)
+            chance, error = self._corrected(chance, error)
         spans: dict[int, list[tuple[int, int, str, Any, Any]]] = {}
         for (s, low, high, name), p, e in zip(asked, chance, error, strict=True):
             spans.setdefault(s, []).append((low, high, name, p, e))
@@ -362,6 +393,15 @@ class EntityRecognizer:
             found.append(_assemble(document, at, rows, spans))
             at += len(document.sentences)
         return found
+
+    def _corrected(self, chance: Any, error: Any) -> tuple[Any, Any]:
+        """Return probabilities as they proved right, and their errors on that scale."""
+        slope, shift = self.calibration
+        if (slope, shift) == (1.0, 0.0):
+            return chance, error
+        found = 1.0 / (1.0 + np.exp(-(slope * log_odds(chance) + shift)))
+        steepness = slope * found * (1.0 - found) / np.clip(chance * (1.0 - chance), 1e-4, None)
+        return found, error * np.minimum(steepness, 2.0)
 
     def _exact(self, chain: Chain, data: Sequences, asked: Sequence[tuple[int, int, int, str]]) -> Any:
         """Return the probabilities of spans given the features of their sentences."""
@@ -395,6 +435,7 @@ class EntityRecognizer:
             "phrases": {phrase: sorted(names) for phrase, names in lists.phrases.items()},
             "counts": lists.counts,
             "clusters": lists.clusters,
+            "calibration": list(self.calibration),
             "links": None if self.link_weights is None else self.link_weights.tolist(),
         }
         weight, rest = chain.weights.split(chain.x)
@@ -437,6 +478,8 @@ class EntityRecognizer:
             lists = WordLists(phrases, header["counts"], header["clusters"])
             recognizer.extractor = Extractor(recognizer.template, lists, header["features"], functions)
             recognizer.chain = Chain(labels, weights, x)
+            slope, shift = header["calibration"]
+            recognizer.calibration = float(slope), float(shift)
             links = header["links"]
             recognizer.link_weights = None if links is None else np.array(links, np.float64)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -449,6 +492,18 @@ class EntityRecognizer:
     def shipped() -> EntityRecognizer:
         """Return the small recogniser for English that comes with the package: PER, LOC and ORG."""
         return EntityRecognizer.load(_SHIPPED)
+
+
+def log_odds(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the log-odds of probabilities, those of 0 and 1 finite.
+
+    Examples
+    --------
+    >>> log_odds(np.array([0.5])).tolist()
+    [0.0]
+    """
+    inside = np.clip(p, 1e-4, 1.0 - 1e-4)
+    return np.log(inside / (1.0 - inside))
 
 
 def _sentences(documents: Sequence[Document]) -> list[Sentence]:

@@ -163,7 +163,7 @@ def _confuse(here: set[Span], there: set[Span], confusion: dict[tuple[str, str],
 
 
 def _figures(counts: Floats, samples: Floats) -> Figures:
-    precision, recall, f1 = (float(x) for x in _ratios(counts[None]).T)
+    precision, recall, f1 = (float(x) for x in _ratios(counts[None])[0])
     intervals = {}
     drawn = _ratios(samples)
     for k, name in enumerate(("precision", "recall", "f1")):

@@ -32,7 +32,7 @@ def pack(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
     ('x', [0, 1, 2])
     """
     described, body = {}, b""
-    for name, array in arrays.items():
+    for name, array in sorted(arrays.items()):
         little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
         described[name] = {"dtype": little.dtype.str, "shape": list(little.shape)}
         body += little.tobytes()
@@ -63,7 +63,7 @@ def unpack(data: bytes, name: str) -> tuple[dict[str, Any], dict[str, NDArray[An
         for key, how in header.pop("arrays").items():
             kind = np.dtype(how["dtype"])
             many = int(np.prod(how["shape"], dtype=np.int64))
-            arrays[key] = np.frombuffer(plain, kind, many, at).reshape(how["shape"])
+            arrays[key] = np.frombuffer(plain, kind, many, at).reshape(how["shape"]).copy()
             at += many * kind.itemsize
     except (zlib.error, ValueError, KeyError, TypeError) as error:
         raise FormatError(f"the model is damaged ({error!r:.80}); fetch or train it again.", name) from None
