@@ -77,8 +77,10 @@ def test_files_of_both_formats_are_read(tmp_path: Path) -> None:
         ["B-LOC"],
     )
     conll = write(tmp_path / "b.txt", "-DOCSTART- -X- -X- O\n\nU.N. NNP I-NP I-ORG\nsays VBZ I-VP O\n")
-    (two,) = read_columns(conll)
-    assert two.sentences[0].labels == ["B-ORG", "O"]  # IOB1 or IO becomes BIO
+    for scheme in ("iob1", "io"):
+        assert read_columns(conll, scheme=scheme)[0].sentences[0].labels == ["B-ORG", "O"]
+    with pytest.raises(gs.FormatError, match="b.txt:3: 'I-ORG' follows 'O'.*say which scheme"):
+        read_columns(conll)
     packed = tmp_path / "c.tsv.gz"
     packed.write_bytes(gzip.compress(b"Rome\tS-LOC\nis\tO\n"))
     assert read_columns(packed)[0].sentences[0].labels == ["B-LOC", "O"]

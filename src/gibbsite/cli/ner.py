@@ -57,6 +57,14 @@ map_option = click.option(
 )
 
 
+scheme_option = click.option(
+    "--labels",
+    "file_scheme",
+    type=Choice(["bio", "bioes", "iob1", "io"]),
+    help="Scheme of the labels of the files. [default: bio, or bioes if there are E- or S-]",
+)
+
+
 @command.command("train")
 @click.argument("files", nargs=-1, required=True, type=INPUT)
 @click.option("-o", "--output", "out", type=OUTPUT, required=True, help="Write the model there.")
@@ -82,6 +90,7 @@ map_option = click.option(
 @click.option("--gazetteer", multiple=True, type=INPUT, help="File of LIST<tab>PHRASE lines.")
 @click.option("--cluster-file", multiple=True, type=INPUT, help="File of WORD<tab>CLUSTER lines.")
 @map_option
+@scheme_option
 @click.option("--iterations", type=COUNT, default=100, show_default=True)
 @click.option("--compact", is_flag=True, help="Keep weights in 16 bits.")
 @click.option("--threads", type=COUNT, help="[default: all cores]")
@@ -89,7 +98,7 @@ map_option = click.option(
 def train(**given: Any) -> None:
     """Learn a model from FILES: a token, a tab and its label a line, or columns of CoNLL; also gzipped.
 
-    Empty lines end sentences, -DOCSTART- opens a document. Labels are BIO (also BIOES, IOB1, IO).
+    Empty lines end sentences, -DOCSTART- opens a document. Labels are BIO, or see --labels.
     """
     from gibbsite.applications.entities import EntityRecognizer
     from gibbsite.applications.entities.columns import read_all, read_classes
@@ -98,7 +107,8 @@ def train(**given: Any) -> None:
     if given["files"].count("-") > 1:
         raise click.UsageError("FILES can name stdin once only.")
     with _warnings_on_stderr():
-        documents = read_all(given["files"], labelled=True, classes=read_classes(given["renamed"]))
+        classes = read_classes(given["renamed"])
+        documents = read_all(given["files"], labelled=True, classes=classes, scheme=given["file_scheme"])
     recognizer = EntityRecognizer(
         given["template"],
         scheme=given["scheme"],
@@ -230,6 +240,7 @@ def _find_model(model: str | None, texts: tuple[str, ...]) -> tuple[str, list[st
 @click.option("--method", type=Choice(_METHODS), help="[default: viterbi; blocks if the model has links]")
 @click.option("--sweeps", type=COUNT, default=400, show_default=True, help="Of sampling.")
 @map_option
+@scheme_option
 @click.option("--rng", type=SEED, default=1, show_default=True, help="Seed of sampling and bootstrap.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print precision, recall, f1, classes and more as JSON."
@@ -252,7 +263,8 @@ def score(**given: Any) -> None:
 
     recognizer = _load(given["model"], given["quiet"])
     with _warnings_on_stderr():
-        documents = read_all(given["files"], labelled=True, classes=read_classes(given["renamed"]))
+        classes = read_classes(given["renamed"])
+        documents = read_all(given["files"], labelled=True, classes=classes, scheme=given["file_scheme"])
     begun = time.monotonic()
     with note_on_compiling(given["quiet"]):
         tagged = recognizer.tag_documents(

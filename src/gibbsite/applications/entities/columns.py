@@ -22,7 +22,11 @@ _RARE = 1e-3  # share of sentences whose labels may break BIO
 
 
 def read_columns(
-    path: PathLike, *, labelled: bool | None = None, classes: Mapping[str, str] | None = None
+    path: PathLike,
+    *,
+    labelled: bool | None = None,
+    classes: Mapping[str, str] | None = None,
+    scheme: str | None = None,
 ) -> list[Document]:
     """Read a file of tokens in columns, plain or gzip.
 
@@ -35,11 +39,13 @@ def read_columns(
         tells.
     classes : mapping, optional
         Other names for classes; an empty one drops a class.
+    scheme : {"bio", "bioes", "iob1", "io"}, optional
+        What the labels follow; by default BIO, or BIOES if there are labels E- or S-.
 
     Returns
     -------
     list of Document
-        Labels are BIO; those of IOB1, BIOES and IO are turned into it where a file follows them.
+        With labels in BIO, whatever the file has.
 
     Raises
     ------
@@ -110,14 +116,16 @@ def read_columns(
     if not any(document.sentences for document in documents):
         raise FormatError("the file has no sentence; expected a token a line.", source.name)
     if labelled:
-        _normalise(documents, source.name, classes or {})
+        _normalise(documents, source.name, classes or {}, scheme)
     return [document for document in documents if document.sentences]
 
 
-def _normalise(documents: Iterable[Document], name: str, classes: Mapping[str, str]) -> None:
+def _normalise(
+    documents: Iterable[Document], name: str, classes: Mapping[str, str], given: str | None
+) -> None:
     """Turn all labels into BIO with the names that are asked for; refuse what follows no scheme."""
     sentences = [sentence for document in documents for sentence in document.sentences]
-    scheme = _find_scheme([sentence.labels or [] for sentence in sentences])
+    scheme = _find_scheme([sentence.labels or [] for sentence in sentences], given)
     if scheme is None:
         _judge_faults(sentences, name)
     for sentence in sentences:
@@ -133,7 +141,7 @@ def _judge_faults(sentences: list[Sentence], name: str) -> None:
     sentence, (at, said) = faults[0]
     line = sentence.line + at
     if len(faults) > _RARE * len(sentences) or "neither" in said:
-        raise FormatError(f"{said}; correct the label.", name, line)
+        raise FormatError(f"{said}; correct the label, or say which scheme this is.", name, line)
     warnings.warn(
         f"{name}:{line}: {said}; {len(faults)} of {len(sentences):,} sentences break BIO; such a label is "
         "taken for the beginning of an entity.",
@@ -142,16 +150,13 @@ def _judge_faults(sentences: list[Sentence], name: str) -> None:
     )
 
 
-def _find_scheme(rows: list[list[str]]) -> str | None:
-    """Return the scheme that all labels follow; None if there is none."""
+def _find_scheme(rows: list[list[str]], given: str | None) -> str | None:
+    """Return the scheme that all labels follow, the given one or BIO or BIOES; None if they do not."""
     letters = {label[:1] for row in rows for label in row}
-    if letters & {"E", "S"}:
-        return "bioes" if all(find_fault(row, "bioes") is None for row in rows) else None
-    if "B" in letters:
-        if all(find_fault(row, "bio") is None for row in rows):
-            return "bio"
-        return "iob1" if all(_is_iob1(row) for row in rows) else None
-    return "io" if all(find_fault(row, "io") is None for row in rows) else None
+    scheme = given or ("bioes" if letters & {"E", "S"} else "bio")
+    if scheme == "iob1":
+        return scheme if all(_is_iob1(row) for row in rows) else None
+    return scheme if all(find_fault(row, scheme) is None for row in rows) else None
 
 
 def _is_iob1(row: list[str]) -> bool:
