@@ -79,7 +79,7 @@ def test_files_of_both_formats_are_read(tmp_path: Path) -> None:
     conll = write(tmp_path / "b.txt", "-DOCSTART- -X- -X- O\n\nU.N. NNP I-NP I-ORG\nsays VBZ I-VP O\n")
     for scheme in ("iob1", "io"):
         assert read_columns(conll, scheme=scheme)[0].sentences[0].labels == ["B-ORG", "O"]
-    with pytest.raises(gs.FormatError, match="b.txt:3: 'I-ORG' follows 'O'.*say which scheme"):
+    with pytest.raises(gs.FormatError, match=r"b\.txt:3: 'I-ORG' follows 'O'.*say which scheme"):
         read_columns(conll)
     packed = tmp_path / "c.tsv.gz"
     packed.write_bytes(gzip.compress(b"Rome\tS-LOC\nis\tO\n"))
@@ -97,6 +97,7 @@ def test_files_of_both_formats_are_read(tmp_path: Path) -> None:
         ("a\tO\nb\tO\tx\n", ":2: 3 columns where lines before have 2"),
         ("a\tO\nb\tI-PER\nc\tB-LOC\n", ":2: 'I-PER' follows 'O'"),
         ("a\tB-X\n\nc\tPERSON\n", ":3: the label 'PERSON' is neither"),
+        ("a\tB-X\nb\tS-Y\n", ":2: 'S-Y' follows 'B-X', whose span has not ended"),
         ("\n\n", "the file is empty"),
         ("-DOCSTART-\tx\n\n", "the file has no sentence"),
         ("x" * 2000 + "\tO\n", ":1: a token of 2,000 characters"),

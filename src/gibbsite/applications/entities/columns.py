@@ -127,7 +127,7 @@ def _normalise(
     sentences = [sentence for document in documents for sentence in document.sentences]
     scheme = _find_scheme([sentence.labels or [] for sentence in sentences], given)
     if scheme is None:
-        _judge_faults(sentences, name)
+        _judge_faults(sentences, name, given or "bio")
     for sentence in sentences:
         labels = sentence.labels or []
         if scheme != "bio" or classes:
@@ -135,12 +135,17 @@ def _normalise(
             sentence.labels = write_spans([s for s in spans if s.label], len(labels))
 
 
-def _judge_faults(sentences: list[Sentence], name: str) -> None:
+def _judge_faults(sentences: list[Sentence], name: str, scheme: str) -> None:
     """Refuse labels that break BIO; a few in a large file are read as scoring programs do, with a warning."""
-    faults = [(s, fault) for s in sentences if (fault := find_fault(s.labels or [])) is not None]
+    if any(label[:1] in "ES" for s in sentences for label in s.labels or []) and scheme == "bio":
+        scheme = "bioes"
+    known = "io" if scheme == "iob1" else scheme
+    faults = [(s, fault) for s in sentences if (fault := find_fault(s.labels or [], known)) is not None]
+    if not faults:
+        raise FormatError(f"the labels do not follow the scheme {scheme}; give another.", name)
     sentence, (at, said) = faults[0]
     line = sentence.line + at
-    if len(faults) > _RARE * len(sentences) or "neither" in said:
+    if scheme != "bio" or len(faults) > _RARE * len(sentences) or "neither" in said:
         raise FormatError(f"{said}; correct the label, or say which scheme this is.", name, line)
     warnings.warn(
         f"{name}:{line}: {said}; {len(faults)} of {len(sentences):,} sentences break BIO; such a label is "

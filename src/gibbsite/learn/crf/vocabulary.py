@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -56,7 +57,8 @@ class Vocabulary:
         bias : bool
             Give every position the feature "(bias)", too.
         """
-        begin, first, features, values = [0], [0], [], []
+        begin, first = array("q", [0]), array("q", [0])  # lists would take many times the memory
+        features, values = array("i"), array("d")
         for s, sequence in enumerate(_iterate(given, "X must be a list of sequences")):
             rows = _dense_rows(sequence) if isinstance(sequence, np.ndarray) else sequence
             for t, position in enumerate(_iterate(rows, f"sequence {s} must be a list of positions")):
@@ -70,10 +72,12 @@ class Vocabulary:
                     values.append(1.0)
                 first.append(len(features))
             begin.append(len(first) - 1)
-        value: NDArray[np.float64] = np.array(values, np.float64)
+        value: NDArray[np.float64] = np.frombuffer(values) if len(values) else np.zeros(0)
         if (value == 1.0).all():
             value = np.zeros(0)
-        return Sequences(np.array(begin), np.array(first), np.array(features, np.int32), value)
+        return Sequences(
+            np.array(begin, np.int64), np.array(first, np.int64), np.array(features, np.int32), value
+        )
 
     def _number(self, name: str, grow: bool) -> int | None:
         return self.numbers.setdefault(name, len(self.numbers)) if grow else self.numbers.get(name)
@@ -85,11 +89,11 @@ def _iterate(given: Any, otherwise: str) -> Iterable[Any]:
     return given
 
 
-def _dense_rows(array: NDArray[Any]) -> list[dict[str, float]]:
-    if array.ndim != 2:
-        raise ModelError(f"a sequence of numbers must have shape (positions, features), got {array.shape}.")
-    names = [str(k) for k in range(array.shape[1])]
-    return [dict(zip(names, row, strict=True)) for row in array.tolist()]
+def _dense_rows(table: NDArray[Any]) -> list[dict[str, float]]:
+    if table.ndim != 2:
+        raise ModelError(f"a sequence of numbers must have shape (positions, features), got {table.shape}.")
+    names = [str(k) for k in range(table.shape[1])]
+    return [dict(zip(names, row, strict=True)) for row in table.tolist()]
 
 
 def _name_values(position: Any, s: int, t: int) -> Iterable[tuple[str, float]]:
