@@ -87,7 +87,17 @@ def test_the_example_format_holds_any_model(
             gs.read_model(tmp_path / "wrong.factors")
 
 
-NAMES = ("denoise", "densities", "diagnostics", "dogs", "learn", "new_recorder", "poisson", "results")
+NAMES = (
+    "denoise",
+    "densities",
+    "diagnostics",
+    "dogs",
+    "entities",
+    "learn",
+    "new_recorder",
+    "poisson",
+    "results",
+)
 PAGES = ["README.md", *(f"docs/{page}.md" for page in NAMES)]
 
 

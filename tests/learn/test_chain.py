@@ -254,3 +254,22 @@ def test_faults_are_found_where_they_are() -> None:
     fault = find_fault(["PER"])
     assert fault is not None
     assert "neither" in fault[1]
+
+
+def test_the_optimum_is_that_of_crfsuite(tmp_path: Any) -> None:
+    pycrfsuite = pytest.importorskip("pycrfsuite")
+    rng = np.random.default_rng(8)
+    rows = [[[f"w{k}", f"s{k % 3}"] for k in rng.integers(0, 12, 7)] for _ in range(40)]
+    labels = [[str(rng.choice(["a", "b", "c"])) for _ in row] for row in rows]
+    trainer = pycrfsuite.Trainer(verbose=False, algorithm="lbfgs")
+    for row, label in zip(rows, labels, strict=True):
+        trainer.append(row, label)
+    trainer.set_params(
+        {"c1": 0.0, "c2": 0.5, "max_iterations": 1000, "epsilon": 1e-9, "delta": 0.0, "period": 1000}
+    )
+    trainer.train(str(tmp_path / "model"))
+    ours = gs.ChainCRF(
+        l2=0.5, all_states=False, all_pairs=False, boundaries=False, bias=False, tolerance=1e-9, flatness=0.0
+    ).fit(rows, labels)
+    value = 0.5 * float(ours.chain_.x @ ours.chain_.x) - ours.log_likelihood_
+    assert value == pytest.approx(trainer.logparser.last_iteration["loss"], abs=1e-4)

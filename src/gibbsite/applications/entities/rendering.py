@@ -67,15 +67,17 @@ def _json(tagged: Sequence[Tagged]) -> str:
     return write_json({"documents": documents}) + "\n"
 
 
-_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 17px/1.9 Georgia, serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
-h2 { font: 600 1rem sans-serif; margin: 2rem 0 .5rem; }
-.text { white-space: pre-wrap; overflow-wrap: anywhere; }
-mark { color: #111; padding: .12em .3em; border-radius: .3em; }
-mark small { font: 600 .62em sans-serif; margin-left: .45em; opacity: .75; }
-.key { font: .85rem sans-serif; display: flex; gap: .8rem; flex-wrap: wrap; }
-"""
+_STYLE = "\n".join(
+    (
+        ":root { color-scheme: light dark; }",
+        "body { font: 17px/1.9 Georgia, serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }",
+        "h2 { font: 600 1rem sans-serif; margin: 2rem 0 .5rem; }",
+        ".text { white-space: pre-wrap; overflow-wrap: anywhere; }",
+        "mark { color: #111; padding: .12em .3em; border-radius: .3em; }",
+        "mark small { font: 600 .62em sans-serif; margin-left: .45em; opacity: .75; }",
+        ".key { font: .85rem sans-serif; display: flex; gap: .8rem; flex-wrap: wrap; }",
+    )
+)
 
 
 def _html(tagged: Sequence[Tagged]) -> str:

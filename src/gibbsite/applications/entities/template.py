@@ -24,40 +24,31 @@ LISTS = ("gazetteer", "lexicon", "cluster")
 _PART = re.compile(r"([\w-]+)\[(-?\d+)(?:\.\.(-?\d+))?\]")
 _FARTHEST = 10
 
+_WINDOW = (
+    "word[0]",
+    "lower[-2..2]",
+    "shape[-2..2]",
+    "kind[-1..1]",
+    "prefix[0]",
+    "suffix[0]",
+    "lower[-1] & lower[0]",
+    "lower[0] & lower[1]",
+    "kind[-1] & kind[0] & kind[1]",
+)
+_DOCUMENT = (
+    "suffix[-1..1]",
+    "pieces[0]",
+    "lexicon[-1..1]",
+    "gazetteer[-1..1]",
+    "cluster[-1..1]",
+    "neighbours[0]",
+    "runs[0]",
+    "cases[-1..1]",
+    "sentence[0]",
+)
+
 #: Templates that come with the package: words alone, and with what documents tell.
-TEMPLATES = {
-    "window": """
-        word[0]
-        lower[-2..2]
-        shape[-2..2]
-        kind[-1..1]
-        prefix[0]
-        suffix[0]
-        lower[-1] & lower[0]
-        lower[0] & lower[1]
-        kind[-1] & kind[0] & kind[1]
-    """,
-    "document": """
-        word[0]
-        lower[-2..2]
-        shape[-2..2]
-        kind[-1..1]
-        prefix[0]
-        suffix[0]
-        suffix[-1..1]
-        lower[-1] & lower[0]
-        lower[0] & lower[1]
-        kind[-1] & kind[0] & kind[1]
-        pieces[0]
-        lexicon[-1..1]
-        gazetteer[-1..1]
-        cluster[-1..1]
-        neighbours[0]
-        runs[0]
-        cases[-1..1]
-        sentence[0]
-    """,
-}
+TEMPLATES = {"window": "\n".join(_WINDOW), "document": "\n".join((*_WINDOW, *_DOCUMENT))}
 
 
 @dataclass(frozen=True)
@@ -140,7 +131,7 @@ def read_template(given: str | PathLike, functions: Iterable[str] = ()) -> str:
     'word[0]'
     """
     if isinstance(given, str) and given in TEMPLATES:
-        return "\n".join(line.strip() for line in TEMPLATES[given].strip().splitlines()) + "\n"
+        return TEMPLATES[given] + "\n"
     source = load(given)
     text = source.decoded()
     parse_template(text, source.name, functions)

@@ -76,7 +76,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     seeds, lengths = (2, (20, 40, 80)) if quick else (5, SWEEPS)
     meter.expect(2 + len(lengths) * (seeds + 1) + seeds + 3)
     recognizer = EntityRecognizer(
-        "window", scheme="io", links=True, l2=1.0, min_count=1 if quick else 2, iterations=30 if quick else 60
+        "document", scheme="io", links=True, min_count=1 if quick else 2, iterations=30 if quick else 80
     ).fit(news.train)
     meter.tick()
     one = _Run(recognizer, news, None)
