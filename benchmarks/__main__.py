@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import (
+    blocks,
     calls,
     denoise,
     densities,
@@ -33,6 +34,7 @@ from benchmarks.report import Section, environment, format_table
 PARTS = (
     "speed",
     "forms",
+    "blocks",
     "layers",
     "memory",
     "growth",
@@ -130,6 +132,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
     if not only or "forms" in only:
         library()
         yield forms.measure(quick=quick)
+    if not only or "blocks" in only:
+        yield blocks.measure(quick=quick)
     if not only or "layers" in only:
         yield layers.measure(quick=quick)
     if not only or "exact" in only:

@@ -22,6 +22,7 @@ PARTS = {
     "memory": ("Memory", "Bytes per site of compiled models of 10^6 sites."),
     "growth": ("Growth", "Processor time and bytes held, by number of sites; one thread, one chain."),
     "forms": ("Many sites at once", "Colors, checkerboards, replicas and threads."),
+    "blocks": ("Blocks", "Effective draws of the worst marginal per second, blocks against single sites."),
     "layers": ("Layers", "A restricted Boltzmann machine, both layers of all chains drawn in turn."),
     "exact": ("Files and exact answers", "Seconds, warm."),
     "poisson": (

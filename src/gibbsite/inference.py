@@ -281,7 +281,8 @@ def infer(
         most probable state; these are also the methods "exact", "gibbs" and "annealed". "herded" and
         "herded-shared" (`HerdedGibbs` with a weight for each configuration of the neighbours, or each
         conditional) count instead of drawing; "quasi" (`QuasiGibbs`) is driven by a low-discrepancy
-        sequence, in whole periods of sweeps; "poisson" (`PoissonGibbs`) reads minibatches of the factors of
+        sequence, in whole periods of sweeps; "blocks" (`BlockGibbs`) draws many sites jointly, blocks that
+        are found for the model; "poisson" (`PoissonGibbs`) reads minibatches of the factors of
         sites that have thousands of them. "annealed" looks for a most probable state: annealing at
         temperatures that fit the model, restarted until the budget is used. "mean-field" gives approximate
         marginals, and a lower bound of the log-partition function. Any kernel samples with that: marginals,
@@ -390,14 +391,11 @@ def _solve(
 def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dict[str, Any]) -> Kernel:
     """Return what a kernel stands for on a model: of several, the best in short runs.
 
-    Chains that agree are worth more than any number of draws; where chains of several candidates do,
-    effective draws per second decide.
+    Where chains of several candidates agree, effective draws per second decide; where none do, the average
+    disagreement of chains about a marginal.
     """
-    import warnings
-
-    from gibbsite.errors import ConvergenceWarning
     from gibbsite.graph.compile import compile_graph
-    from gibbsite.sampling import sample
+    from gibbsite.sampling import try_out
 
     candidates = kernel.candidates(compile_graph(model, among=kernel.kinds))
     if len(candidates) == 1 or run.get("checkpoint") is not None or run.get("scan") is not None:
@@ -406,12 +404,11 @@ def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dic
     given = {name: run[name] for name in ("chains", "rng", "threads", "start") if name in run}
     scores = []
     for one in candidates:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            found = sample(model, one, seconds=turn, second_look=False, progress=False, **given)
+        found = try_out(model, one, seconds=turn, **given)
         seen = found.diagnostics
-        apart = math.inf if seen.rhat_max is None or math.isnan(seen.rhat_max) else seen.rhat_max
-        scores.append((-max(apart, _AGREE), (seen.ess_min or 0.0) / found.seconds))
+        agree = seen.rhat_max is not None and seen.rhat_max <= _AGREE
+        apart = 0.0 if agree else float(found.numbers.spread.mean())
+        scores.append((-apart, (seen.ess_min or 0.0) / found.seconds))
     return candidates[scores.index(max(scores))]
 
 

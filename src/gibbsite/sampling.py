@@ -178,6 +178,40 @@ def sample(
     return result
 
 
+def try_out(
+    model: Model,
+    kernel: Kernel,
+    *,
+    seconds: float,
+    chains: int = 4,
+    rng: Any = None,
+    start: Any = None,
+    threads: int | None = None,
+) -> Result:
+    """Sample for a short time, to see how a kernel does; what costs time is not asked about the result.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> try_out(gs.ising_grid((4, 4), coupling=0.2), gs.Gibbs(), seconds=0.1, rng=1).chains
+    4
+    """
+    length = partial(read_budget, sweeps=None, steps=None, seconds=seconds, warmup=None, thin=1)
+    recording = record_chains(
+        model,
+        kernel,
+        scan=None,
+        length=length,
+        chains=chains,
+        rng=rng,
+        start=start,
+        record=keep_marginals(None, kernel),
+        threads=read_threads(threads),
+        progress=choose_progress(False),
+    )
+    return make_result(recording)
+
+
 def _continued(path: Path, rng: Any, warmup: int | None) -> tuple[Any, int | None]:
     """Return seed and warmup of a run that is continued: those of the checkpoint, unless others are given."""
     plan = load_checkpoint(path)[0]["plan"]
@@ -203,6 +237,7 @@ def record_chains(
     ``length`` tells the budget of a kernel (see :func:`read_budget`); ``how`` is passed to
     :func:`run_chains`.
     """
+    kernel = scan.kernel() if kernel is None and scan is not None else kernel
     graph = compile_graph(model, among=kernel.kinds if kernel is not None else ())
     kernel = default_kernel(graph) if kernel is None else kernel
     kernel.check(graph)

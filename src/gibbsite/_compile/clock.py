@@ -5,6 +5,7 @@ How long functions took to compile is kept beside the caches, so that the next t
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import threading
@@ -71,9 +72,13 @@ def stopping_clock(dispatcher: Any) -> Any:
 
     def timed(signature: Any) -> Any:
         _STOPWATCH.on_start(None)
+        collecting = gc.isenabled()
+        gc.disable()  # hardly any of the objects that Numba makes can be freed before it is done
         try:
             return prepare(signature)
         finally:
+            if collecting:
+                gc.enable()
             _STOPWATCH.on_end(None)
 
     dispatcher.compile = timed

@@ -27,7 +27,7 @@ import numpy as np
 from gibbsite._compile.cache import DECORATING, TORN_CACHE, cache_directory, decorate, empty_cache, is_kept
 from gibbsite._compile.clock import announcing, clock, on_compile, stopping_clock
 from gibbsite._compile.generic import generic, implement, intrinsic_for
-from gibbsite._compile.options import DISABLED, HELPER, LEAN, OPTIONS
+from gibbsite._compile.options import DISABLED, FROM_PYTHON, HELPER, LEAN, LOOP, OPTIONS
 
 __all__ = [
     "DISABLED",
@@ -211,7 +211,7 @@ def compiled(function: Callable[P, R]) -> Entry[P, R]:
     >>> double(21.0)
     42.0
     """
-    return Entry(function, OPTIONS)
+    return Entry(function, {**OPTIONS, **FROM_PYTHON})
 
 
 def compiled_loop(function: Callable[P, R]) -> Entry[P, R]:
@@ -225,7 +225,7 @@ def compiled_loop(function: Callable[P, R]) -> Entry[P, R]:
     >>> triple(14.0)
     42.0
     """
-    return Entry(function, LEAN)
+    return Entry(function, {**LEAN, **LOOP, **FROM_PYTHON})
 
 
 class Helper(Generic[P, R]):

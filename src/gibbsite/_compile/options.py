@@ -8,7 +8,7 @@ from typing import Any
 
 import numba
 
-from gibbsite._compile.lean import helper_options
+from gibbsite._compile.lean import lean_options
 from gibbsite._compile.parts import try_part
 
 
@@ -60,6 +60,8 @@ _config: Any = numba.config
 DISABLED: bool = bool(_config.DISABLE_JIT)
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# Functions that only Python calls: nobody calls them from C.
+FROM_PYTHON: dict[str, Any] = {"no_cfunc_wrapper": True}
 # Without Numba's runtime there is no allocation in compiled code, and no reference counting either: a
 # sweep that hands tuples of arrays to its step pays several atomic operations per update otherwise (a
 # factor of three, and twice the compile time).
@@ -68,4 +70,4 @@ LEAN: dict[str, Any] = {**OPTIONS}
 ON_STACK: bool = not DISABLED and try_part("stack", _find_templates)
 if ON_STACK and try_part("runtime", _switch_off_runtime):
     LEAN["_nrt"] = False
-HELPER: dict[str, Any] = {} if DISABLED else helper_options()
+HELPER, LOOP = ({}, {}) if DISABLED else lean_options()

@@ -39,9 +39,16 @@ _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
 _LENGTH = ("sweeps", "seconds", "accuracy", "warmup")
 _SAMPLING = ("scan", *_LENGTH, "chains", "threads", "rng", "no_second_look", *_CHECKPOINT)
 _MEAN_FIELD = ("sweeps", "seconds", "damping", "parallel")
+# Parameters of kernels, by the method that takes them.
+_KERNEL = {"blocks": ("entries",), "cutset": ("width",)}
 # Options that only some methods have a use for. With "auto", those of sampling say what to do if an exact
 # solution does not fit.
-_USED = dict.fromkeys(METHODS, _SAMPLING) | {"exact": (), "mean-field": _MEAN_FIELD}
+_USED = {
+    **dict.fromkeys(METHODS, _SAMPLING),
+    "exact": (),
+    "mean-field": _MEAN_FIELD,
+    **{method: (*_SAMPLING, *names) for method, names in _KERNEL.items()},
+}
 
 
 @click.command("infer")
@@ -60,6 +67,8 @@ _USED = dict.fromkeys(METHODS, _SAMPLING) | {"exact": (), "mean-field": _MEAN_FI
 @click.option("--best", type=COUNT, default=1, metavar="N", help="Give the N best states (MAP).")
 @click.option("--warmup", type=click.IntRange(0), help="Sweeps before recording. [default: a tenth]")
 @click.option("--chains", type=COUNT, default=4, show_default=True)
+@click.option("--entries", type=COUNT, help="Most entries of a clique table (blocks).")
+@click.option("--width", type=POSITIVE, help="log2 of the most entries of a clique table (cutset).")
 @click.option("--damping", type=UP_TO_ONE, help="Step of mean field, in (0, 1]. [default: 1]")
 @click.option("--parallel", is_flag=True, help="Mean field renews all sites at once.")
 @click.option("--threads", type=COUNT, help="[default: all cores]")
@@ -97,9 +106,10 @@ def command(**given: Any) -> int:
     if that is cheap, otherwise Gibbs sampling, or annealing for a most probable state, with a verdict on how
     far to trust it; options of sampling say what to do then.
     "herded" and "herded-shared" count instead of drawing, "quasi" is driven by a low-discrepancy sequence
-    (MAR); "poisson" reads minibatches of factors, for models whose sites have thousands of them; "annealed"
-    looks for a most probable state (MAP); "mean-field" gives approximate marginals (MAR) and a lower bound of
-    the log-partition function (PR).
+    (MAR); "blocks" draws many sites jointly, and "cutset" sums most of them out, for models whose sites
+    depend strongly on each other; "poisson" reads minibatches of factors, for models whose sites have
+    thousands of them; "annealed" looks for a most probable state (MAP); "mean-field" gives approximate
+    marginals (MAR) and a lower bound of the log-partition function (PR).
 
     Ctrl-C or SIGTERM ends a run in good order: what there is is saved and written, with exit code 130.
     """
@@ -116,7 +126,7 @@ def command(**given: Any) -> int:
         answer = infer(
             observed,
             given["task"],
-            method=given["method"],
+            method=_read_method(given),
             seconds=given["seconds"],
             sweeps=given["sweeps"],
             accuracy=given["accuracy"],
@@ -142,7 +152,8 @@ def _check_options(given: dict[str, Any]) -> str:
     if task not in METHODS[method]:
         others = ", ".join(name for name, tasks in METHODS.items() if task in tasks)
         raise click.UsageError(f"--method {method} does not answer {task}; choose one of {others}.")
-    unused = {*_SAMPLING, *_MEAN_FIELD} - set(_USED[method])
+    parameters = {name for names in _KERNEL.values() for name in names}
+    unused = {*_SAMPLING, *_MEAN_FIELD, *parameters} - set(_USED[method])
     refuse([name for name in given if name in unused], f"with --method {method}")
     if task != "MAR":
         refuse(["accuracy", "no_second_look"], f"on --task {task}")
@@ -164,6 +175,19 @@ def _check_options(given: dict[str, Any]) -> str:
     if layout != "table" or task == "PR" or given["query"] is not None:
         refuse(["show_all"], "but on tables of all sites")
     return layout
+
+
+def _read_method(given: dict[str, Any]) -> Any:
+    """Return the method, or its kernel where parameters are given for it."""
+    method = given["method"]
+    chosen = {name: given[name] for name in _KERNEL.get(method, ()) if is_given(name)}
+    if not chosen:
+        return method
+    from dataclasses import replace
+
+    from gibbsite.kernel.registry import make_kernel
+
+    return replace(make_kernel(method), **chosen)
 
 
 def _run_options(given: dict[str, Any]) -> dict[str, Any]:

@@ -68,6 +68,8 @@ def describe(model: FactorGraph) -> dict[str, Any]:
         if group.size:
             arity[str(group.arity)] = arity.get(str(group.arity), 0) + group.size
     cost = predict_exact(model)
+    examples = (one.example() for one in registered_kernels() if not isinstance(one.proof, str))
+    kernels = [kernel for kernel in examples if kernel is not None and kernel.accepts(graph)]
     return {
         "sites": model.n_sites,
         "observed": len(model.evidence),
@@ -88,11 +90,10 @@ def describe(model: FactorGraph) -> dict[str, Any]:
             "bytes": cost.bytes,
             "seconds": round(cost.seconds, 4),
         },
+        **{type(kernel).__name__: said for kernel in kernels if (said := kernel.summary(graph))},
         "kernel_bytes_per_chain": {
             type(kernel).__name__: kernel.memory_bytes(graph) + graph.n_cells * 8 + model.n_sites
-            for one in registered_kernels()
-            for kernel in one.proof_instances()[:1]
-            if kernel.accepts(graph)
+            for kernel in kernels
         },
     }
 

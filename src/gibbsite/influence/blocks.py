@@ -19,15 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, called, compiled_loop, inlined
-from gibbsite.errors import ArgumentError, ModelError
+from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
+from gibbsite.graph.graph import Graph
 from gibbsite.graph.rows import row_starts
 from gibbsite.influence._maxima import first_largest, make_tree, set_leaf
 from gibbsite.influence.descent import Descent
 from gibbsite.influence.matrix import Influence
 from gibbsite.influence.variation import OrderDecay
+from gibbsite.kernel.base import Kernel
+from gibbsite.kernel.blocks.gibbs import BlockGibbs
+from gibbsite.scan.base import Ordered, Scan, in_order
 
 if TYPE_CHECKING:
-    from gibbsite.model import FactorGraph
+    from gibbsite.model import FactorGraph, Model
 
 Floats = NDArray[np.float64]
 Order = NDArray[np.int32]
@@ -35,11 +39,12 @@ Start = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class BlockOrder:
-    """Steps that draw whole blocks of sites, each from its joint conditional law.
+class BlockOrder(Scan):
+    """Steps that draw whole blocks of sites, each from its joint conditional distribution.
 
-    No kernel of gibbsite moves blocks yet: a block scan can be certified and optimised, and its ``order``
-    used by a sampler of one's own.
+    It can be certified and optimised as scans of sites are, and what is certified is what
+    ``gs.sample(model, scan=...)`` and ``gs.short_runs`` then do, with :class:`gibbsite.BlockGibbs` on the
+    same blocks.
 
     Parameters
     ----------
@@ -57,12 +62,29 @@ class BlockOrder:
     >>> columns = gs.BlockOrder([[c, c + 4, c + 8, c + 12] for c in range(4)])
     >>> gs.certify(model, scan=columns, accuracy=0.01).steps < gs.certify(model, accuracy=0.01).steps
     True
+    >>> gs.sample(model, scan=columns, sweeps=100, rng=1, progress=False).plan.kernel["name"]
+    'BlockGibbs'
     """
 
     blocks: Sequence[Any]
     order: Sequence[int] | Order | None = None
     variation: float | None = None
     input_variation: float | None = None
+
+    def kernel(self) -> Kernel:
+        """Return the kernel that draws these blocks; sites that are in none keep their start."""
+        return BlockGibbs(self.blocks, complete=False)
+
+    def schedule(self, graph: Graph, model: Model | None = None) -> Ordered:
+        """Return the visits."""
+        if graph.n_units != len(self.blocks) or graph.units is None:
+            raise IncompatibleError(
+                f"This order is one of {len(self.blocks)} blocks, and the kernel moves {graph.n_units} "
+                f"{'sites' if graph.units is None else 'other blocks'}; leave the kernel out, or give "
+                "gs.BlockGibbs(order.blocks)."
+            )
+        listed = np.arange(len(self.blocks)) if self.order is None else np.asarray(self.order)
+        return in_order(listed.astype(np.int32))
 
     def read(self, model: FactorGraph) -> tuple[list[NDArray[np.int64]], Order]:
         """Return the sites of the blocks and the order, checked."""

@@ -15,7 +15,7 @@ from gibbsite.influence.blocks import BlockDecay, BlockOrder, collapse
 from gibbsite.influence.bound import choose_influence
 from gibbsite.influence.matrix import Influence
 from gibbsite.influence.target import read_target
-from gibbsite.influence.variation import Decay, DrawnDecay, OrderDecay, SiteDecay, SweepDecay
+from gibbsite.influence.variation import DrawnDecay, OrderDecay, SiteDecay, SweepDecay
 from gibbsite.scan.base import Scan
 from gibbsite.scan.systematic import FixedOrder, Systematic
 
@@ -217,11 +217,11 @@ def _thinned(steps: NDArray[np.int64], values: Floats) -> tuple[NDArray[np.int64
     return steps[keep], values[keep]
 
 
-def read_scan(scan: Any) -> Scan | BlockOrder:
+def read_scan(scan: Any) -> Scan:
     """Return a scan from what users give: one, a list of sites, or nothing for the systematic one."""
     if scan is None:
         return Systematic()
-    if isinstance(scan, Scan | BlockOrder):
+    if isinstance(scan, Scan):
         return scan
     if isinstance(scan, str):
         raise ArgumentError(
@@ -231,7 +231,7 @@ def read_scan(scan: Any) -> Scan | BlockOrder:
 
 
 def read_length(
-    scan: Scan | BlockOrder, per_sweep: int, steps: int | None, sweeps: int | None, accuracy: float | None
+    scan: Scan, per_sweep: int, steps: int | None, sweeps: int | None, accuracy: float | None
 ) -> int:
     """Return the number of steps a user asks for; with an accuracy the most that are allowed."""
     for name, given in (("steps", steps), ("sweeps", sweeps)):
@@ -253,7 +253,7 @@ def read_length(
     )
 
 
-def make_decay(model: FactorGraph, scan: Scan | BlockOrder, weights: Floats, influence: Influence) -> Decay:
+def make_decay(model: FactorGraph, scan: Scan, weights: Floats, influence: Influence) -> SiteDecay:
     """Return the variation of a scan as a function of the number of steps."""
     if isinstance(scan, BlockOrder):
         blocks, order = scan.read(model)

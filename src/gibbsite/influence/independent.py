@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from gibbsite._random.generators import stream
 from gibbsite._wording import argument, unknown
-from gibbsite.errors import ArgumentError, IncompatibleError
+from gibbsite.errors import ArgumentError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.influence.blocks import BlockOrder
 from gibbsite.influence.bound import choose_influence
-from gibbsite.influence.certificate import make_site_decay, read_length, read_scan
+from gibbsite.influence.certificate import make_decay, read_length, read_scan
 from gibbsite.influence.stored import DogsScan
 from gibbsite.influence.target import read_target
 from gibbsite.kernel.gibbs.gibbs import Gibbs
@@ -195,9 +195,8 @@ def _read_parts(
         target = scan.targets.tolist()
     targets = np.flatnonzero(read_target(model, target)).astype(np.int32)
     chosen = read_scan(scan)
-    if isinstance(chosen, BlockOrder):
-        raise IncompatibleError("No kernel moves blocks; give a scan of single sites.")
-    return chosen, read_length(chosen, model.n_sites, steps, sweeps, None), targets
+    per_sweep = len(chosen.blocks) if isinstance(chosen, BlockOrder) else model.n_sites
+    return chosen, read_length(chosen, per_sweep, steps, sweeps, None), targets
 
 
 def _bound_sites(
@@ -214,7 +213,7 @@ def _bound_sites(
     ):  # it has been certified for just this
         return np.minimum(scan.variation / scan.target_weights, 1.0)
     bounds = choose_influence(model, influence)
-    decay = make_site_decay(model, scan, read_target(model, targets.tolist()), bounds)
+    decay = make_decay(model, scan, read_target(model, targets.tolist()), bounds)
     return np.minimum(decay.bounds(steps)[targets], 1.0)
 
 
@@ -228,8 +227,9 @@ def _make_runs(
     entropy: int,
     threads: int,
 ) -> Sums:
-    graph = compile_graph(model)
-    run = make_short_run(model, graph, Gibbs(), scan, steps, targets)
+    graph, kernel = compile_graph(model), scan.kernel() or Gibbs()
+    graph = replace(graph, units=kernel.units(graph))
+    run = make_short_run(model, graph, kernel, scan, steps, targets)
     fresh = start is None and not has_zeros(graph)
     x = None if fresh else start_states(model, graph, 1, start, entropy)[0]
 

@@ -38,7 +38,7 @@ class Improved(NamedTuple):
 
 
 @overload
-def dogs(
+def dogs(  # type: ignore[overload-overlap]  # an order of blocks is the one scan that gives another
     model: FactorGraph,
     *,
     target: Any = ...,
@@ -74,7 +74,7 @@ def dogs(
     weights: Any = None,
     accuracy: float | None = None,
     steps: int | None = None,
-    initial: Scan | Sites | BlockOrder | None = None,
+    initial: Scan | Sites | None = None,
     iterations: int = 1,
     search: str = "bisection",
     influence: Any = None,
@@ -181,7 +181,7 @@ def _whole(name: str, given: Any) -> int | None:
 
 def _improver(
     model: FactorGraph,
-    scan: Scan | BlockOrder,
+    scan: Scan,
     influence: Influence,
     weights: Floats,
     iterations: int,

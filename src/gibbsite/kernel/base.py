@@ -188,6 +188,10 @@ class Kernel(ABC):
         Whoever changes a state other than by steps calls this; by default a memory says nothing about it.
         """
 
+    def summary(self, graph: Graph) -> dict[str, float]:
+        """Return what ``gibbsite info`` tells about this kernel on a model, by name; nothing by default."""
+        return {}
+
     def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
         """Return the kernels that this one may stand for on a graph.
 

@@ -59,6 +59,12 @@ class Registration:
         """The folder of :mod:`gibbsite.kernel` that holds the kernel; of others, the module."""
         return self.kernel.__module__.removeprefix("gibbsite.kernel.").partition(".")[0]
 
+    def example(self) -> Kernel | None:
+        """Return the kernel as users would take it first, for figures about it."""
+        if self.recommend:
+            return self.kernel(**next(iter(self.recommend.values())))
+        return next(iter(self.proof_instances()), None)
+
     def proof_instances(self) -> tuple[Kernel, ...]:
         """Return the kernels that the conformance tests prove; none if tests of their own do."""
         return () if isinstance(self.proof, str) else tuple(self.kernel(**given) for given in self.proof)

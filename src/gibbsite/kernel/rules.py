@@ -15,10 +15,12 @@ References
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import Integer, inlined
+from gibbsite._compile.jit import Integer, generic, implement, inlined
 
 RULES = ("heat-bath", "metropolised", "suwa-todo")
 HEAT_BATH, METROPOLISED, SUWA_TODO = range(3)
@@ -26,12 +28,38 @@ HEAT_BATH, METROPOLISED, SUWA_TODO = range(3)
 Work = NDArray[np.float64]
 
 
-@inlined
-def apply_rule(rule: Integer, w: Work, size: Integer, total: float, now: Integer) -> float:
+class HeatBath(NamedTuple):
+    """The rule of nearly all runs, a type of its own: the others are not compiled with it."""
+
+    number: int
+
+
+class OtherRule(NamedTuple):
+    """One of the other rules, by its number."""
+
+    number: int
+
+
+def rule_type(rule: str) -> HeatBath | OtherRule:
+    """Return a rule as compiled code sees it."""
+    number = RULES.index(rule)
+    return HeatBath(number) if number == HEAT_BATH else OtherRule(number)
+
+
+@generic
+def apply_rule(rule: Any, w: Work, size: Integer, total: float, now: Integer) -> float:
     """Replace weights by those of the next value from state ``now``; return their sum."""
-    if rule == HEAT_BATH:
-        return total
-    if rule == METROPOLISED:
+    raise NotImplementedError
+
+
+@implement(apply_rule, HeatBath)
+def _apply_heat_bath(rule: HeatBath, w: Work, size: Integer, total: float, now: Integer) -> float:
+    return total
+
+
+@implement(apply_rule, OtherRule)
+def _apply_other(rule: OtherRule, w: Work, size: Integer, total: float, now: Integer) -> float:
+    if rule.number == METROPOLISED:
         metropolised_row(w, size, total, now)
     else:
         suwa_todo_row(w, size, now)

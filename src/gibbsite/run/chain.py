@@ -16,8 +16,21 @@ from gibbsite._compile.jit import Integer, compiled_loop, implement
 from gibbsite._compile.pointer import call_pointer
 from gibbsite._random.generators import Words, load, store
 from gibbsite.graph.graph import Graph
+from gibbsite.graph.local import log_potential
 from gibbsite.kernel.base import Kernel, Team, step, sums_up, visit
-from gibbsite.run.tape import ADDED, BEGIN, COUNT, DRAWS, Tape, recorder_for
+from gibbsite.run.tape import (
+    ADDED,
+    CONDITIONAL,
+    COUNT,
+    DRAWS,
+    EVERY_DRAW,
+    FOR_PULSE,
+    Recording,
+    Tape,
+    pulse_due,
+    recording_on,
+    write_indicators,
+)
 from gibbsite.scan.base import Scan, period, refresh, run_end, site_at
 
 
@@ -114,8 +127,28 @@ def advance(
     The members of a team all call this with the same arguments but their own number; they share the steps
     of visits that can be shared, and the first of them does everything else.
     """
-    write = recorder_for(tape, arrays, state.x, state.cond, keep)
-    move(parameters, arrays, schedule, state, tape, rounds, length, keep, team, write)
+    adding = sums_up(arrays)
+    cond = tape.recent if adding else state.cond
+    if keep and not adding and cond.size > 0 and tape.counters[DRAWS] == 0 and team.member == 0:
+        write_indicators(tape, state.x, cond)
+    recording = recording_on(tape, state.x, state.cond, keep)
+    move(
+        parameters,
+        arrays,
+        schedule,
+        state.memory,
+        state.x,
+        state.order,
+        state.rng,
+        state.position,
+        cond,
+        tape.counters,
+        rounds,
+        length,
+        keep,
+        team,
+        recording,
+    )
 
 
 @compiled_loop
@@ -123,38 +156,38 @@ def move(
     parameters: Any,
     arrays: Any,
     schedule: Any,
-    state: State,
-    tape: Tape,
+    memory: Any,
+    x: NDArray[Any],
+    order: NDArray[np.int32],
+    words: NDArray[np.uint64],
+    position: NDArray[np.int64],
+    cond: NDArray[Any],
+    counters: NDArray[np.int64],
     rounds: int,
     length: int,
     keep: bool,
     team: Team,
-    record: Any,
+    recording: Recording,
 ) -> None:
-    """Make steps, see :func:`advance`; ``record`` is the address of the function that records a draw."""
-    x, order, memory = state.x, state.order, state.memory
-    rng = load(state.rng)
-    where, turn = np.uintp(state.position[0]), state.position[1]
+    """Make steps, see :func:`advance`; ``cond`` is where conditionals are written, or added up."""
+    rng = load(words)
+    where, turn = np.uintp(position[0]), position[1]
     cycle = np.uintp(period(schedule))
     adding = sums_up(arrays)
-    cond = tape.recent if adding else state.cond
-    write = keep and not adding and cond.size > 0
+    conditional = keep and cond.size > 0
     first = team.member == 0
-    if write and tape.counters[DRAWS] == 0:
-        if first:
-            call_pointer(record, tape, arrays, x, state.cond, BEGIN)
-        if team.size > 1:  # nobody may write conditionals before
-            wait_for_all(team.gate, team.size)
+    if team.size > 1:  # nobody may write conditionals before the first has begun
+        wait_for_all(team.gate, team.size)
     for _ in range(rounds):
         left = np.uintp(length)
         # sums are complete if the last steps of a round are exactly one period
         whole = where == 0 and left >= cycle and left % cycle == 0
-        add = bool(keep and adding and state.cond.size > 0 and whole)
+        add = bool(conditional and adding and whole)
         while left > 0:
             if where == 0:
                 rng = refresh(schedule, order, rng)
-            stop = min(where + left, cycle)
-            put = bool(write or (add and left == cycle))
+            stop = where + left if where + left < cycle else cycle  # ``min`` takes longer to compile
+            put = bool((conditional and not adding) or (add and left == cycle))
             rng = visit(
                 parameters, arrays, schedule, memory, x, order, where, stop, turn, rng, cond, put, team
             )
@@ -165,9 +198,14 @@ def move(
                 turn += 1
         if keep:
             if first:
-                call_pointer(record, tape, arrays, x, state.cond, ADDED if add else COUNT)
+                due = recording.potential == EVERY_DRAW or (
+                    recording.potential == FOR_PULSE and pulse_due(counters)
+                )
+                now = np.float64(log_potential(arrays, x)) if due else 0.0
+                what = CONDITIONAL if conditional and not adding else ADDED if add else COUNT
+                call_pointer(recording.address, recording.book, x, now, what)
             if team.size > 1:
                 wait_for_all(team.gate, team.size)
     if first:
-        store(state.rng, rng)
-        state.position[0], state.position[1] = where, turn
+        store(words, rng)
+        position[0], position[1] = where, turn

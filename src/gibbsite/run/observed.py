@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._compile.book import Book, array_in
 from gibbsite._compile.foreign import Foreign, adopt_step, call_at
-from gibbsite._compile.jit import called
+from gibbsite._compile.jit import inlined
 
 Floats = NDArray[np.float64]
 
@@ -68,20 +69,39 @@ def observe_nothing() -> Observed:
     return Observed(code, np.zeros(1, np.int64), none)
 
 
-@called
-def observe(seen: Observed, x: NDArray[Any]) -> None:
-    """Let all open recorders have a look at a state."""
-    code, place = seen.code, seen.place
-    for i in range(code.x.size):
-        at = i if code.site_at.size == 0 else np.int64(code.site_at[i])
-        if code.label.size == 0:
-            code.x[i] = x[at]
+def observed_arrays(seen: Observed) -> list[tuple[NDArray[Any], np.dtype[Any]]]:
+    """Return the arrays that :func:`observe` finds in a book one after another, with their types."""
+    code = seen.code
+    whole, real = np.dtype(np.int64), np.dtype(np.float64)
+    return [
+        (code.step, whole),
+        (code.words, np.dtype(np.uint64)),
+        (code.label, real),
+        (code.label_at, whole),
+        (code.site_at, np.dtype(np.int32)),
+        (code.x, real),
+        (seen.place, whole),
+        (seen.block, real),
+    ]
+
+
+@inlined
+def observe(book: Book, first: int, x: NDArray[Any]) -> None:
+    """Let all open recorders have a look at a state; number ``first`` of the book is the first of theirs."""
+    step, words = array_in(book, first, np.int64), array_in(book, first + 1, np.uint64)
+    label, label_at = array_in(book, first + 2, np.float64), array_in(book, first + 3, np.int64)
+    site_at, numbers = array_in(book, first + 4, np.int32), array_in(book, first + 5, np.float64)
+    place, block = array_in(book, first + 6, np.int64), array_in(book, first + 7, np.float64)
+    for i in range(numbers.size):
+        at = i if site_at.size == 0 else np.int64(site_at[i])
+        if label.size == 0:
+            numbers[i] = x[at]
         else:
-            first = 0 if code.label_at.size == 0 else code.label_at[i]
-            code.x[i] = code.label[first + np.int64(x[at])]
-    for r in range(code.step.size):
+            begin = 0 if label_at.size == 0 else label_at[i]
+            numbers[i] = label[begin + np.int64(x[at])]
+    for r in range(step.size):
         room = place[r + 1] - place[r]
-        call_at(code.step[r], code.x, 0, code.x.size, seen.block, place[r], room, code.words[r])
+        call_at(step[r], numbers, 0, numbers.size, block, place[r], room, words[4 * r : 4 * r + 4])
 
 
 # ---- averages of a function

@@ -103,8 +103,8 @@ class ShortRun:
     ----------
     graph : Graph
         The compiled model.
-    kernel : NamedTuple
-        Parameters of the kernel as compiled code sees them.
+    kernel : Kernel
+        What makes the steps.
     schedule : NamedTuple
         The visits.
     steps, buffer : int
@@ -124,7 +124,7 @@ class ShortRun:
     """
 
     graph: Graph
-    kernel: NamedTuple
+    kernel: Kernel
     schedule: NamedTuple
     steps: int
     buffer: NDArray[np.int32]
@@ -149,10 +149,10 @@ class ShortRun:
         state = np.zeros(graph.n_sites, graph.state_dtype) if x is None else x.astype(graph.state_dtype)
         sums = self._nothing()
         _repeat(
-            self.kernel,
+            self.kernel.parameters(graph),
             graph.arrays,
             self.schedule,
-            Buffer(np.zeros(int(graph.cards.max(initial=1)))),
+            self._memory(),
             state,
             self.buffer.copy(),
             np.zeros(graph.n_cells if self.targets.size else 0),
@@ -165,6 +165,12 @@ class ShortRun:
             alone(),
         )
         return sums
+
+    def _memory(self) -> NamedTuple:
+        """Return scratch space; what a chain would remember does not pay in a few steps."""
+        if self.graph.units is None:
+            return Buffer(np.zeros(int(self.graph.cards.max(initial=1))))
+        return self.kernel.memory(self.graph, np.zeros(4, np.uint64))
 
     def _nothing(self) -> Sums:
         states = np.ones_like(self.targets) if self.graph.binary else self.graph.cards[self.targets]
@@ -193,10 +199,13 @@ def make_short_run(
     wanted = np.zeros(0, np.int32) if targets is None else targets
     everywhere = everywhere or scan.random
     visited: Sites = wanted if scan.random else np.unique(scan.visits(graph, model)[:steps])
+    if graph.units is not None:
+        blocks = [kernel.sites_of(graph, unit) for unit in visited.tolist()]
+        visited = np.unique(np.concatenate(blocks)).astype(np.int32)
     sites = np.arange(graph.n_sites, dtype=np.int32)
     if not everywhere and visited.size < graph.n_sites:
         sites = _with_neighbours(graph, np.union1d(visited, wanted).astype(np.int32))
-    return ShortRun(graph, kernel.parameters(graph), schedule, steps, buffer, sites, wanted)
+    return ShortRun(graph, kernel, schedule, steps, buffer, sites, wanted)
 
 
 def _with_neighbours(graph: Graph, sites: Sites) -> Sites:

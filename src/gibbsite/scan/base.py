@@ -30,6 +30,7 @@ from gibbsite.errors import ArgumentError, IncompatibleError
 
 if TYPE_CHECKING:
     from gibbsite.graph.graph import Graph
+    from gibbsite.kernel.base import Kernel
     from gibbsite.model import Model
 
 Order = NDArray[np.int32]
@@ -106,6 +107,10 @@ class Scan(ABC):
         if not self.random:
             missing[self.visits(graph, model)] = False
         return np.flatnonzero(missing)
+
+    def kernel(self) -> Kernel | None:
+        """Return the kernel that a run with this scan takes by default, where that is not any kernel's."""
+        return None
 
     def describe(self) -> dict[str, Any]:
         """Return name and parameters, for plans and reports."""

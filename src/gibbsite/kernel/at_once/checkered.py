@@ -232,9 +232,9 @@ def _log_potential(arrays: Any, x: State) -> float:
     board = arrays.board
     total = 0.0
     for row in range(board.start.shape[1] - 1):
-        even, odd = find_row(board, 0, row), find_row(board, 1, row)
-        for j in range(even.size):
-            total += (x[even.own + j] - 0.5) * odds_at(arrays, even, j, x)
-        for j in range(odd.size):
-            total += (x[odd.own + j] - 0.5) * field_at(arrays, odd.own + j)
+        for color in range(2):
+            place = find_row(board, color, row)
+            for j in range(place.size):
+                odds = odds_at(arrays, place, j, x) if color == 0 else field_at(arrays, place.own + j)
+                total += (x[place.own + j] - 0.5) * odds
     return total

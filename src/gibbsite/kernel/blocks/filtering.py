@@ -38,7 +38,7 @@ class BlockWorkspace(NamedTuple):
 
     ``pool`` holds tables and messages; ``weight`` the states of a site; ``digit`` the loops of an operand;
     ``scratch`` the separator of a table; ``floor`` the smallest positive entry of each message; ``marginal``
-    what comes out; ``words`` the generator.
+    what comes out; ``words`` the generator; ``what`` what is asked (:func:`draw_block`).
     """
 
     pool: Floats
@@ -48,6 +48,7 @@ class BlockWorkspace(NamedTuple):
     floor: Floats
     marginal: Floats
     words: NDArray[np.uint64]
+    what: Longs
 
     @property
     def rebuildable(self) -> bool:
@@ -77,6 +78,7 @@ def _sizes(tables: BlockTables, arrays: TableGraph, pool: int) -> list[tuple[int
         (length, np.float64),
         (int(np.diff(ends).max(initial=1)), np.float64),
         (4, np.uint64),
+        (3, np.int64),
     ]
 
 
@@ -397,14 +399,13 @@ DRAW, MARGINALS = range(2)
 
 
 @pointed
-def draw_block(
-    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], what: Longs
-) -> None:
-    """Draw block number ``what[0]``; with ``what[1]`` MARGINALS, write the marginals of its sites, too.
+def draw_block(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any]) -> None:
+    """Draw block number ``work.what[0]``; where ``what[1]`` is MARGINALS, write those of its sites, too.
 
     ``what[2]`` becomes 1 if that was possible. It does not depend on kernel, scan and graph kind, so loops
     call it by its address, and it is compiled once.
     """
+    what = work.what
     begin, end = tables.start[what[0]], tables.start[what[0] + 1]
     what[2] = 0
     if filter_block(tables, arrays, work, x, begin, end):

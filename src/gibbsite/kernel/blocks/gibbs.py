@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import Integer, generic, implement, interpreted
+from gibbsite._compile.jit import Integer, compiled_loop, generic, implement, interpreted
 from gibbsite._compile.pointer import call_pointer, point_at
 from gibbsite._random.generators import Words, load, store
 from gibbsite._wording import argument, unknown
@@ -48,7 +48,7 @@ from gibbsite.kernel.blocks.tables import (
 from gibbsite.kernel.blocks.ties import tie_sites, tied_groups
 from gibbsite.kernel.gibbs.gibbs import GibbsParameters
 from gibbsite.kernel.registry import register
-from gibbsite.kernel.rules import HEAT_BATH
+from gibbsite.kernel.rules import HEAT_BATH, HeatBath
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -70,8 +70,12 @@ _COVERS = 8
 _MOST = 2.0**29
 # Factors at least so strong tie their sites together.
 _NEAR_ZERO = 0.95
-# How often all blocks are tried on the way from one state to another.
-_ROUNDS = 10
+# How long two chains are given to meet, in table entries and in sweeps.
+_MEETING_ENTRIES, _MEETING_SWEEPS = 2e7, 100
+# Models of more sites are not looked at just to tell about blocks.
+_FEW_SITES = 20_000
+# Time for an entry of a table, with marginals.
+_SECONDS_PER_ENTRY = 1e-8
 # Plans that are kept for later.
 _KEPT_PLANS = 8
 
@@ -85,11 +89,10 @@ class BlockParameters(NamedTuple):
 
 
 class BlockMemory(NamedTuple):
-    """Room for a block, and for a single site; what is asked of a block."""
+    """Room for a block, and for a single site."""
 
     block: BlockWorkspace
     site: Buffer
-    what: Longs
 
     @property
     def rebuildable(self) -> bool:
@@ -138,11 +141,7 @@ _ADDRESSES: dict[Any, Any] = {}
 
 @register(
     methods={"blocks": ("MAR", "MAP")},
-    proof=[
-        {"blocks": "auto", "entries": 8},
-        {"blocks": "trees"},
-        {"blocks": [[0, 1], [2], [1, 2, 3]]},
-    ],
+    proof=[{"entries": 8}, {"blocks": "trees"}],
     recommend={"BlockGibbs": {}, "BlockGibbs, trees": {"blocks": "trees"}},
 )
 @dataclass(frozen=True)
@@ -162,9 +161,12 @@ class BlockGibbs(Kernel):
         2**12 for others. It has no effect on blocks that are given.
     covers : int, optional
         Blocks that are found cover all sites; with more than one, so many covers are drawn at random, and
-        a sweep goes through all of them. By default 8 where blocks are limited by their width, otherwise 1.
+        a sweep goes through all of them. By default 8 where blocks are limited by their width and the
+        model has at most 20,000 sites, otherwise 1.
     seed : int
         Of the random covers.
+    complete : bool
+        Refuse blocks that miss sites. Otherwise these keep their start, which is meant for short runs.
 
     Notes
     -----
@@ -185,10 +187,11 @@ class BlockGibbs(Kernel):
     entries: int | None = None
     covers: int | None = None
     seed: int = 0
+    complete: bool = True
 
     def plan(self, graph: Graph) -> BlockPlan:
         """Return the blocks of a graph and their tables; found once and kept."""
-        key = (graph.digest, _key(self.blocks), self.entries, self.covers, self.seed)
+        key = (graph.digest, _key(self.blocks), self.entries, self.covers, self.seed, self.complete)
         found = _PLANS.get(key)
         if found is None:
             while len(_PLANS) >= _KEPT_PLANS:
@@ -226,7 +229,7 @@ class BlockGibbs(Kernel):
         """Return blocks that cover all sites, each in an order of elimination, and the limit of tables."""
         if self.blocks not in FOUND:
             raise ArgumentError(unknown("Way to find blocks", self.blocks, FOUND))
-        entries, covers = self._limits()
+        entries, covers = self._limits(arrays.card.size)
         n = arrays.card.size
         ties = tie_sites(arrays)
         if self.blocks == "auto":
@@ -247,7 +250,7 @@ class BlockGibbs(Kernel):
                 found += cover_sites(near, arrays.card, limit, ties, seed)
         return found, limit.log2
 
-    def _limits(self) -> tuple[float | None, int]:
+    def _limits(self, n_sites: int) -> tuple[float | None, int]:
         """Return the limit of entries and the number of covers, checked."""
         for name, value in (("covers", self.covers), ("entries", self.entries)):
             if value is not None and (not isinstance(value, int | np.integer) or value < 1):
@@ -257,7 +260,8 @@ class BlockGibbs(Kernel):
                 f"{argument('entries')} must be at least 4, the table of two sites, got {self.entries!r}."
             )
         if self.covers is None:
-            return self.entries, _COVERS if self.blocks in ("auto", "width") else 1
+            limited = self.blocks in ("auto", "width") and n_sites <= _FEW_SITES
+            return self.entries, _COVERS if limited else 1
         return self.entries, int(self.covers)
 
     def _read(self, graph: Graph) -> list[Longs]:
@@ -285,7 +289,7 @@ class BlockGibbs(Kernel):
                 raise ArgumentError(f"block {number} is empty or names a site twice: {named!r}.")
             seen[sites] = True
             blocks.append(sites)
-        if not seen.all():
+        if self.complete and not seen.all():
             missing = [model.domains.names[i] for i in np.flatnonzero(~seen)[:3]]
             raise ArgumentError(
                 f"{int((~seen).sum())} sites are in no block, {', '.join(map(repr, missing))} among them, "
@@ -312,12 +316,27 @@ class BlockGibbs(Kernel):
         plan = self.plan(graph)
         site = Buffer(np.zeros(int(graph.cards.max(initial=1))))
         work = make_workspace(plan.tables, plan.model, plan.pool)
-        return BlockMemory(work, site, np.zeros(3, np.int64))
+        return BlockMemory(work, site)
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""
         plan = self.plan(graph)
         return workspace_bytes(plan.tables, plan.model, plan.pool) + super().memory_bytes(graph)
+
+    def summary(self, graph: Graph) -> dict[str, float]:
+        """Return the number of blocks, their sizes, widths and the predicted time of a sweep."""
+        if graph.n_sites > _FEW_SITES:
+            return {}
+        plan = self.plan(graph)
+        sizes = [block.size for block in plan.blocks]
+        return {
+            "blocks": len(sizes),
+            "smallest": min(sizes),
+            "largest": max(sizes),
+            "log2_largest_table": round(plan.log2_largest, 2),
+            "entries": float(plan.total),
+            "seconds_per_sweep": float(f"{_SECONDS_PER_ENTRY * plan.total:.2g}"),
+        }
 
     def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
         """Return trees and blocks of several widths, unless one block of all sites is possible.
@@ -336,30 +355,53 @@ class BlockGibbs(Kernel):
         return len(blocks) == 1 and blocks[0].size == graph.n_sites
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
-        """Give blocks the states they are to have, as long as each state on the way is possible."""
-        model: FactorGraph = graph.model  # type: ignore[assignment]
-        blocks, x = self.plan(graph).blocks, np.array(here)
-        for _ in range(_ROUNDS):
-            before = x
-            for number in rng.permutation(len(blocks)).tolist():
-                tried = x.copy()
-                tried[blocks[number]] = np.asarray(there)[blocks[number]]
-                if model.log_potential(tried) > -np.inf:
-                    x = tried
-            if np.array_equal(x, there):
-                return True
-            if np.array_equal(x, before):
-                break
-        return super().connects(graph, x, there, rng)
+        """Let chains from both states run with the same random numbers until they meet.
+
+        Whatever a block can do it can undo, so states from which chains meet are connected.
+        """
+        plan = self.plan(graph)
+        sweeps = int(np.clip(_MEETING_ENTRIES / plan.total, 2, _MEETING_SWEEPS))
+        x, y = (np.array(state, graph.state_dtype) for state in (here, there))
+        work, words = make_workspace(plan.tables, plan.model, plan.pool), rng.integers(1, 2**63, 4)
+        found = _meet(self.parameters(graph), work, x, y, words.astype(np.uint64), sweeps)
+        return bool(found)
+
+
+@compiled_loop
+def _meet(
+    parameters: BlockParameters,
+    work: BlockWorkspace,
+    x: NDArray[Any],
+    y: NDArray[Any],
+    words: NDArray[np.uint64],
+    sweeps: int,
+) -> bool:
+    """Draw all blocks of two states with the same random numbers, over and over; tell whether they meet."""
+    tables, model, what = parameters.tables, parameters.model, work.what
+    for _ in range(sweeps):
+        for block in range(tables.start.size - 1):
+            what[0], what[1] = block, DRAW
+            store(work.words, load(words))
+            call_pointer(parameters.draw, tables, model, work, x)
+            store(work.words, load(words))
+            call_pointer(parameters.draw, tables, model, work, y)
+            store(words, load(work.words))
+        apart = 0
+        for i in range(x.size):
+            apart += x[i] != y[i]
+        if apart == 0:
+            return True
+    return False
 
 
 def _address(plan: BlockPlan, graph: Graph) -> Any:
     """Return the address of the function that draws a block, compiled for the states of a graph."""
     found = _ADDRESSES.get(graph.state_dtype)
     if found is None:
-        work = BlockWorkspace(*(np.zeros(1, part) for part in "ddqdddQ"))
-        x, what = np.zeros(1, graph.state_dtype), np.zeros(3, np.int64)
-        found = _ADDRESSES[graph.state_dtype] = point_at(draw_block, plan.tables, plan.model, work, x, what)
+        work = BlockWorkspace(*(np.zeros(1, part) for part in "ddqdddQq"))
+        x = np.zeros(1, graph.state_dtype)
+        found = point_at(draw_block, plan.tables, plan.model, work, x)
+        _ADDRESSES[graph.state_dtype] = found
     return found
 
 
@@ -419,11 +461,11 @@ def _step(
     begin, end = tables.start[i], tables.start[i + np.uintp(1)]
     if end == begin + 1:
         site = np.uintp(tables.site[begin])
-        return step(GibbsParameters(HEAT_BATH), arrays, memory.site, x, site, rng, cond, keep)
-    what = memory.what
+        return step(GibbsParameters(HeatBath(HEAT_BATH)), arrays, memory.site, x, site, rng, cond, keep)
+    what = work.what
     what[0], what[1] = i, MARGINALS if keep else DRAW
     store(work.words, rng)
-    call_pointer(parameters.draw, tables, model, work, x, what)
+    call_pointer(parameters.draw, tables, model, work, x)
     if keep and what[2] == 1:
         at = np.int64(0)
         for t in range(begin, end):

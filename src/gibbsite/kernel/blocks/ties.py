@@ -20,7 +20,8 @@ def tie_factors(arrays: TableGraph) -> Floats:
     Examples
     --------
     >>> import gibbsite as gs
-    >>> model = gs.FactorGraph({"a": 2, "b": 2, "c": 2}, [("ab", [[1, 0], [0, 1]]), ("bc", [[2, 1], [1, 2]])])
+    >>> equal, alike = (("a", "b"), [[1, 0], [0, 1]]), (("b", "c"), [[2, 1], [1, 2]])
+    >>> model = gs.FactorGraph({"a": 2, "b": 2, "c": 2}, [equal, alike])
     >>> tie_factors(gs.compile_graph(model, "table").arrays).round(2).tolist()
     [1.0, 0.17]
     """
@@ -55,7 +56,8 @@ def tied_groups(arrays: TableGraph, least: float) -> NDArray[np.int64]:
     Examples
     --------
     >>> import gibbsite as gs
-    >>> model = gs.FactorGraph({"a": 2, "b": 2, "c": 2}, [("ab", [[1, 0], [0, 1]]), ("bc", [[2, 1], [1, 2]])])
+    >>> equal, alike = (("a", "b"), [[1, 0], [0, 1]]), (("b", "c"), [[2, 1], [1, 2]])
+    >>> model = gs.FactorGraph({"a": 2, "b": 2, "c": 2}, [equal, alike])
     >>> tied_groups(gs.compile_graph(model, "table").arrays, 0.9).tolist()
     [0, 0, 1]
     """

@@ -40,13 +40,13 @@ from gibbsite.kernel.gibbs.running_weights import (
     running_weights,
 )
 from gibbsite.kernel.registry import register
-from gibbsite.kernel.rules import HEAT_BATH, RULES, apply_rule, pick
+from gibbsite.kernel.rules import HEAT_BATH, RULES, HeatBath, OtherRule, apply_rule, pick, rule_type
 
 
 class GibbsParameters(NamedTuple):
-    """Parameters of the Gibbs step: the number of the rule."""
+    """Parameters of the Gibbs step: the rule."""
 
-    rule: int
+    rule: HeatBath | OtherRule
 
 
 @register(
@@ -81,10 +81,10 @@ class Gibbs(Kernel):
         return self.rule != "suwa-todo"
 
     def parameters(self, graph: Graph) -> GibbsParameters:
-        """Return the rule's number."""
+        """Return the rule."""
         if self.rule not in RULES:
             raise ArgumentError(unknown("Gibbs rule", self.rule, RULES))
-        return GibbsParameters(RULES.index(self.rule))
+        return GibbsParameters(rule_type(self.rule))
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
         """Keep log-weights or remember conditionals where that pays, otherwise a scratch array."""
@@ -124,7 +124,7 @@ def _step_binary(
 ) -> Words:
     rng, u = uniform(rng)
     odds = kept_odds(arrays, x, i, cond, keep)
-    if parameters.rule == HEAT_BATH:
+    if parameters.rule.number == HEAT_BATH:
         x[i] = is_up(odds, u)
     else:
         gain = odds if x[i] == 0 else -odds
@@ -195,7 +195,7 @@ def _step_remembered(
         remember_conditional(memory, row, size, total)
     rng = _draw(parameters, arrays, memory.work, size, total, x, i, rng, cond, keep)
     if row > 0:
-        remember_levels(parameters.rule, memory, i, row, size, total)
+        remember_levels(parameters.rule.number, memory, i, row, size, total)
     return rng
 
 

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from gibbsite.result.measure.energies import ROUNDING, Series, count_effective
 from gibbsite.result.wording import tell_apart
@@ -36,6 +35,7 @@ _ALARM = 1e-3  # probability at which strangers, or log-potentials out of range,
 _SHIFT, _SCATTER = 0.01, 0.05  # differences of means, and spreads, that matter
 _SIGMAS = 6.0  # standard errors by which means of log-potentials may differ
 _FEWEST_EVENTS = 20.0  # visits of a state in all short chains below which their mean is not compared
+_FEW_CHAINS = 64
 _LISTED = 3  # cells that are named
 
 
@@ -126,13 +126,24 @@ def compare_chains(
     tail = _ALARM / max(mean.size, 1)
     if batches:
         spread = np.square(gap).mean(axis=0)
-        # both variances are estimates: the limit is a quantile of the ratio of two
-        limit = special.fdtri(2.0 * chains / (2.0 + tails), float(batches), 1.0 - tail)
-        suspicious |= (spread > limit * predicted) & (spread - predicted > _SCATTER**2) & seen
+        # such quantiles are above 1.6 for 64 chains (and more for fewer): most cells need no exact one
+        least = 1.5 if chains <= _FEW_CHAINS else 1.0
+        wide = np.flatnonzero((spread - predicted > _SCATTER**2) & (spread > least * predicted) & seen)
+        if wide.size:
+            from scipy import special  # takes longer than all the rest, and is needed rarely
+
+            # both variances are estimates: the limit is a quantile of the ratio of two
+            limit = special.fdtri(2.0 * chains / (2.0 + tails[wide]), float(batches), 1.0 - tail)
+            suspicious[wide] |= spread[wide] > limit * predicted[wide]
     scatter = short.var(axis=0, ddof=1) / chains + np.square(error)
     shift = np.abs(gap.mean(axis=0))
-    limit = special.stdtrit(chains - 1, 1.0 - 0.5 * tail) * np.sqrt(scatter)
-    suspicious |= (shift > limit) & (shift > _SHIFT) & seen
+    # quantiles of t are larger than those of a normal law, which are larger than 3 for such tails
+    far_off = (shift > _SHIFT) & seen & (shift > 3.0 * np.sqrt(scatter))
+    if far_off.any():
+        from scipy import special
+
+        limit = special.stdtrit(chains - 1, 1.0 - 0.5 * tail) * np.sqrt(scatter)
+        suspicious |= far_off & (shift > limit)
     found = np.flatnonzero(suspicious)
     if not found.size:
         return Findings()
@@ -163,13 +174,22 @@ def _find_strangers(mean: Floats, short: NDArray[np.floating]) -> NDArray[np.boo
             continue
         strangers = int(stays[:, cells].any(axis=1).sum())
         expected = min(float(rare[cells].sum()) / _HALF, 1.0)
+        if expected**strangers >= 2.0 * _ALARM:  # the probability is larger than this
+            continue
+        from scipy import special
+
         if special.bdtrc(strangers - 1, chains, expected) < _ALARM:
             found |= cells & stays.any(axis=0)
     # a single cell may stand out where all rare ones together do not
     count = stays.sum(axis=0)
     bound = np.minimum(rare / _HALF, 1.0)
-    alone = special.bdtrc(np.maximum(count - 1, 0), chains, bound)
-    return np.asarray(found | ((count > 0) & (bound < 1.0) & (alone < _ALARM / mean.size)), np.bool_)
+    # the probability is larger than that of the first ``count`` chains alone
+    some = np.flatnonzero((count > 0) & (bound < 1.0) & (bound**count < 2.0 * _ALARM / mean.size))
+    if some.size:
+        from scipy import special
+
+        found[some] |= special.bdtrc(count[some] - 1, chains, bound[some]) < _ALARM / mean.size
+    return found
 
 
 def compare_energies(run: Series, short: Floats) -> str:

@@ -57,7 +57,13 @@ def _left_out(recording: Recording) -> list[Unreached]:
     setup = recording.setup
     model, start = setup.model, recording.states[0]
     unreached = []
-    for site in setup.scan.left_out(setup.graph, model).tolist():
+    left_out = setup.scan.left_out(setup.graph, model)
+    if setup.graph.discrete and setup.graph.units is not None:  # sites that are in no block that is visited
+        moved = np.zeros(setup.graph.n_sites, bool)
+        for unit in np.setdiff1d(np.arange(setup.graph.n_units), left_out).tolist():
+            moved[setup.kernel.sites_of(setup.graph, unit)] = True
+        left_out = np.flatnonzero(~moved)
+    for site in left_out.tolist():
         if not setup.graph.discrete:
             unreached.append(Unreached(_unit_name(setup, site), "", False, "scan"))
             continue
