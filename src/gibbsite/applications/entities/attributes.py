@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 from gibbsite.applications.entities.documents import Document
 
@@ -75,6 +76,7 @@ WORD: dict[str, Callable[[str], Values]] = {
 }
 
 
+@lru_cache(maxsize=1 << 17)
 def is_capitalised(word: str) -> bool:
     """Tell whether a word looks like a name: it has a capital, and is more than one letter.
 

@@ -34,8 +34,11 @@ class _Attribute:
     lengths: list[int] = field(default_factory=list)
     codes: list[int] = field(default_factory=list)
 
-    def add(self, values: Iterable[str]) -> None:
+    def add(self, values: Values) -> None:
         """Append the values of one more key."""
+        if not values:
+            self.lengths.append(0)
+            return
         before = len(self.codes)
         self.codes += [self.values.setdefault(value, len(self.values)) for value in values]
         self.lengths.append(len(self.codes) - before)
@@ -184,8 +187,8 @@ class Extractor:
         is_kept = name in self._of_words
         number = self._found.get(line, np.zeros(0, np.int32)) if is_kept else np.zeros(0, np.int32)
         if len(number) < len(attribute.values):
-            used = list(attribute.values)[len(number) :]
-            found = self._look_up((f"{line.name}={value}" for value in used), len(used), grow)
+            used, title = list(attribute.values)[len(number) :], line.name
+            found = self._look_up((f"{title}={value}" for value in used), len(used), grow)
             number = np.concatenate([number, found])
             if is_kept:
                 self._found[line] = number
@@ -220,7 +223,8 @@ class Extractor:
             values = ["", *here[name][1].values]
             texts.append([values[k] for k in (left % size).tolist()])
             left //= size
-        names = [f"{line.name}=" + "|".join(reversed(parts)) for parts in zip(*texts, strict=True)]
+        title = line.name
+        names = [f"{title}=" + "|".join(reversed(parts)) for parts in zip(*texts, strict=True)]
         found = self._look_up(names, len(names), grow)
         number = np.concatenate([np.full(2, -1, np.int32), found])
         first = np.arange(len(unique) + 1, dtype=np.int64)
