@@ -88,11 +88,15 @@ def test_the_example_format_holds_any_model(
 
 
 NAMES = (
+    "blocks",
     "denoise",
     "densities",
     "diagnostics",
     "dogs",
+<<<<<<< HEAD
     "entities",
+=======
+>>>>>>> main
     "learn",
     "new_recorder",
     "poisson",

@@ -77,6 +77,7 @@ from gibbsite.influence import dogs as dogs
 from gibbsite.influence import load_scan as load_scan
 from gibbsite.influence import short_runs as short_runs
 from gibbsite.kernel.base import Kernel as Kernel
+from gibbsite.kernel.blocks.cutset import CutsetGibbs as CutsetGibbs
 from gibbsite.kernel.blocks.gibbs import BlockGibbs as BlockGibbs
 from gibbsite.kernel.continuous.gibbs import ContinuousGibbs as ContinuousGibbs
 from gibbsite.kernel.density.langevin import MALA as MALA

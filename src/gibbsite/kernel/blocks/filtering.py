@@ -28,9 +28,8 @@ from gibbsite.kernel.blocks.tables import MOST_LOOPS, BlockTables
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
-# What is smaller may have been rounded to nothing.
-_SMALLEST = 1e-280
-_LOG_SMALLEST = math.log(_SMALLEST)
+#: What is smaller may have been rounded to nothing.
+LOG_SMALLEST = math.log(1e-280)
 
 
 class BlockWorkspace(NamedTuple):
@@ -83,8 +82,10 @@ def _sizes(tables: BlockTables, arrays: TableGraph, pool: int) -> list[tuple[int
 
 
 @inlined
-def _field(tables: BlockTables, arrays: TableGraph, x: NDArray[Any], t: Integer, w: Floats) -> float:
-    """Write the logarithms of the field of a table, with maximum zero; return the lowest finite one."""
+def fill_field(
+    tables: BlockTables, arrays: TableGraph, x: NDArray[Any], t: Integer, w: Floats
+) -> tuple[float, float]:
+    """Write the logarithms of the field of a table, less their maximum; return the lowest one and that."""
     i = np.uintp(tables.site[t])
     cell, size = arrays.offset[i], np.int64(arrays.card[i])
     for a in range(size):
@@ -103,11 +104,11 @@ def _field(tables: BlockTables, arrays: TableGraph, x: NDArray[Any], t: Integer,
             w[a] -= top
             if w[a] > -np.inf:
                 low = min(low, w[a])
-    return low
+    return low, top
 
 
 @called
-def _multiply(
+def multiply_in(
     ring: Ring,
     tables: BlockTables,
     o: Integer,
@@ -148,7 +149,7 @@ def _multiply(
 
 
 @inlined
-def _entry(tables: BlockTables, arrays: TableGraph, x: NDArray[Any], o: Integer) -> Integer:
+def entry_given(tables: BlockTables, arrays: TableGraph, x: NDArray[Any], o: Integer) -> Integer:
     """Return where a factor begins, given the states of its members outside the block."""
     entry = arrays.table[tables.factor[o]]
     for k in range(tables.rim[o], tables.rim[o + 1]):
@@ -169,7 +170,7 @@ def filter_plain(
     ring = Sum()
     pool, w = work.pool, work.weight
     for t in range(begin, end):
-        low = _field(tables, arrays, x, t, w)
+        low, _ = fill_field(tables, arrays, x, t, w)
         size, many, place = np.int64(arrays.card[tables.site[t]]), tables.separator[t], tables.place[t]
         for a in range(size):
             value = math.exp(w[a])
@@ -179,13 +180,13 @@ def filter_plain(
             c = tables.child[o]
             if c >= 0:
                 low += math.log(work.floor[c - begin])
-                _multiply(ring, tables, o, work.digit, pool, place, pool, tables.message[c])
+                multiply_in(ring, tables, o, work.digit, pool, place, pool, tables.message[c])
             else:
                 low += math.log(tables.floor[o])
-                _multiply(
-                    ring, tables, o, work.digit, pool, place, arrays.value, _entry(tables, arrays, x, o)
+                multiply_in(
+                    ring, tables, o, work.digit, pool, place, arrays.value, entry_given(tables, arrays, x, o)
                 )
-        if low < _LOG_SMALLEST:
+        if low < LOG_SMALLEST:
             return False
         first = tables.message[t]
         for k in range(many):
@@ -219,7 +220,7 @@ def filter_logs(
     ring = LogSum()
     pool, w = work.pool, work.weight
     for t in range(begin, end):
-        _field(tables, arrays, x, t, w)
+        fill_field(tables, arrays, x, t, w)
         size, many, place = np.int64(arrays.card[tables.site[t]]), tables.separator[t], tables.place[t]
         for a in range(size):
             for k in range(many):
@@ -227,10 +228,10 @@ def filter_logs(
         for o in range(tables.operand[t], tables.operand[t + 1]):
             c = tables.child[o]
             if c >= 0:
-                _multiply(ring, tables, o, work.digit, pool, place, pool, tables.message[c])
+                multiply_in(ring, tables, o, work.digit, pool, place, pool, tables.message[c])
             else:
-                entry = _entry(tables, arrays, x, o)
-                _multiply(ring, tables, o, work.digit, pool, place, arrays.log_value, entry)
+                entry = entry_given(tables, arrays, x, o)
+                multiply_in(ring, tables, o, work.digit, pool, place, arrays.log_value, entry)
         first = tables.message[t]
         best = -np.inf
         for k in range(many):
@@ -303,7 +304,7 @@ def chance_of(
 
 
 @called
-def _project(tables: BlockTables, o: Integer, digit: Longs, pool: Floats, at: Integer, out: Floats) -> None:
+def project(tables: BlockTables, o: Integer, digit: Longs, pool: Floats, at: Integer, out: Floats) -> None:
     """Sum a table over the axes that an operand lacks."""
     first, last = tables.loop[o], tables.loop[o + 1] - 1
     length, stride = tables.extent[last], tables.stride[last]
@@ -343,7 +344,7 @@ def calibrate(
         if tables.parent[t] >= 0:
             for k in range(many):
                 out[k] = 0.0
-            _project(tables, tables.via[t], work.digit, pool, tables.place[tables.parent[t]], out)
+            project(tables, tables.via[t], work.digit, pool, tables.place[tables.parent[t]], out)
         else:
             out[0] = 1.0
         sums = tables.message[t]  # the message has been used
