@@ -93,10 +93,7 @@ NAMES = (
     "densities",
     "diagnostics",
     "dogs",
-<<<<<<< HEAD
     "entities",
-=======
->>>>>>> main
     "learn",
     "new_recorder",
     "poisson",
