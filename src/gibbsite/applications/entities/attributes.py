@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import islice
 
 from gibbsite.applications.entities.documents import Document
 
@@ -109,9 +110,9 @@ def _neighbours(document: Document) -> list[list[Values]]:
             before = words[t - 1].lower() if t else "<s>"
             behind = words[t + 1].lower() if t + 1 < len(words) else "</s>"
             around.append((f"<{before}", f">{behind}"))
+        every = sorted({value for pair in around for value in pair})
         for k, (s, t) in enumerate(places):
-            others = {value for j, pair in enumerate(around) if j != k for value in pair}
-            answer[s][t] = tuple(sorted(others - set(around[k]))[:20])
+            answer[s][t] = tuple(islice((value for value in every if value not in around[k]), 20))
     return answer
 
 
