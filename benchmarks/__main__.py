@@ -13,6 +13,7 @@ from benchmarks import (
     denoise,
     densities,
     dogs,
+    entities,
     exact,
     forms,
     gate,
@@ -42,6 +43,7 @@ PARTS = (
     "calls",
     "exact",
     "denoise",
+    "entities",
     "dogs",
     "poisson",
     "gaussian",
@@ -140,6 +142,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield exact.measure(quick=quick)
     if not only or "denoise" in only:
         yield denoise.measure(quick=quick)
+    if not only or "entities" in only:
+        yield from entities.measure(quick=quick)
     if not only or "dogs" in only:
         yield dogs.measure(quick=quick)
     if not only or "poisson" in only:

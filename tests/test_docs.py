@@ -93,6 +93,7 @@ NAMES = (
     "densities",
     "diagnostics",
     "dogs",
+    "entities",
     "learn",
     "new_recorder",
     "poisson",

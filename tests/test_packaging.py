@@ -100,9 +100,10 @@ def test_the_wheel_holds_what_runs_from_it_and_nothing_else(tmp_path: Path) -> N
     files = wheel_files(tmp_path)
     assert {"gibbsite/py.typed", "gibbsite/examples/NOTICE", "gibbsite/cli/infer.py"} <= files
     assert {f"gibbsite/examples/{name}.bif" for name in EXAMPLES} <= files
+    assert {f"gibbsite/applications/entities/{name}" for name in ("english.ner", "NOTICE")} <= files
     ours = {name for name in files if not name.startswith("gibbsite-")}  # the rest is metadata
     assert {Path(name).parts[0] for name in ours} == {"gibbsite"}
-    assert {Path(name).suffix for name in ours} <= {".py", ".pyi", ".typed", ".bif", ""}
+    assert {Path(name).suffix for name in ours} <= {".py", ".pyi", ".typed", ".bif", ".ner", ""}
     assert "gibbsite/cli/bench.py" not in files
 
 

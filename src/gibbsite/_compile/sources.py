@@ -22,8 +22,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-# A string in three quotes that is a statement of its own.
-_DOCSTRING = re.compile(r'^([ \t]*)[rR]?"""(?:[^\\"]+|\\.|"(?!""))*"""[ \t]*$', re.MULTILINE | re.DOTALL)
+# A string in three quotes that is a statement of its own. Possessive: others would be looked at in all ways.
+_DOCSTRING = re.compile(r'^([ \t]*)[rR]?"""(?:[^\\"]++|\\.|"(?!""))*+"""[ \t]*$', re.MULTILINE | re.DOTALL)
 _COMMENT_LINE = re.compile(r"^[ \t]*#[^\n]*\n", re.MULTILINE)
 # Behind code: no quotes, so that a string is never taken for a comment.
 _COMMENT = re.compile(r"[ \t]+#[^\n\"']*$", re.MULTILINE)

@@ -1,16 +1,18 @@
 """Whole jobs from data to answer, built from the parts of gibbsite.
 
-``denoising`` restores images, ``logistic`` samples regressions of a million rows; the other files are parts
-of them.
+``denoising`` restores images, ``entities`` finds names in text, ``logistic`` samples regressions of a million
+rows; the other files are parts of them.
 """
 
 from gibbsite.applications.denoising import Denoised, denoise
+from gibbsite.applications.entities.recognizer import EntityRecognizer
 from gibbsite.applications.images import read_image, write_image
 from gibbsite.applications.logistic import LogisticRegression, logistic_regression
 from gibbsite.applications.noise import estimate_flip, estimate_sigma, estimate_two_levels
 
 __all__ = [
     "Denoised",
+    "EntityRecognizer",
     "LogisticRegression",
     "denoise",
     "estimate_flip",

@@ -29,6 +29,8 @@ NAMES = (
     "herded-incomplete-graph",
     "herded-discrepancy",
     "herded-denoising",
+    "herded-entities",
+    "herded-entity-calibration",
     "dogs-guarantees",
     "dogs-wallclock",
     "dogs-marginal",

@@ -4,8 +4,9 @@
 from, ``ascent`` follows the gradient, ``screening`` finds pairs that are coupled at all.
 """
 
+from gibbsite.learn.crf import ChainCRF
 from gibbsite.learn.fitting import Fit, fit_ising, fit_pairwise
 from gibbsite.learn.screening import screen_pairs
 from gibbsite.learn.settings import Settings
 
-__all__ = ["Fit", "Settings", "fit_ising", "fit_pairwise", "screen_pairs"]
+__all__ = ["ChainCRF", "Fit", "Settings", "fit_ising", "fit_pairwise", "screen_pairs"]

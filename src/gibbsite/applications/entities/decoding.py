@@ -1,0 +1,183 @@
+"""Labels of documents by sampling: the best of the states that a kernel visits, and how often spans occur.
+
+All documents are one model, moved by one chain; but sentences without common links are independent, so the
+best state is looked for in each part by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.applications.entities.links import Pairs, components, link_model, link_table
+from gibbsite.kernel.base import Kernel
+from gibbsite.kernel.gibbs.annealed import AnnealedGibbs
+from gibbsite.kernel.gibbs.gibbs import Gibbs
+from gibbsite.kernel.herded.herded import HerdedGibbs
+from gibbsite.learn.crf.chain import Chain
+from gibbsite.learn.crf.labels import find_spans
+from gibbsite.learn.crf.sequences import Sequences
+from gibbsite.persistent import PersistentChains
+
+Floats = NDArray[np.float64]
+METHODS = ("viterbi", "posterior", "gibbs", "herded", "blocks")
+_BATCHES = 20
+_CELLS = 1 << 25  # labels that are looked at together
+
+
+@dataclass(frozen=True)
+class Skip:
+    """What joins sentences: linked tokens and the weights of links by class."""
+
+    pairs: Pairs
+    weights: Floats
+
+
+@dataclass(frozen=True)
+class Visited:
+    """States that a chain visited.
+
+    Attributes
+    ----------
+    states : uint8 array (sweeps, positions)
+        Labels after every sweep.
+    scores : float array (sweeps, parts)
+        Log-potentials of the parts.
+    part : int array (sequences,)
+        The part that a sequence belongs to.
+    """
+
+    states: NDArray[np.uint8]
+    scores: Floats
+    part: NDArray[np.int64]
+
+    def best(self, sequences: Sequences, after: int | None = None) -> tuple[NDArray[np.uint8], float]:
+        """Return the best labels of the first sweeps, part by part, and their log-potential."""
+        which = self.scores[:after].argmax(axis=0)
+        position_part = np.repeat(self.part, np.diff(sequences.begin))
+        codes = self.states[which[position_part], np.arange(self.states.shape[1])]
+        return codes, float(self.scores[:after].max(axis=0).sum())
+
+
+def kernel_of(method: str, sweeps: int, sequences: Sequences) -> Kernel:
+    """Return the kernel of a method."""
+    if method == "gibbs":
+        return AnnealedGibbs("linear", sweeps=sweeps, start=1.0)
+    if method == "herded":
+        return HerdedGibbs()
+    if method == "blocks":
+        return block_kernel(sequences)
+    return Gibbs()
+
+
+def block_kernel(sequences: Sequences) -> Kernel:
+    """Return the kernel that draws whole sentences at once."""
+    from gibbsite.kernel.blocks.gibbs import BlockGibbs
+
+    bounds = zip(sequences.begin[:-1].tolist(), sequences.begin[1:].tolist(), strict=True)
+    return BlockGibbs(blocks=[list(range(low, high)) for low, high in bounds if high > low])
+
+
+def visit(
+    chain: Chain,
+    sequences: Sequences,
+    skip: Skip | None,
+    kernel: Kernel,
+    sweeps: int,
+    rng: int,
+    start: NDArray[np.uint8] | None = None,
+    warmup: int = 0,
+) -> Visited:
+    """Move a chain over the labels of all documents; keep every state.
+
+    Parameters
+    ----------
+    chain, sequences, skip
+        The model.
+    kernel : Kernel
+        How labels move.
+    sweeps, warmup : int
+        How long, and what is thrown away before.
+    rng : int
+        Seed.
+    start : uint8 array, optional
+        Labels to begin with; by default each token has the label it would have alone.
+    """
+    pairs = np.zeros((0, 2), np.int64) if skip is None else skip.pairs
+    weights = np.zeros(1) if skip is None else skip.weights
+    model = link_model(chain, sequences, pairs, weights)
+    begin = alone(chain, sequences) if start is None else start
+    walker = PersistentChains(model, kernel, chains=1, rng=rng, start=begin.astype(np.int64)[None])
+    if warmup:
+        walker.run(warmup)
+    states = np.empty((sweeps, sequences.n_positions), np.uint8)
+    for row in states:
+        row[:] = walker.run(1).states[0]
+    part = components(sequences, pairs)
+    return Visited(states, score_states(chain, sequences, skip, states, part), part)
+
+
+def alone(chain: Chain, sequences: Sequences) -> NDArray[np.uint8]:
+    """Return the label that each position would have alone; "O" in sentences where that is not allowed."""
+    outside = chain.labels.index("O") if "O" in chain.labels else 0
+    codes: NDArray[np.uint8] = chain.scores(sequences).argmax(axis=1).astype(np.uint8)
+    bad = ~np.isfinite(chain.score(sequences, codes))
+    codes[np.repeat(bad, np.diff(sequences.begin))] = outside
+    return codes
+
+
+def score_states(
+    chain: Chain,
+    sequences: Sequences,
+    skip: Skip | None,
+    states: NDArray[np.uint8],
+    part: NDArray[np.int64],
+) -> Floats:
+    """Return the log-potentials (states, parts) of many labellings."""
+    groups = {group.name: group for group in chain.factors(sequences)}
+    own, n = groups["labels"].weights, states.shape[1]
+    position_part = np.repeat(part, np.diff(sequences.begin))
+    found = np.zeros((len(states), int(part.max(initial=-1)) + 1))
+    table = None if skip is None else link_table(chain.labels, skip.weights)
+    chunk = max(1, _CELLS // max(n, 1))
+    for low in range(0, len(states), chunk):
+        x = states[low : low + chunk]
+        score = own[np.arange(n), x]
+        for name in ("pairs", "triples"):
+            if name in groups:
+                scopes = groups[name].scopes
+                score[:, scopes[:, -1]] += groups[name].weights[0][tuple(x[:, at] for at in scopes.T)]
+        if table is not None and skip is not None:
+            for a, b in skip.pairs.tolist():
+                score[:, b] += table[x[:, a], x[:, b]]
+        for row, one in enumerate(score, low):
+            found[row] = np.bincount(position_part, one, minlength=found.shape[1])
+    return found
+
+
+def span_shares(
+    visited: NDArray[np.uint8],
+    sequences: Sequences,
+    labels: Sequence[str],
+    asked: Sequence[tuple[int, int, int, str]],
+) -> tuple[Floats, Floats]:
+    """Return how often spans (sequence, start, end, class) occur, and standard errors by batches."""
+    share, error = np.zeros(len(asked)), np.zeros(len(asked))
+    by_sequence: dict[int, list[int]] = {}
+    for k, (s, *_) in enumerate(asked):
+        by_sequence.setdefault(s, []).append(k)
+    for s, wanted in by_sequence.items():
+        rows = visited[:, sequences.begin[s] : sequences.begin[s + 1]]
+        unique, inverse = np.unique(rows, axis=0, return_inverse=True)
+        spans = [set(find_spans([labels[c] for c in row])) for row in unique.tolist()]
+        for k in wanted:
+            _, low, high, name = asked[k]
+            here = np.array([(low, high, name) in found for found in spans], float)[inverse.ravel()]
+            share[k] = here.mean()
+            batches = min(_BATCHES, len(here))
+            means = np.array([part.mean() for part in np.array_split(here, batches)])
+            error[k] = means.std(ddof=1) / np.sqrt(batches) if batches > 1 else np.nan
+    return share, error

@@ -1,0 +1,136 @@
+"""Text in documents, sentences and tokens, and the tokenizer, which keeps where every token stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+# letters with inner marks (U.S., O'Neill, al-Qaeda), numbers with inner marks, web addresses, runs of one
+# sign
+_CLITIC = "(?:s|re|ve|ll|d|m|S)"
+_TITLES = "Mr|Mrs|Ms|Dr|Prof|St|Sen|Rep|Gov|Gen|Lt|Col|Capt|Sgt|Rev|Jr|Sr|Inc|Corp|Co|Ltd|No|vs"
+_WORD = r"[^\W_]+(?:[-'’&][^\W_]+)*"
+_TOKEN = re.compile(
+    "|".join(
+        (
+            r"(?:https?://|www\.)\S+",
+            r"[@#]\w+",
+            r"(?:[^\W\d_]\.){2,}",
+            rf"(?:{_TITLES})\.",
+            rf"n't|['’]{_CLITIC}\b",
+            r"\d+(?:[.,:/]\d+)*(?![^\W\d_])",
+            rf"{_WORD}?(?=n't\b|['’]{_CLITIC}\b)",
+            _WORD,
+            r"([^\w\s])\1*",
+            r"\S",
+        )
+    )
+)
+_ENDS = frozenset([".", "!", "?", "...", "…", "。"])
+_CLOSING = frozenset(['"', "'", "''", "”", "’", ")", "]"])
+_LONGEST = 200  # tokens of a sentence that nothing ends
+
+
+@dataclass
+class Sentence:
+    """Tokens of a sentence, with their labels and places where these are known.
+
+    Attributes
+    ----------
+    tokens : list of str
+        The words and signs.
+    labels : list of str or None
+        One for each token.
+    offsets : list of (start, end) or None
+        Where they stand in the text.
+    line : int
+        Line of the file at which the sentence begins; 0 if unknown.
+    """
+
+    tokens: list[str]
+    labels: list[str] | None = None
+    offsets: list[tuple[int, int]] | None = None
+    line: int = 0
+
+
+@dataclass
+class Document:
+    """Sentences that belong together.
+
+    Attributes
+    ----------
+    name : str
+        What the file calls it.
+    sentences : list of Sentence
+        In their order.
+    text : str or None
+        The text they come from.
+    """
+
+    name: str = ""
+    sentences: list[Sentence] = field(default_factory=list)
+    text: str | None = None
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens."""
+        return sum(len(sentence.tokens) for sentence in self.sentences)
+
+
+def tokenize(text: str) -> list[tuple[int, int]]:
+    """Return where the tokens of a text begin and end; between them is nothing but space.
+
+    Examples
+    --------
+    >>> text = "Mr. O'Neill's U.S. visit cost $1,200.50, didn't it?"
+    >>> [text[a:b] for a, b in tokenize(text)]
+    ['Mr.', "O'Neill", "'s", 'U.S.', 'visit', 'cost', '$', '1,200.50', ',', 'did', "n't", 'it', '?']
+    """
+    return [found.span() for found in _TOKEN.finditer(text)]
+
+
+def read_text(text: str, name: str = "") -> Document:
+    """Cut a text into sentences and tokens.
+
+    Parameters
+    ----------
+    text : str
+        Any text; sentences end at full stops before capitals and at empty lines.
+    name : str
+        Name of the document.
+
+    Returns
+    -------
+    Document
+        Offsets refer to the text, of which nothing is lost.
+
+    Examples
+    --------
+    >>> document = read_text("Anna lives in Rome. Bert does not.")
+    >>> [sentence.tokens for sentence in document.sentences]
+    [['Anna', 'lives', 'in', 'Rome', '.'], ['Bert', 'does', 'not', '.']]
+    """
+    document = Document(name, [], text)
+    spans = tokenize(text)
+    words = [text[a:b] for a, b in spans]
+    begin = 0
+    for k in range(len(spans)):
+        last = k + 1 == len(spans)
+        if last or k + 1 - begin >= _LONGEST or _is_end(text, spans, words, k, begin):
+            document.sentences.append(Sentence(words[begin : k + 1], None, spans[begin : k + 1]))
+            begin = k + 1
+    return document
+
+
+def _is_end(text: str, spans: Sequence[tuple[int, int]], words: Sequence[str], k: int, begin: int) -> bool:
+    """Tell whether a sentence ends with token k."""
+    gap = text[spans[k][1] : spans[k + 1][0]]
+    if gap.count("\n") > 1:
+        return True
+    if not gap or words[k + 1] in _CLOSING:
+        return False
+    at = k
+    while at > begin and words[at] in _CLOSING:
+        at -= 1
+    return words[at] in _ENDS and not words[k + 1][0].islower()

@@ -1,0 +1,233 @@
+"""From documents to features by number, following a template.
+
+Attributes of words are computed once for each word, and every value is looked up once for each place; what
+is left to do for a token is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.applications.entities._filling import Column, count, fill
+from gibbsite.applications.entities.attributes import DOCUMENT, WORD, Values, match_phrases, read_values
+from gibbsite.applications.entities.documents import Document
+from gibbsite.applications.entities.lists import WordLists
+from gibbsite.applications.entities.template import Line, parse_template
+from gibbsite.learn.crf.sequences import Sequences
+
+_EDGES = ("<s>", "</s>")
+_MOST_WORDS = 1 << 20  # that are remembered
+
+UserFunction = Callable[[Sequence[str], int], Any]
+
+
+@dataclass
+class _Attribute:
+    """Values of an attribute, by number, and those of all words seen so far."""
+
+    values: dict[str, int] = field(default_factory=lambda: {edge: k for k, edge in enumerate(_EDGES)})
+    lengths: list[int] = field(default_factory=list)
+    codes: list[int] = field(default_factory=list)
+
+    def add(self, values: Values) -> None:
+        """Append the values of one more key."""
+        if not values:
+            self.lengths.append(0)
+            return
+        before = len(self.codes)
+        self.codes += [self.values.setdefault(value, len(self.values)) for value in values]
+        self.lengths.append(len(self.codes) - before)
+
+    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return where the values of each key begin, and their numbers."""
+        first = np.zeros(len(self.lengths) + 1, np.int64)
+        np.cumsum(self.lengths, out=first[1:])
+        return first, np.array(self.codes, np.int32)
+
+
+class Extractor:
+    """Turns documents into sequences of features.
+
+    Parameters
+    ----------
+    template : str
+        The lines of a template.
+    lists : WordLists
+        Gazetteers, lexicon and clusters.
+    names : iterable of str
+        Features that are known, in the order of their numbers.
+    functions : mapping, optional
+        Further attributes: name -> function of (tokens of the sentence, position).
+
+    Examples
+    --------
+    >>> from gibbsite.applications.entities.documents import read_text
+    >>> extractor = Extractor("lower[-1..0]", WordLists())
+    >>> data = extractor.read([read_text("Rome is Rome")], grow=True)
+    >>> extractor.names
+    ['lower[-1]=<s>', 'lower[0]=rome', 'lower[-1]=rome', 'lower[0]=is', 'lower[-1]=is']
+    """
+
+    def __init__(
+        self,
+        template: str,
+        lists: WordLists,
+        names: Iterable[str] = (),
+        functions: Mapping[str, UserFunction] | None = None,
+    ) -> None:
+        self.functions = dict(functions or {})
+        self.lines = parse_template(template, functions=self.functions)
+        self.lists = lists
+        self.numbers = {name: k for k, name in enumerate(names)}
+        self._forget()
+
+    def _forget(self) -> None:
+        self._words: dict[str, int] = {}
+        used = {name for line in self.lines for name, _ in line.parts}
+        self._of_words = {name: _Attribute() for name in used if name in WORD or name == "cluster"}
+        self._of_tokens = used - self._of_words.keys()
+        self._arrays: dict[str, tuple[NDArray[np.int64], NDArray[np.int32]]] = {}
+        self._found: dict[Line, NDArray[np.int32]] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """Known features, by number."""
+        return list(self.numbers)
+
+    def read(self, documents: Sequence[Document], *, grow: bool = False, learning: bool = False) -> Sequences:
+        """Return the features of all tokens; a sentence is a sequence.
+
+        Parameters
+        ----------
+        documents : sequence of Document
+            The text.
+        grow : bool
+            Take in features that are not known yet.
+        learning : bool
+            The documents are those that the lexicon was learnt from: what it says of a word is said without
+            the document at hand.
+        """
+        sentences = [sentence.tokens for document in documents for sentence in document.sentences]
+        begin = np.zeros(len(sentences) + 1, np.int64)
+        np.cumsum([len(tokens) for tokens in sentences], out=begin[1:])
+        words = [word for tokens in sentences for word in tokens]
+        keys = self._word_keys(words)
+        own = np.arange(len(words), dtype=np.int32)
+        here: dict[str, tuple[NDArray[np.int32], _Attribute, Any]] = {}
+        for name, attribute in self._of_words.items():
+            here[name] = keys, attribute, self._arrays[name]
+        for name in self._of_tokens:
+            attribute = _Attribute()
+            for values in self._token_values(name, documents, learning):
+                attribute.add(values)
+            here[name] = own, attribute, attribute.arrays()
+        columns = [self._column(line, here, begin, grow) for line in self.lines]
+        many = np.zeros(len(words), np.int64)
+        for column in columns:
+            count(column, begin, many)
+        first = np.zeros(len(words) + 1, np.int64)
+        np.cumsum(many, out=first[1:])
+        feature, cursor = np.zeros(int(first[-1]), np.int32), first[:-1].copy()
+        for column in columns:
+            fill(column, begin, cursor, feature)
+        return Sequences(begin, first, feature, np.zeros(0))
+
+    def keep(self, kept: NDArray[np.bool_]) -> None:
+        """Forget all features but some."""
+        names = [name for name, keep in zip(self.numbers, kept.tolist(), strict=True) if keep]
+        self.numbers = {name: k for k, name in enumerate(names)}
+        self._found = {}
+
+    def _word_keys(self, words: Sequence[str]) -> NDArray[np.int32]:
+        """Return the number of each word; compute the attributes of new ones."""
+        if len(self._words) > _MOST_WORDS:
+            self._forget()
+        known = self._words
+        before = len(known)
+        keys = np.fromiter((known.setdefault(w, len(known)) for w in words), np.int32, len(words))
+        if len(known) > before or not self._arrays:
+            new = list(known)[before:]
+            for name, attribute in self._of_words.items():
+                function = self.lists.cluster_of if name == "cluster" else WORD[name]
+                for word in new:
+                    attribute.add(function(word))
+                self._arrays[name] = attribute.arrays()
+        return keys
+
+    def _token_values(self, name: str, documents: Sequence[Document], learning: bool) -> Iterable[Values]:
+        """Yield what an attribute says about every token of all documents."""
+        for number, document in enumerate(documents):
+            if name in DOCUMENT:
+                for row in DOCUMENT[name](document):
+                    yield from row
+                continue
+            for sentence in document.sentences:
+                if name == "gazetteer":
+                    yield from match_phrases(sentence.tokens, self.lists.phrases, self.lists.longest)
+                elif name == "lexicon":
+                    yield from self.lists.lexicon_of(sentence.tokens, number if learning else None)
+                else:
+                    function = self.functions[name]
+                    for t in range(len(sentence.tokens)):
+                        yield read_values(function(sentence.tokens, t), f"the function {name!r}")
+
+    def _column(
+        self, line: Line, here: dict[str, tuple[Any, _Attribute, Any]], begin: NDArray[np.int64], grow: bool
+    ) -> Column:
+        """Return one line of the template for the documents at hand."""
+        if len(line.parts) > 1:
+            return self._joined(line, here, begin, grow)
+        ((name, offset),) = line.parts
+        keys, attribute, (first, value) = here[name]
+        is_kept = name in self._of_words
+        number = self._found.get(line, np.zeros(0, np.int32)) if is_kept else np.zeros(0, np.int32)
+        if len(number) < len(attribute.values):
+            used, title = list(attribute.values)[len(number) :], line.name
+            found = self._look_up((f"{title}={value}" for value in used), len(used), grow)
+            number = np.concatenate([number, found])
+            if is_kept:
+                self._found[line] = number
+        return Column(keys, first, value, number, offset)
+
+    def _look_up(self, names: Iterable[str], many: int, grow: bool) -> NDArray[np.int32]:
+        known = self.numbers
+        if grow:
+            return np.fromiter((known.setdefault(name, len(known)) for name in names), np.int32, many)
+        return np.fromiter((known.get(name, -1) for name in names), np.int32, many)
+
+    def _joined(
+        self, line: Line, here: dict[str, tuple[Any, _Attribute, Any]], begin: NDArray[np.int64], grow: bool
+    ) -> Column:
+        """Return several attributes together, the first value of each."""
+        n = int(begin[-1])
+        low, high = np.repeat(begin[:-1], np.diff(begin)), np.repeat(begin[1:], np.diff(begin))
+        code = np.zeros(n, np.int64)
+        sizes = []
+        for name, offset in line.parts:
+            keys, attribute, (first, value) = here[name]
+            at = np.arange(n) + offset
+            inside = np.clip(at, 0, max(n - 1, 0))
+            there = first[keys[inside]] < first[keys[inside] + 1] if n else np.zeros(0, bool)
+            codes = np.where(there, value[np.minimum(first[keys[inside]], max(len(value) - 1, 0))], -1)
+            codes = np.where(at < low, 0, np.where(at >= high, 1, codes))
+            sizes.append(len(attribute.values) + 1)
+            code = code * sizes[-1] + codes + 1
+        unique, key = np.unique(code, return_inverse=True)
+        texts, left = [], unique.copy()
+        for (name, _), size in zip(reversed(line.parts), reversed(sizes), strict=True):
+            values = ["", *here[name][1].values]
+            texts.append([values[k] for k in (left % size).tolist()])
+            left //= size
+        title = line.name
+        names = [f"{title}=" + "|".join(reversed(parts)) for parts in zip(*texts, strict=True)]
+        found = self._look_up(names, len(names), grow)
+        number = np.concatenate([np.full(2, -1, np.int32), found])
+        first = np.arange(len(unique) + 1, dtype=np.int64)
+        return Column(
+            key.astype(np.int32).ravel(), first, np.arange(2, len(unique) + 2, dtype=np.int32), number, 0
+        )

@@ -1,0 +1,138 @@
+"""Templates: which attributes of which neighbours are the features of a token, in a small file.
+
+A line names an attribute and where it is looked at, relative to the token:
+
+    word[0]
+    lower[-2..2]          # from two tokens before to two behind
+    lower[-1] & lower[0]  # both together
+
+Empty lines and what follows ``#`` (behind a space, or at the beginning of a line) are ignored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gibbsite._wording import unknown
+from gibbsite.applications.entities.attributes import DOCUMENT, WORD
+from gibbsite.errors import FormatError
+from gibbsite.formats.parsing.text import PathLike, load
+
+LISTS = ("gazetteer", "lexicon", "cluster")
+_PART = re.compile(r"([\w-]+)\[(-?\d+)(?:\.\.(-?\d+))?\]")
+_FARTHEST = 10
+
+_WINDOW = (
+    "word[0]",
+    "lower[-2..2]",
+    "shape[-2..2]",
+    "kind[-1..1]",
+    "prefix[0]",
+    "suffix[0]",
+    "lower[-1] & lower[0]",
+    "lower[0] & lower[1]",
+    "kind[-1] & kind[0] & kind[1]",
+)
+_DOCUMENT = (
+    "suffix[-1..1]",
+    "pieces[0]",
+    "lexicon[-1..1]",
+    "gazetteer[-1..1]",
+    "cluster[-1..1]",
+    "neighbours[0]",
+    "runs[0]",
+    "cases[-1..1]",
+    "sentence[0]",
+)
+
+#: Templates that come with the package: words alone, and with what documents tell.
+TEMPLATES = {"window": "\n".join(_WINDOW), "document": "\n".join((*_WINDOW, *_DOCUMENT))}
+
+
+@dataclass(frozen=True)
+class Line:
+    """Attributes at places, taken together.
+
+    Attributes
+    ----------
+    parts : tuple of (name, offset)
+        One, or several that make a feature together.
+    """
+
+    parts: tuple[tuple[str, int], ...]
+
+    @property
+    def name(self) -> str:
+        """As it is written in a template."""
+        return "&".join(f"{name}[{offset}]" for name, offset in self.parts)
+
+
+def parse_template(text: str, source: str = "template", functions: Iterable[str] = ()) -> tuple[Line, ...]:
+    r"""Read a template.
+
+    Parameters
+    ----------
+    text : str
+        The lines.
+    source : str
+        What messages call it.
+    functions : iterable of str
+        Names of further attributes.
+
+    Examples
+    --------
+    >>> [line.name for line in parse_template("word[0]\nlower[-1..1]\nkind[-1] & kind[0]")]
+    ['word[0]', 'lower[-1]', 'lower[0]', 'lower[1]', 'kind[-1]&kind[0]']
+    """
+    known = (*WORD, *DOCUMENT, *LISTS, *functions)
+    found: dict[Line, None] = {}
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = re.sub(r"(^|\s)#.*", "", raw).strip()
+        if not line:
+            continue
+        parts = []
+        for word in line.split("&"):
+            match = _PART.fullmatch(word.strip())
+            if match is None:
+                raise FormatError(
+                    f"{word.strip()!r:.80} is no attribute with a place, such as lower[-2..2].",
+                    source,
+                    number,
+                )
+            name, low, high = match[1], int(match[2]), int(match[3] or match[2])
+            if name not in known:
+                raise FormatError(unknown("attribute", name, known), source, number)
+            if not -_FARTHEST <= low <= high <= _FARTHEST:
+                raise FormatError(
+                    f"places go from low to high, at most {_FARTHEST} away, got {word.strip()!r}.",
+                    source,
+                    number,
+                )
+            parts.append([(name, offset) for offset in range(low, high + 1)])
+        if len(parts) > 1 and any(len(part) > 1 for part in parts):
+            raise FormatError("attributes that are taken together have one place each.", source, number)
+        for line_ in (
+            [Line((one,)) for one in parts[0]] if len(parts) == 1 else [Line(tuple(p[0] for p in parts))]
+        ):
+            found[line_] = None
+    if not found:
+        raise FormatError("the template has no line; expected some such as word[0].", source)
+    return tuple(found)
+
+
+def read_template(given: str | PathLike, functions: Iterable[str] = ()) -> str:
+    """Return the text of a template: one that comes with the package, by name, or a file.
+
+    Examples
+    --------
+    >>> read_template("window").split()[0]
+    'word[0]'
+    """
+    if isinstance(given, str) and given in TEMPLATES:
+        return TEMPLATES[given] + "\n"
+    source = load(given)
+    text = source.decoded()
+    parse_template(text, source.name, functions)
+    return text

@@ -1,0 +1,292 @@
+"""``gibbsite ner``: named entities, learnt from labelled text, marked in any, and scored."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gibbsite.cli.inputs import note_on_compiling
+from gibbsite.cli.parameters import COUNT, INPUT, NOT_NEGATIVE, OUTPUT, SEED, Choice, refuse
+
+if TYPE_CHECKING:
+    from gibbsite.applications.entities import Document, EntityRecognizer
+
+_METHODS = ("viterbi", "posterior", "gibbs", "herded", "blocks")
+_FORMATS = ("inline", "tsv", "json", "html")
+_SAMPLING = ("gibbs", "herded", "blocks")
+SHIPPED = "english"
+
+
+@click.group("ner")
+def command() -> None:
+    r"""Find names of persons, places and organisations in text.
+
+    \b
+    gibbsite ner tag TEXT                 with the small English model of the package
+    gibbsite ner train FILES -o MODEL     learn a model of your own from labelled text
+    gibbsite ner tag MODEL TEXT           and use it
+    gibbsite ner score MODEL FILES        how good it is
+    """
+
+
+@contextmanager
+def _warnings_on_stderr() -> Iterator[None]:
+    """Say on stderr what the library warns of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield
+        finally:
+            for warning in caught:
+                if issubclass(warning.category, UserWarning):
+                    click.echo(f"gibbsite: {warning.message}", err=True)
+
+
+map_option = click.option(
+    "--map",
+    "renamed",
+    multiple=True,
+    metavar="OLD=NEW",
+    help="Other name for a class of the files; an empty NEW drops it. May be repeated.",
+)
+
+
+scheme_option = click.option(
+    "--labels",
+    "file_scheme",
+    type=Choice(["bio", "bioes", "iob1", "io"]),
+    help="Scheme of the labels of the files. [default: bio, or bioes if there are E- or S-]",
+)
+
+
+@command.command("train")
+@click.argument("files", nargs=-1, required=True, type=INPUT)
+@click.option("-o", "--output", "out", type=OUTPUT, required=True, help="Write the model there.")
+@click.option(
+    "--template",
+    default="document",
+    show_default=True,
+    metavar="NAME|FILE",
+    help='Features: "document", "window", or a file.',
+)
+@click.option("--scheme", type=Choice(["bio", "bioes", "io"]), default="bio", show_default=True)
+@click.option("--order", type=click.IntRange(1, 2), default=1, show_default=True, help="Memory of the chain.")
+@click.option("--l1", type=NOT_NEGATIVE, default=0.0, show_default=True, help="Penalty; makes models small.")
+@click.option("--l2", type=NOT_NEGATIVE, default=0.5, show_default=True, help="Penalty on squared weights.")
+@click.option("--min-count", type=COUNT, default=1, show_default=True, help="Leave rarer features out.")
+@click.option(
+    "--links", is_flag=True, help="Link equal names of a document (skip-chain), and learn how much."
+)
+@click.option(
+    "--calibrate", is_flag=True, help="Correct probabilities by what proves right on held-out documents."
+)
+@click.option("--clusters", type=click.IntRange(0), default=0, show_default=True, help="Learn word clusters.")
+@click.option("--gazetteer", multiple=True, type=INPUT, help="File of LIST<tab>PHRASE lines.")
+@click.option("--cluster-file", multiple=True, type=INPUT, help="File of WORD<tab>CLUSTER lines.")
+@map_option
+@scheme_option
+@click.option("--iterations", type=COUNT, default=100, show_default=True)
+@click.option("--compact", is_flag=True, help="Keep weights in 16 bits.")
+@click.option("--threads", type=COUNT, help="[default: all cores]")
+@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+def train(**given: Any) -> None:
+    """Learn a model from FILES: a token, a tab and its label a line, or columns of CoNLL; also gzipped.
+
+    Empty lines end sentences, -DOCSTART- opens a document. Labels are BIO, or see --labels.
+    """
+    from gibbsite.applications.entities import EntityRecognizer
+    from gibbsite.applications.entities.columns import read_all, read_classes
+
+    quiet, begun = given["quiet"], time.monotonic()
+    if given["files"].count("-") > 1:
+        raise click.UsageError("FILES can name stdin once only.")
+    with _warnings_on_stderr():
+        classes = read_classes(given["renamed"])
+        documents = read_all(given["files"], labelled=True, classes=classes, scheme=given["file_scheme"])
+    recognizer = EntityRecognizer(
+        given["template"],
+        scheme=given["scheme"],
+        order=given["order"],
+        l1=given["l1"],
+        l2=given["l2"],
+        min_count=given["min_count"],
+        links=given["links"],
+        calibrate=given["calibrate"],
+        clusters=given["clusters"],
+        gazetteers=given["gazetteer"],
+        cluster_files=given["cluster_file"],
+        iterations=given["iterations"],
+        threads=given["threads"],
+    )
+
+    def watch(what: str, step: int, value: float) -> bool:
+        if not quiet and (step % 10 == 0 or step == 1):
+            seconds = time.monotonic() - begun
+            click.echo(f"gibbsite: {what}, step {step}: {value:.1f}, {seconds:.0f} s", err=True)
+        return False
+
+    with note_on_compiling(quiet), _warnings_on_stderr():
+        recognizer.fit(documents, watch)
+    recognizer.save(given["out"], compact=given["compact"])
+    if not quiet:
+        sentences = sum(len(document.sentences) for document in documents)
+        tokens = sum(document.n_tokens for document in documents)
+        assert recognizer.chain is not None
+        click.echo(
+            f"gibbsite: {', '.join(recognizer.classes)} from {sentences:,} sentences, {tokens:,} tokens; "
+            f"{recognizer.chain.weights.size:,} weights of {recognizer.chain.n_features:,} features, "
+            f"{time.monotonic() - begun:.0f} s",
+            err=True,
+        )
+
+
+def _load(model: str, quiet: bool) -> EntityRecognizer:
+    from gibbsite.applications.entities import EntityRecognizer
+
+    if model == SHIPPED and not os.path.exists(model):
+        return EntityRecognizer.shipped()
+    return EntityRecognizer.load(model)
+
+
+def _read_plain(path: str, encoding: str | None) -> Document:
+    """Read a text file; refuse one that is not in the encoding."""
+    from gibbsite.applications.entities import read_text
+    from gibbsite.errors import FormatError
+    from gibbsite.formats.parsing.text import load
+
+    source = load(path, text=False)
+    name = "" if path == "-" else os.path.basename(path)
+    try:
+        text = source.data.decode(encoding or "utf-8")
+    except LookupError:
+        raise click.UsageError(f"there is no encoding {encoding!r}.") from None
+    except UnicodeDecodeError as error:
+        line = source.data.count(b"\n", 0, error.start) + 1
+        raise FormatError(
+            f"this is not {encoding or 'UTF-8'} text; give --encoding, for example latin-1.",
+            source.name,
+            line,
+        ) from None
+    return read_text(text, name)
+
+
+@command.command("tag")
+@click.argument("model", required=False)
+@click.argument("texts", nargs=-1, type=INPUT)
+@click.option("--method", type=Choice(_METHODS), help="[default: viterbi; blocks if the model has links]")
+@click.option("--format", "form", type=Choice(_FORMATS), default="inline", show_default=True)
+@click.option("-o", "--output", "out", type=OUTPUT, default="-", help="Write there. [default: stdout]")
+@click.option("--sweeps", type=COUNT, default=400, show_default=True, help="Of sampling.")
+@click.option("--columns", is_flag=True, help="TEXTS have a token a line; labels are ignored.")
+@click.option("--encoding", help="Of TEXTS. [default: utf-8]")
+@click.option("--rng", type=SEED, default=1, show_default=True, help="Seed.")
+@click.option("-q", "--quiet", is_flag=True, help="Nothing on stderr.")
+def tag(**given: Any) -> None:
+    """Mark the entities of TEXTS (files, "-" or nothing: stdin; also gzipped) with MODEL.
+
+    MODEL is a file of gibbsite ner train, or "english", the small model of the package, which is taken if
+    MODEL is left out and the first argument is no model.
+    """
+    from gibbsite.applications.entities import read_columns, render
+
+    if given["method"] is not None and given["method"] not in _SAMPLING:
+        refuse(["sweeps", "rng"], f"with --method {given['method']}")
+    model, texts = _find_model(given["model"], given["texts"])
+    recognizer = _load(model, given["quiet"])
+    if given["columns"]:
+        refuse(["encoding"], "with --columns, which are UTF-8")
+        documents = [document for path in texts for document in read_columns(path, labelled=False)]
+    else:
+        documents = [_read_plain(path, given["encoding"]) for path in texts]
+    needed = given["form"] in ("json", "html")
+    with note_on_compiling(given["quiet"]):
+        tagged = recognizer.tag_documents(
+            documents,
+            method=given["method"],
+            sweeps=given["sweeps"],
+            rng=given["rng"],
+            probabilities=needed,
+        )
+    from gibbsite.formats.parsing.text import save
+
+    save(given["out"], render(tagged, given["form"]))
+
+
+def _find_model(model: str | None, texts: tuple[str, ...]) -> tuple[str, list[str]]:
+    """Tell the model from the texts: a first argument that is no model is a text for that of the package."""
+    if model is None:
+        return SHIPPED, ["-"]
+    if model == SHIPPED or texts:
+        return model, list(texts) or ["-"]
+    if model == "-":
+        return SHIPPED, ["-"]
+    try:
+        with open(model, "rb") as file:
+            is_model = file.read(13) == b"gibbsite-ner "
+    except OSError:
+        is_model = model.endswith(".ner")  # the error about the missing file comes when it is read
+    return (model, ["-"]) if is_model else (SHIPPED, [model])
+
+
+@command.command("score")
+@click.argument("model")
+@click.argument("files", nargs=-1, required=True, type=INPUT)
+@click.option("--method", type=Choice(_METHODS), help="[default: viterbi; blocks if the model has links]")
+@click.option("--sweeps", type=COUNT, default=400, show_default=True, help="Of sampling.")
+@map_option
+@scheme_option
+@click.option("--rng", type=SEED, default=1, show_default=True, help="Seed of sampling and bootstrap.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print precision, recall, f1, classes and more as JSON."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Nothing on stderr.")
+def score(**given: Any) -> None:
+    """Compare the entities that MODEL finds in labelled FILES with their labels.
+
+    An entity is right if its place and class are, as in CoNLL. Intervals (95 %) are from resampled
+    documents, or sentences where a file has no documents. The calibration error compares probabilities of
+    entities with how many of them are right.
+    """
+    import numpy as np
+
+    from gibbsite.applications.entities import score_labels
+    from gibbsite.applications.entities.columns import read_all, read_classes
+    from gibbsite.applications.entities.scoring import calibration
+    from gibbsite.formats.parsing.plain_json import write_json
+    from gibbsite.learn.crf.labels import find_spans
+
+    recognizer = _load(given["model"], given["quiet"])
+    with _warnings_on_stderr():
+        classes = read_classes(given["renamed"])
+        documents = read_all(given["files"], labelled=True, classes=classes, scheme=given["file_scheme"])
+    begun = time.monotonic()
+    with note_on_compiling(given["quiet"]):
+        tagged = recognizer.tag_documents(
+            documents, method=given["method"], sweeps=given["sweeps"], rng=given["rng"]
+        )
+    seconds = time.monotonic() - begun
+    true = [[sentence.labels or [] for sentence in document.sentences] for document in documents]
+    found = [one.labels for one in tagged]
+    if len(true) < 20:  # too few documents to draw from
+        true, found = [[row] for rows in true for row in rows], [[row] for rows in found for row in rows]
+    answer = score_labels(true, found, rng=given["rng"])
+    right, chance = [], []
+    for document, one in zip(documents, tagged, strict=True):
+        gold = [set(find_spans(sentence.labels or [])) for sentence in document.sentences]
+        for entity in one.entities:
+            right.append((entity.first, entity.last, entity.label) in gold[entity.sentence])
+            chance.append(entity.probability or 0.0)
+    error, bins = calibration(np.array(chance), np.array(right, bool)) if chance else (None, [])
+    if given["as_json"]:
+        facts = {**answer.to_dict(), "calibration_error": error, "calibration": bins, "seconds": seconds}
+        click.echo(write_json(facts))
+        return
+    click.echo(answer.text())
+    if error is not None:
+        click.echo(f"\ncalibration error of the probabilities of entities: {error:.4f}")

@@ -1,0 +1,362 @@
+"""A conditional random field on chains: labels of sequences given their features, learnt and asked.
+
+    p(labels | features) is proportional to exp(sum of weights of (feature, label) and of labels in a row).
+
+References
+----------
+.. [1] Lafferty, J., McCallum, A. and Pereira, F. (2001). Conditional random fields. ICML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import ArgumentError, ModelError
+from gibbsite.learn.crf.labels import allowed_moves
+from gibbsite.learn.crf.objective import PARTS, Objective, Weights
+from gibbsite.learn.crf.passes import (
+    best_labels,
+    make_scratch,
+    marginals,
+    pattern_probabilities,
+    score_labels,
+    see_labels,
+    several_best,
+)
+from gibbsite.learn.crf.quasi_newton import Minimum, minimise
+from gibbsite.learn.crf.sequences import Sequences
+from gibbsite.learn.crf.structure import Moves, Structure
+from gibbsite.model import FactorGraph, TableFactors
+from gibbsite.run.executor import Executor
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.uint8]
+MOST_LABELS = 255
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A conditional random field with its weights.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        Names of the labels.
+    weights : Weights
+        Which weights there are.
+    x : float64 array
+        Their values: of features, then of labels in a row.
+    """
+
+    labels: tuple[str, ...]
+    weights: Weights
+    x: Floats
+
+    @property
+    def n_features(self) -> int:
+        """Number of features that have weights."""
+        return len(self.weights.start) - 1
+
+    @cached_property
+    def log_moves(self) -> Moves:
+        """Scores of labels in a row."""
+        return self.weights.structure.moves(self.weights.split(self.x)[1], exponentials=False)
+
+    @cached_property
+    def moves(self) -> Moves:
+        """Their exponentials."""
+        return self.weights.structure.moves(self.weights.split(self.x)[1], exponentials=True)
+
+    @property
+    def weight(self) -> Floats:
+        """Weights of features."""
+        return self.weights.split(self.x)[0]
+
+    def best(self, sequences: Sequences, threads: int = 1) -> tuple[Codes, Floats]:
+        """Return the most probable labels of all positions (Viterbi), and the score of every sequence."""
+        rows, moves = self.weights.rows(sequences), self.log_moves
+        found, score = np.zeros(sequences.n_positions, np.uint8), np.zeros(len(sequences))
+
+        def one(part: tuple[int, int]) -> None:
+            longest = sequences.take(*part).longest
+            came = np.zeros((longest, len(moves.first)), np.int16)
+            scratch = make_scratch(longest, moves)
+            best_labels(rows, self.weight, moves, len(self.labels), *part, scratch, came, found, score)
+
+        _on_threads(one, sequences, threads)
+        _refuse_impossible(score)
+        return found, score
+
+    def marginals(self, sequences: Sequences, threads: int = 1) -> tuple[Floats, Floats]:
+        """Return the probabilities of labels (positions, labels), and log-partition functions."""
+        rows, moves = self.weights.rows(sequences), self.moves
+        found, log_z = np.zeros((sequences.n_positions, len(self.labels))), np.zeros(len(sequences))
+
+        def one(part: tuple[int, int]) -> None:
+            scratch = make_scratch(sequences.take(*part).longest, moves)
+            marginals(rows, self.weight, moves, len(self.labels), *part, scratch, found, log_z)
+
+        _on_threads(one, sequences, threads)
+        _refuse_impossible(log_z)
+        return found, log_z
+
+    def scores(self, sequences: Sequences) -> Floats:
+        """Return the scores of labels by the features of each position alone (positions, labels)."""
+        found = np.zeros((sequences.n_positions, self.weights.structure.width))
+        score_labels(self.weights.rows(sequences), self.weight, 0, sequences.n_positions, found)
+        return found[:, : len(self.labels)]
+
+    def score(self, sequences: Sequences, codes: Codes) -> Floats:
+        """Return the score (log-potential) of given labels of every sequence; -inf if they are forbidden."""
+        structure = self.weights.structure
+        pairs, triples, first, last = structure.tables(self.weights.split(self.x)[1])
+        at = self.scores(sequences)[np.arange(len(codes)), codes]
+        begin = sequences.begin
+        inner = np.ones(len(codes), bool)
+        inner[begin[:-1][np.diff(begin) > 0]] = False
+        late = np.flatnonzero(inner)
+        at[late] += pairs[codes[late - 1], codes[late]]
+        if triples is not None:
+            inner[late[~inner[late - 1]]] = False
+            late = np.flatnonzero(inner)
+            at[late] += triples[codes[late - 2], codes[late - 1], codes[late]]
+        full = np.flatnonzero(np.diff(begin))
+        at[begin[full]] += first[codes[begin[full]]]
+        at[begin[full + 1] - 1] += last[codes[begin[full + 1] - 1]]
+        whole = np.concatenate([[0.0], np.cumsum(np.where(np.isfinite(at), at, 0.0))])
+        forbidden = np.concatenate([[0], np.cumsum(~np.isfinite(at))])
+        total: Floats = whole[begin[1:]] - whole[begin[:-1]]
+        total[forbidden[begin[1:]] > forbidden[begin[:-1]]] = -np.inf
+        return total
+
+    def several_best(self, sequences: Sequences, many: int) -> list[tuple[Codes, Floats]]:
+        """Return the most probable labellings of each sequence in order, with their scores."""
+        moves, scores = self.log_moves, self.scores(sequences)
+        padded = np.zeros((sequences.n_positions, moves.width))
+        padded[:, : len(self.labels)] = scores
+        answers = []
+        for low, high in zip(sequences.begin[:-1].tolist(), sequences.begin[1:].tolist(), strict=True):
+            n, states = high - low, len(moves.first)
+            if n == 0:
+                answers.append((np.zeros((1, 0), np.uint8), np.zeros(1)))
+                continue
+            found, score = np.zeros((many, n), np.uint8), np.zeros(many)
+            best, came = np.zeros((n, states, many)), np.zeros((n, states, many), np.int64)
+            several_best(padded[low:high], moves, len(self.labels), best, came, found, score)
+            there = int((score > -np.inf).sum())
+            answers.append((found[:there], score[:there]))
+        return answers
+
+    def probabilities_of(
+        self,
+        sequences: Sequences,
+        sequence: NDArray[np.int64],
+        start: NDArray[np.int64],
+        length: NDArray[np.int64],
+        pattern: NDArray[np.int64],
+        sets: NDArray[np.bool_],
+    ) -> Floats:
+        """Return the probabilities that the labels of spans lie in the sets of a pattern.
+
+        Parameters
+        ----------
+        sequences : Sequences
+            The data.
+        sequence, start, length, pattern : int arrays (spans,)
+            Where each span is, counted within its sequence, and what its labels should be.
+        sets : bool array (patterns, 6, labels)
+            Labels before a span, at its only position, at its first one, inside, at its last one, and behind
+            it.
+        """
+        order = np.argsort(sequence, kind="stable")
+        found = np.zeros(len(order))
+        scratch = make_scratch(sequences.longest, self.moves)
+        arrays: Any = [
+            np.ascontiguousarray(each[order], np.int64) for each in (sequence, start, length, pattern)
+        ]
+        arguments: Any = (self.weights.rows(sequences), self.weight, self.moves, len(self.labels), *arrays)
+        compute: Any = pattern_probabilities
+        compute(*arguments, sets, scratch, found)
+        answer = np.empty(len(order))
+        answer[order] = np.clip(found, 0.0, 1.0)
+        return answer
+
+    def log_likelihood(self, sequences: Sequences, codes: Codes) -> float:
+        """Return the logarithm of the probability of given labels."""
+        return float(self.score(sequences, codes).sum() - self.marginals(sequences)[1].sum())
+
+    def factor_graph(self, sequences: Sequences, sites: Sequence[str] | None = None) -> FactorGraph:
+        """Return the law of the labels of all positions as a model: a site each, named by its number."""
+        return FactorGraph(
+            sites if sites is not None else sequences.n_positions,
+            groups=self.factors(sequences),
+            states=self.labels,
+        )
+
+    def factors(self, sequences: Sequences) -> list[TableFactors]:
+        """Return the factors of all positions: "labels" has their scores, "pairs" those of neighbours."""
+        pairs, triples, first, last = self.weights.structure.tables(self.weights.split(self.x)[1])
+        own, begin = self.scores(sequences), sequences.begin
+        full = np.flatnonzero(np.diff(begin))
+        own[begin[full]] += first
+        own[begin[full + 1] - 1] += last
+        groups = [TableFactors(np.arange(len(own))[:, None], own, name="labels")]
+        is_first = np.zeros(len(own), bool)
+        is_first[begin[full]] = True
+        late = np.flatnonzero(~is_first)
+        if late.size:
+            groups.append(TableFactors(np.stack([late - 1, late], axis=1), pairs[None], name="pairs"))
+        if triples is not None and (later := late[~is_first[late - 1]]).size:
+            scopes = np.stack([later - 2, later - 1, later], axis=1)
+            groups.append(TableFactors(scopes, triples[None], name="triples"))
+        return groups
+
+
+def _on_threads(one: Callable[[tuple[int, int]], None], sequences: Sequences, threads: int) -> None:
+    with Executor(threads) as executor:
+        executor.map(one, sequences.parts(PARTS if threads > 1 else 1))
+
+
+def _refuse_impossible(score: Floats) -> None:
+    if not np.isfinite(score).all():
+        raise ModelError(
+            f"no labelling of sequence {int(np.argmin(np.isfinite(score)))} is allowed; "
+            "allow more pairs of labels."
+        )
+
+
+@dataclass(frozen=True)
+class Training:
+    """A chain that was learnt, and how that went.
+
+    Attributes
+    ----------
+    chain : Chain
+        The result.
+    minimum : Minimum
+        The end of the search.
+    """
+
+    chain: Chain
+    minimum: Minimum
+
+
+def fit_chain(
+    sequences: Sequences,
+    codes: Codes,
+    labels: Sequence[str],
+    n_features: int,
+    *,
+    scheme: str | None = None,
+    order: int = 1,
+    l1: float = 0.0,
+    l2: float = 1.0,
+    all_states: bool = False,
+    all_pairs: bool = True,
+    boundaries: bool = True,
+    iterations: int = 100,
+    tolerance: float = 1e-5,
+    flatness: float = 1e-5,
+    threads: int = 1,
+    watch: Callable[[int, float], bool] | None = None,
+    allowed: tuple[Any, Any, Any] | None = None,
+) -> Training:
+    """Learn the weights of a chain from labelled sequences by maximum likelihood.
+
+    Parameters
+    ----------
+    sequences : Sequences
+        The data.
+    codes : uint8 array (positions,)
+        Their labels, as numbers.
+    labels : sequence of str
+        Names of the labels.
+    n_features : int
+        Number of features.
+    scheme : {"bio", "bioes", "io"}, optional
+        What may follow what; by default anything.
+    order : {1, 2}
+        Length of the memory of the chain.
+    l1, l2 : float
+        Penalties: l1 times the sum of absolute weights, l2 times the sum of their squares.
+    all_states, all_pairs : bool
+        Whether features have weights for all labels, and all pairs of labels that are allowed, or only for
+        those that occur.
+    boundaries : bool
+        Whether the first and the last label of a sequence have weights.
+    iterations, tolerance, flatness, watch
+        As in :func:`gibbsite.learn.crf.quasi_newton.minimise`.
+    threads : int
+        At most four are used.
+    allowed : (pairs, begins, ends), optional
+        Bool arrays that say what is allowed, instead of a scheme.
+
+    Returns
+    -------
+    Training
+        The chain and how the search ended.
+    """
+    if order not in (1, 2):
+        raise ArgumentError(f"order must be 1 or 2, got {order!r}.")
+    if not 1 <= len(labels) <= MOST_LABELS:
+        raise ArgumentError(f"a chain has 1 to {MOST_LABELS} labels, got {len(labels)}.")
+    pairs, begins, ends = allowed_moves(labels, scheme) if allowed is None else allowed
+    seen = None
+    if not all_pairs:
+        seen = np.zeros(pairs.shape, bool)
+        inner = np.ones(len(codes), bool)
+        inner[sequences.begin[:-1]] = False
+        at = np.flatnonzero(inner)
+        seen[codes[at - 1], codes[at]] = True
+    structure = Structure(pairs, begins, ends, order, boundaries, seen)
+    structure.check(codes, sequences.begin, list(labels))
+    weights = _find_weights(sequences, codes, len(labels), n_features, structure, all_states)
+    with Executor(threads) as executor:
+        objective = Objective(weights, sequences, codes, l2, executor)
+        minimum = minimise(
+            objective,
+            np.zeros(weights.size),
+            l1=l1,
+            iterations=iterations,
+            tolerance=tolerance,
+            flatness=flatness,
+            watch=watch,
+        )
+    return Training(Chain(tuple(labels), weights, minimum.x), minimum)
+
+
+def _find_weights(
+    sequences: Sequences, codes: Codes, labels: int, n_features: int, structure: Structure, all_states: bool
+) -> Weights:
+    """Return the weights of features: with the labels they were seen with, or with all."""
+    seen = np.full((n_features, labels), all_states)
+    if not all_states:
+        see_labels(sequences.first, sequences.feature, codes, seen)
+    start = np.concatenate([[0], np.cumsum(seen.sum(axis=1))]).astype(np.int64)
+    return Weights(start, np.nonzero(seen)[1].astype(np.uint8), structure)
+
+
+def prune(chain: Chain) -> tuple[Chain, NDArray[np.int64]]:
+    """Return a chain without the weights of features that are zero, and which features are left.
+
+    Examples
+    --------
+    >>> free = Structure(np.ones((1, 1), bool), np.ones(1, bool), np.ones(1, bool), boundaries=False)
+    >>> weights = Weights(np.array([0, 1, 2]), np.zeros(2, np.uint8), free)
+    >>> small, left = prune(Chain(("O",), weights, np.array([0.0, 2.0, 0.0])))
+    >>> small.x.tolist(), left.tolist()
+    ([2.0, 0.0], [1])
+    """
+    weight, rest = chain.weights.split(chain.x)
+    keep = weight != 0.0
+    features = np.repeat(np.arange(chain.n_features), np.diff(chain.weights.start))[keep]
+    left, many = np.unique(features, return_counts=True)
+    start = np.concatenate([[0], np.cumsum(many)]).astype(np.int64)
+    weights = Weights(start, chain.weights.label[keep], chain.weights.structure)
+    return Chain(chain.labels, weights, np.concatenate([weight[keep], rest])), left

@@ -1,0 +1,264 @@
+"""A conditional random field with the manners of scikit-learn: fit, predict, predict_proba, score."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import ArgumentError, ModelError
+from gibbsite.learn.crf.chain import Chain, fit_chain
+from gibbsite.learn.crf.tables import is_table, not_fitted, read_table
+from gibbsite.learn.crf.vocabulary import Vocabulary, read_labels
+from gibbsite.run.executor import read_threads
+
+Floats = NDArray[np.float64]
+
+
+class ChainCRF:
+    """Labels sequences of any kind: a conditional random field on chains, learnt by maximum likelihood.
+
+    Parameters
+    ----------
+    order : {1, 2}
+        Whether weights belong to pairs of neighbouring labels, or to triples as well.
+    l1, l2 : float
+        Penalties: l1 times the sum of absolute weights (which makes many of them zero), l2 times the sum of
+        squares.
+    scheme : {"bio", "bioes", "io"}, optional
+        Labels of spans; what the scheme forbids has probability zero. By default anything may follow
+        anything.
+    min_count : int
+        Features that occur less often are left out.
+    all_states, all_pairs : bool
+        Whether features have weights for all labels, and all pairs of labels that are allowed, or only for
+        those that occur in the data.
+    boundaries, bias : bool
+        Whether the first and the last label have weights, and whether labels themselves do.
+    iterations : int
+        Most steps of the search.
+    tolerance, flatness : float
+        The search ends where the gradient is smaller than this share of the weights, or ten steps lowered the
+        value by less than that share of it.
+    threads : int, optional
+        At most four are used; the result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : array
+        The labels.
+    chain_ : Chain
+        The weights; ``chain_.factor_graph(...)`` is a model for every sampler of gibbsite.
+    vocabulary_ : Vocabulary
+        The features.
+    n_iter_ : int
+        Steps of the search.
+
+    Notes
+    -----
+    A sequence is a list of positions; a position is a list of names of features, or a mapping from names to
+    numbers, flags or texts. An array (positions, features) of numbers is a sequence as well, and a single
+    array ``X`` with one label for each row are sequences of one position: logistic regression.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> X = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"], ["sleeps"]], [["the"], ["dog"], ["barks"]]]
+    >>> y = [["D", "N", "V"]] * 3
+    >>> crf = gs.learn.ChainCRF(l2=0.1).fit(X, y)
+    >>> crf.predict([[["a"], ["cat"], ["barks"]]])
+    [['D', 'N', 'V']]
+    >>> crf.predict_proba([[["a"], ["cat"]]])[0].shape
+    (2, 3)
+    """
+
+    _estimator_type = "classifier"
+
+    def __init__(
+        self,
+        order: int = 1,
+        l1: float = 0.0,
+        l2: float = 1.0,
+        scheme: str | None = None,
+        min_count: int = 1,
+        all_states: bool = True,
+        all_pairs: bool = True,
+        boundaries: bool = True,
+        bias: bool = True,
+        iterations: int = 200,
+        tolerance: float = 1e-4,
+        flatness: float = 1e-6,
+        threads: int | None = 1,
+    ) -> None:
+        self.order = order
+        self.l1 = l1
+        self.l2 = l2
+        self.scheme = scheme
+        self.min_count = min_count
+        self.all_states = all_states
+        self.all_pairs = all_pairs
+        self.boundaries = boundaries
+        self.bias = bias
+        self.iterations = iterations
+        self.tolerance = tolerance
+        self.flatness = flatness
+        self.threads = threads
+
+    # ---- what scikit-learn asks for
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return all parameters by name."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> ChainCRF:
+        """Change some parameters."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(f"Invalid parameter {name!r}; there are {', '.join(known)}.")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        default = inspect.signature(type(self)).parameters
+        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if v != default[k].default]
+        return f"ChainCRF({', '.join(changed)})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "chain_")
+
+    # ---- what it does
+
+    def fit(self, X: Any, y: Any) -> ChainCRF:
+        """Learn from sequences and their labels.
+
+        Parameters
+        ----------
+        X : list of sequences
+            The features of every position.
+        y : list of lists of labels
+            As many as there are positions.
+        """
+        for name in ("l1", "l2", "tolerance", "flatness"):
+            if not np.isfinite(getattr(self, name)) or getattr(self, name) < 0:
+                raise ArgumentError(f"{name} must be a number of at least 0, got {getattr(self, name)!r}.")
+        flat, rows, labels = self._read_both(X, y)
+        words = Vocabulary()
+        sequences = words.read(rows, grow=True, bias=bool(self.bias))
+        if not sequences.n_positions:
+            raise ModelError("there is nothing to learn from: no sequence has a position.")
+        known = read_labels(labels, sequences)
+        if self.min_count > 1:
+            often = np.bincount(sequences.feature, minlength=len(words)) >= self.min_count
+            words = Vocabulary(name for name, keep in zip(words.names, often, strict=True) if keep)
+            sequences = words.read(rows, bias=bool(self.bias))
+        named = np.unique(np.array([label for row in known for label in row]))
+        number = {label: k for k, label in enumerate(named.tolist())}
+        if flat and len(number) < 2:
+            raise ModelError("there is only one class in y; a classifier needs at least 2 classes.")
+        codes = np.array([number[label] for row in known for label in row], np.uint8)
+        full = np.concatenate([[True], np.diff(sequences.begin) > 0])  # empty sequences teach nothing
+        training = fit_chain(
+            type(sequences)(sequences.begin[full], sequences.first, sequences.feature, sequences.value),
+            codes,
+            [str(label) for label in number],
+            len(words),
+            scheme=self.scheme,
+            order=self.order,
+            l1=self.l1,
+            l2=self.l2,
+            all_states=self.all_states,
+            all_pairs=self.all_pairs,
+            boundaries=self.boundaries,
+            iterations=self.iterations,
+            tolerance=self.tolerance,
+            flatness=self.flatness,
+            threads=read_threads(self.threads),
+        )
+        self.classes_ = named
+        self.vocabulary_, self.chain_ = words, training.chain
+        self.n_iter_, self._flat = training.minimum.iterations, flat
+        self.log_likelihood_ = training.chain.log_likelihood(sequences, codes)
+        if flat:
+            self.n_features_in_ = int(np.asarray(X).shape[1])
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Return the most probable labels of every sequence."""
+        sequences, flat = self._read(X)
+        codes = self._chain.best(sequences, read_threads(self.threads))[0]
+        named = self.classes_[codes]
+        return named if flat else [part.tolist() for part in np.split(named, sequences.begin[1:-1])]
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probabilities of labels at every position, an array (positions, labels) per sequence."""
+        sequences, flat = self._read(X)
+        found = self._chain.marginals(sequences, read_threads(self.threads))[0]
+        return found if flat else np.split(found, sequences.begin[1:-1])
+
+    def predict_best(self, X: Any, best: int = 5) -> list[list[tuple[list[Any], float]]]:
+        """Return the most probable labellings of every sequence in order, with their probabilities.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> crf = gs.learn.ChainCRF().fit([[["a"], ["b"]]], [["x", "y"]])
+        >>> [labels for labels, p in crf.predict_best([[["a"], ["b"]]], best=2)[0]][0]
+        ['x', 'y']
+        """
+        sequences, _ = self._read(X)
+        log_z = self._chain.marginals(sequences)[1]
+        return [
+            [
+                (self.classes_[row].tolist(), float(np.exp(value - log_z[s])))
+                for row, value in zip(*found, strict=True)
+            ]
+            for s, found in enumerate(self._chain.several_best(sequences, best))
+        ]
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the share of positions whose predicted label is right."""
+        found = self.predict(X)
+        if isinstance(found, np.ndarray):
+            return float((found == np.asarray(y)).mean())
+        pairs = [(a, b) for one, two in zip(found, y, strict=True) for a, b in zip(one, two, strict=True)]
+        return float(np.mean([a == b for a, b in pairs]))
+
+    @property
+    def _chain(self) -> Chain:
+        return self.chain_
+
+    def _read_both(self, X: Any, y: Any) -> tuple[bool, Any, Any]:
+        """Return whether X is one array of rows, its sequences and their labels."""
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None.")
+        if not is_table(X):
+            return False, list(X), list(y)
+        table, target = read_table(X, y)
+        return True, table[:, None, :], target[:, None].tolist()
+
+    def _read(self, X: Any) -> tuple[Any, bool]:
+        flat = is_table(X)
+        if not hasattr(self, "chain_"):
+            raise not_fitted(flat)("this ChainCRF has learnt nothing yet; call fit first.")
+        if flat:
+            X = read_table(X)[0]
+            if X.shape[1] != getattr(self, "n_features_in_", X.shape[1]):
+                raise ValueError(
+                    f"X has {X.shape[1]} features, but ChainCRF is expecting {self.n_features_in_} "
+                    "features as input"
+                )
+            X = X[:, None, :]
+        return self.vocabulary_.read(X, bias=bool(self.bias)), flat

@@ -1,0 +1,190 @@
+"""Labels of spans: what the schemes BIO, BIOES and IO allow, and which spans a row of labels has.
+
+``B-X`` begins a span of class X, ``I-X`` goes on with it, ``E-X`` ends it, ``S-X`` is a span of one
+position, and ``O`` is outside of all. BIO has no ends, IO has only ``I``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._wording import unknown
+from gibbsite.errors import ArgumentError, ModelError
+
+Flags = NDArray[np.bool_]
+SCHEMES = ("bio", "bioes", "io")
+_PREFIXES = {"bio": "BI", "bioes": "BIES", "io": "I"}
+
+
+class Span(NamedTuple):
+    """Positions start, ..., end - 1 with their class.
+
+    Examples
+    --------
+    >>> Span(2, 4, "PERSON").end
+    4
+    """
+
+    start: int
+    end: int
+    label: str
+
+
+def check_scheme(scheme: str) -> str:
+    """Return the name of a scheme; refuse others."""
+    if scheme not in SCHEMES:
+        raise ArgumentError(unknown("scheme", scheme, SCHEMES))
+    return scheme
+
+
+def split_label(label: str) -> tuple[str, str]:
+    """Return the letter of a label and its class.
+
+    Examples
+    --------
+    >>> split_label("B-PERSON"), split_label("O")
+    (('B', 'PERSON'), ('O', ''))
+    """
+    if label == "O":
+        return "O", ""
+    letter, dash, name = label.partition("-")
+    if not dash or not name or letter not in "BIES" or len(letter) != 1:
+        raise ModelError(f'the label {label!r} is neither "O" nor a class after "B-", "I-", "E-" or "S-".')
+    return letter, name
+
+
+def find_fault(labels: Sequence[str], scheme: str = "bio") -> tuple[int, str] | None:
+    """Return the first position whose label breaks a scheme, and what is wrong; None if all is well.
+
+    Examples
+    --------
+    >>> find_fault(["O", "I-PER"])
+    (1, "'I-PER' follows 'O', but only 'B-PER' or 'I-PER' may stand before it")
+    >>> find_fault(["B-PER", "I-PER"]) is None
+    True
+    """
+    check_scheme(scheme)
+    before = "O"
+    for at, label in enumerate(labels):
+        try:
+            letter, name = split_label(label)
+        except ModelError as error:
+            return at, str(error).rstrip(".")
+        if letter not in "O" + _PREFIXES[scheme]:
+            return at, f"{label!r} is no label of the scheme {scheme}"
+        if not follows(before, label, scheme):
+            if letter in "IE" and split_label(before) not in (("B", name), ("I", name)):
+                return (
+                    at,
+                    f"{label!r} follows {before!r}, but only 'B-{name}' or 'I-{name}' may stand before it",
+                )
+            return at, f"{label!r} follows {before!r}, whose span has not ended"
+        before = label
+    if scheme == "bioes" and before[0] in "BI":
+        return len(labels) - 1, f"the last label is {before!r}, whose span has not ended"
+    return None
+
+
+def follows(before: str, label: str, scheme: str) -> bool:
+    """Tell whether a label may follow another ("O" stands for the beginning, too).
+
+    Examples
+    --------
+    >>> follows("O", "I-LOC", "bio"), follows("B-LOC", "I-LOC", "bio"), follows("B-LOC", "O", "bioes")
+    (False, True, False)
+    """
+    if scheme == "io":
+        return True
+    (first, old), (second, new) = split_label(before), split_label(label)
+    goes_on = second in "IE"
+    if goes_on:
+        return first in "BI" and old == new
+    return not (scheme == "bioes" and first in "BI")
+
+
+def allowed_moves(labels: Sequence[str], scheme: str | None) -> tuple[Flags, Flags, Flags]:
+    """Return which labels may follow which, which may come first, and which last.
+
+    Examples
+    --------
+    >>> pairs, begins, ends = allowed_moves(["O", "B-X", "I-X"], "bio")
+    >>> pairs.tolist()
+    [[True, True, False], [True, True, True], [True, True, True]]
+    >>> begins.tolist(), ends.tolist()
+    ([True, True, False], [True, True, True])
+    """
+    n = len(labels)
+    if scheme is None:
+        return np.ones((n, n), bool), np.ones(n, bool), np.ones(n, bool)
+    check_scheme(scheme)
+    pairs = np.array([[follows(a, b, scheme) for b in labels] for a in labels]).reshape(n, n)
+    begins = np.array([follows("O", b, scheme) for b in labels])
+    ends = np.array([scheme != "bioes" or split_label(a)[0] not in "BI" for a in labels])
+    return pairs, begins, ends
+
+
+def find_spans(labels: Sequence[str]) -> list[Span]:
+    """Return the spans of a row of labels of any scheme, as the scoring program of CoNLL-2000 reads them.
+
+    Examples
+    --------
+    >>> find_spans(["B-PER", "I-PER", "O", "I-LOC", "B-LOC"])
+    [Span(start=0, end=2, label='PER'), Span(start=3, end=4, label='LOC'), Span(start=4, end=5, label='LOC')]
+    """
+    spans: list[Span] = []
+    start, old_letter, old = 0, "O", ""
+    for at, label in enumerate([*labels, "O"]):
+        letter, name = split_label(label)
+        goes_on = letter in "IE" and name == old and old_letter in "BI"
+        if old_letter != "O" and not goes_on:
+            spans.append(Span(start, at, old))
+        if not goes_on:
+            start = at
+        old_letter, old = letter, name
+    return spans
+
+
+def write_spans(spans: Sequence[Span], length: int, scheme: str = "bio") -> list[str]:
+    """Return the labels of spans that do not overlap.
+
+    Examples
+    --------
+    >>> write_spans([Span(0, 2, "PER"), Span(3, 4, "LOC")], 4, "bioes")
+    ['B-PER', 'E-PER', 'O', 'S-LOC']
+    """
+    labels = ["O"] * length
+    for start, end, name in spans:
+        for at in range(start, end):
+            letter = "I" if scheme == "io" or at > start else "B"
+            if scheme == "bioes" and at == end - 1:
+                letter = "S" if at == start else "E"
+            labels[at] = f"{letter}-{name}"
+    return labels
+
+
+def span_sets(labels: Sequence[str], name: str, scheme: str) -> Flags:
+    """Return the labels that make a span of a class: before it, alone, first, inside, last, and behind it.
+
+    Examples
+    --------
+    >>> span_sets(["O", "B-X", "I-X"], "X", "bio").astype(int).tolist()
+    [[1, 1, 1], [0, 1, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [1, 1, 0]]
+    """
+    split = [split_label(label) for label in labels]
+
+    def having(letter: str) -> list[bool]:
+        return [each == (letter, name) for each in split]
+
+    anything, inside = [True] * len(labels), having("I")
+    others = [not good for good in inside]
+    if scheme == "bio":
+        sets = [anything, having("B"), having("B"), inside, inside, others]
+    elif scheme == "bioes":
+        sets = [anything, having("S"), having("B"), inside, having("E"), anything]
+    else:
+        sets = [others, inside, inside, inside, inside, others]
+    return np.array(sets)

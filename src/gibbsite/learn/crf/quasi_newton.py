@@ -1,0 +1,257 @@
+"""Minimisation of smooth functions with many parameters, with an L1 penalty or without: OWL-QN and L-BFGS.
+
+Smooth functions are left to SciPy. With an L1 penalty, directions come from the two loops of Nocedal (1980)
+over the latest pairs of steps and gradients; the gradient is the pseudo-gradient, directions that disagree
+with it in sign are cut, and steps do not leave the orthant they begin in (Andrew and Gao 2007).
+
+References
+----------
+.. [1] Nocedal, J. (1980). Updating quasi-Newton matrices with limited storage. Mathematics of Computation 35.
+.. [2] Andrew, G. and Gao, J. (2007). Scalable training of L1-regularized log-linear models. ICML.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Function = Callable[[Floats], tuple[float, Floats]]
+
+_DECREASE = 1e-4  # share of the decrease that the slope promises
+_MOST_TRIALS = 20
+_MEMORY = 6
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where a minimisation ended.
+
+    Attributes
+    ----------
+    x : float array
+        The parameters.
+    value : float
+        The function there, with penalty.
+    iterations, evaluations : int
+        Steps made, and how often the function was computed.
+    converged : bool
+        Whether the gradient, or the decrease, had become as small as asked for.
+    """
+
+    x: Floats
+    value: float
+    iterations: int
+    evaluations: int
+    converged: bool
+
+
+def minimise(
+    function: Function,
+    start: Floats,
+    *,
+    l1: float = 0.0,
+    penalised: NDArray[np.bool_] | None = None,
+    iterations: int = 100,
+    tolerance: float = 1e-5,
+    flatness: float = 0.0,
+    watch: Callable[[int, float], bool] | None = None,
+) -> Minimum:
+    """Find a minimum of a function with gradient, plus ``l1`` times the sum of absolute values.
+
+    Parameters
+    ----------
+    function : function
+        Parameters -> value and gradient, an array of its own.
+    start : float array
+        Where to begin.
+    l1 : float
+        Weight of the penalty.
+    penalised : bool array, optional
+        Parameters that the penalty is about; by default all.
+    iterations : int
+        Most steps.
+    tolerance : float
+        Ended is where the norm of the gradient is below this times the norm of the parameters, or times 1.
+    flatness : float
+        Ended is, too, where ten steps lowered the value by less than this share of it; 0: not asked.
+    watch : function, optional
+        Called with the number of steps and the value; ends the search by returning True.
+
+    Returns
+    -------
+    Minimum
+        The best point found.
+
+    Examples
+    --------
+    >>> bowl = lambda x: (float(((x - 3.0) ** 2).sum()), 2.0 * (x - 3.0))
+    >>> minimise(bowl, np.zeros(2)).x.round(6).tolist()
+    [3.0, 3.0]
+    >>> minimise(bowl, np.zeros(2), l1=2.0).x.round(6).tolist()
+    [2.0, 2.0]
+    """
+    judge = _Judge(tolerance, flatness, watch)
+    if l1 > 0.0:
+        shrink = np.full(start.size, float(l1))
+        if penalised is not None:
+            shrink[~penalised] = 0.0
+        return _minimise_in_orthants(function, start, shrink, iterations, judge)
+    return _minimise_smooth(function, start, iterations, judge)
+
+
+class _Judge:
+    """Tells when to end."""
+
+    def __init__(self, tolerance: float, flatness: float, watch: Callable[[int, float], bool] | None) -> None:
+        self.tolerance, self.flatness, self.watch = tolerance, flatness, watch
+        self.earlier: deque[float] = deque(maxlen=10)
+        self.done, self.converged = 0, False
+
+    def is_over(self, x: Floats, value: float, slope: Floats) -> bool:
+        """Take note of a step; tell whether it was the last."""
+        self.done += 1
+        flat = len(self.earlier) == 10 and self.earlier[0] - value <= self.flatness * abs(value)
+        self.converged = self.is_flat(x, slope) or (self.flatness > 0.0 and flat)
+        self.earlier.append(value)
+        stop = self.watch is not None and self.watch(self.done, value)
+        return self.converged or stop
+
+    def is_flat(self, x: Floats, slope: Floats) -> bool:
+        """Tell whether the gradient is small."""
+        return _norm(slope) <= self.tolerance * max(1.0, _norm(x))
+
+
+def _minimise_smooth(function: Function, start: Floats, iterations: int, judge: _Judge) -> Minimum:
+    from scipy.optimize import minimize
+
+    latest: list[Floats] = []
+
+    def keeping(x: Floats) -> tuple[float, Floats]:
+        value, gradient = function(x)
+        latest[:] = [gradient]
+        return value, gradient
+
+    def after(intermediate_result: Any) -> None:
+        found = intermediate_result
+        if judge.is_over(found.x, float(found.fun), latest[0]):
+            raise StopIteration
+
+    options = {
+        "maxcor": _MEMORY,
+        "maxiter": iterations,
+        "maxfun": 20 * iterations + 20,
+        "ftol": 0.0,
+        "gtol": 0.0,
+    }
+    found = minimize(keeping, start, jac=True, method="L-BFGS-B", options=options, callback=after)
+    # where rounding leaves nothing to gain, SciPy ends by itself
+    converged = judge.converged or (judge.done < iterations and found.status != 99)
+    return Minimum(found.x, float(found.fun), int(found.nit), int(found.nfev), bool(converged))
+
+
+def _minimise_in_orthants(
+    function: Function, start: Floats, shrink: Floats, iterations: int, judge: _Judge
+) -> Minimum:
+    x = np.array(start, np.float64)
+    smooth, gradient = function(x)
+    value, slope = smooth + _penalty(x, shrink), _pseudo(x, gradient, shrink)
+    pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
+    evaluations, over = 1, judge.is_flat(x, slope)
+    judge.converged = over
+    while judge.done < iterations and not over:
+        direction = _direction(slope, pairs)
+        direction[direction * slope >= 0.0] = 0.0
+        step = 1.0 if pairs else 1.0 / max(_norm(slope), 1e-300)
+        found = _search(function, x, value, slope, direction, step, shrink)
+        evaluations += found.trials
+        if not found.better:
+            if not pairs:  # not even down the gradient: rounding leaves nothing to gain
+                judge.converged = True
+                break
+            pairs.clear()
+            continue
+        moved, turned = found.x - x, found.gradient - gradient
+        x, value, gradient = found.x, found.value, found.gradient
+        bend = _dot(moved, turned)
+        if bend > 1e-12 * _dot(turned, turned):
+            pairs.append((moved, turned, bend))
+        slope = _pseudo(x, gradient, shrink)
+        over = judge.is_over(x, value, slope)
+    return Minimum(x, value, judge.done, evaluations, judge.converged)
+
+
+def _dot(a: Floats, b: Floats) -> float:
+    """Return the inner product, on this thread: BLAS would take the threads of the function's own."""
+    return float(np.einsum("i,i->", a, b))
+
+
+def _norm(a: Floats) -> float:
+    return float(np.sqrt(_dot(a, a)))
+
+
+def _penalty(x: Floats, shrink: Floats) -> float:
+    return _dot(shrink, np.abs(x))
+
+
+def _pseudo(x: Floats, gradient: Floats, shrink: Floats) -> Floats:
+    """Return the subgradient of least norm."""
+    side = np.where(x != 0.0, np.sign(x), -np.sign(gradient))
+    found = gradient + side * shrink
+    found[(x == 0.0) & (np.abs(gradient) <= shrink)] = 0.0
+    return found
+
+
+def _direction(slope: Floats, pairs: deque[tuple[Floats, Floats, float]]) -> Floats:
+    """Return minus the slope times the inverse Hessian that the latest pairs suggest."""
+    direction = -slope
+    if not pairs:
+        return direction
+    shares = []
+    for moved, turned, bend in reversed(pairs):
+        share = _dot(moved, direction) / bend
+        direction -= share * turned
+        shares.append(share)
+    _, turned, bend = pairs[-1]
+    direction *= bend / _dot(turned, turned)
+    for (moved, turned, bend), share in zip(pairs, reversed(shares), strict=True):
+        direction += (share - _dot(turned, direction) / bend) * moved
+    return direction
+
+
+@dataclass
+class _Found:
+    """What a line search found."""
+
+    x: Floats
+    value: float
+    gradient: Floats
+    trials: int
+    better: bool
+
+
+def _search(
+    function: Function,
+    x: Floats,
+    value: float,
+    slope: Floats,
+    direction: Floats,
+    step: float,
+    shrink: Floats,
+) -> _Found:
+    """Halve the step along a direction, within the orthant, until the value falls enough."""
+    orthant = np.where(x != 0.0, np.sign(x), -np.sign(slope))
+    for trial in range(1, _MOST_TRIALS + 1):
+        there = x + step * direction
+        there[there * orthant <= 0.0] = 0.0
+        smooth, gradient = function(there)
+        now = smooth + _penalty(there, shrink)
+        if now < value + _DECREASE * _dot(slope, there - x):
+            return _Found(there, now, gradient, trial, True)
+        step *= 0.5
+    return _Found(x, value, slope, _MOST_TRIALS, False)

@@ -1,0 +1,83 @@
+"""Sequences as arrays: which features every position has, and where sequences end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Positions of all sequences, one after the other, with their features.
+
+    Attributes
+    ----------
+    begin : int64 array (sequences + 1,)
+        Position at which every sequence begins, and the number of positions.
+    first : int64 array (positions + 1,)
+        Where the features of every position begin.
+    feature : int32 array
+        Numbers of the features.
+    value : float64 array
+        Their values; empty where all are 1.
+
+    Examples
+    --------
+    >>> two = Sequences(
+    ...     np.array([0, 2, 3]), np.array([0, 1, 3, 4]), np.array([0, 0, 1, 1], np.int32), np.zeros(0)
+    ... )
+    >>> len(two), two.n_positions
+    (2, 3)
+    """
+
+    begin: NDArray[np.int64]
+    first: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    value: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.begin) - 1
+
+    @property
+    def n_positions(self) -> int:
+        """Number of positions of all sequences."""
+        return int(self.begin[-1])
+
+    @property
+    def longest(self) -> int:
+        """Length of the longest sequence."""
+        return int(np.diff(self.begin).max(initial=0))
+
+    def parts(self, many: int) -> list[tuple[int, int]]:
+        """Cut the sequences into at most so many ranges of about equally many positions.
+
+        Examples
+        --------
+        >>> nothing = np.zeros(11, int), np.zeros(0, np.int32), np.zeros(0)
+        >>> five = Sequences(np.array([0, 1, 2, 9, 10]), *nothing)
+        >>> five.parts(2)
+        [(0, 3), (3, 4)]
+        """
+        wanted = np.arange(1, many) * self.n_positions / many
+        cuts = np.unique([0, *np.searchsorted(self.begin, wanted), len(self)]).tolist()
+        return list(pairwise(cuts))
+
+    def take(self, from_sequence: int, to_sequence: int) -> Sequences:
+        """Return some sequences in a row.
+
+        Examples
+        --------
+        >>> two = Sequences(
+        ...     np.array([0, 2, 3]), np.array([0, 1, 3, 4]), np.array([0, 0, 1, 1], np.int32), np.zeros(0)
+        ... )
+        >>> two.take(1, 2).feature.tolist()
+        [1]
+        """
+        begin = self.begin[from_sequence : to_sequence + 1]
+        first = self.first[begin[0] : begin[-1] + 1]
+        inside = slice(int(first[0]), int(first[-1]))
+        value = self.value[inside] if self.value.size else self.value
+        return Sequences(begin - begin[0], first - first[0], self.feature[inside], value)

@@ -1,0 +1,218 @@
+"""Which labels may follow which, and which weights score that.
+
+A chain of order 1 scores pairs of neighbouring labels; one of order 2 scores triples, too. Compiled code
+knows neither: its states are (history, label), the history being the label before in chains of order 2, and
+from every state a row of labels can be reached. Labels are padded to a multiple of four, for vector
+instructions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import ModelError
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Integers = NDArray[np.int64]
+
+
+class Moves(NamedTuple):
+    """Scores of the moves between states, for compiled code.
+
+    Attributes
+    ----------
+    row : float64 array (states, width)
+        Score, or its exponential, of going from a state to a label.
+    first, last : float64 array (states,)
+        The same for the first and the last position.
+    to : int64 array (states,)
+        Where the states that a state leads to begin.
+    width : int
+        Number of labels, padded.
+    """
+
+    row: Floats
+    first: Floats
+    last: Floats
+    to: Integers
+    width: int
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Labels in a row: what is allowed, and the weights of pairs, triples, beginnings and ends.
+
+    Parameters
+    ----------
+    pairs : bool array (labels, labels)
+        Whether a label may follow another.
+    begins, ends : bool array (labels,)
+        Whether a label may be the first or the last one.
+    order : {1, 2}
+        Whether a weight belongs to pairs of labels, or to triples as well.
+    boundaries : bool
+        Whether there are weights for the first and the last label.
+    seen : bool array (labels, labels), optional
+        Pairs that have a weight; others score 0.
+
+    Attributes
+    ----------
+    size : int
+        Number of weights: pairs, then triples, then beginnings and ends.
+
+    Examples
+    --------
+    >>> free = Structure(np.ones((2, 2), bool), np.ones(2, bool), np.ones(2, bool))
+    >>> free.size, free.moves(np.zeros(8), exponentials=False).row[:2, :2].tolist()
+    (8, [[0.0, 0.0], [0.0, 0.0]])
+    """
+
+    pairs: Flags
+    begins: Flags
+    ends: Flags
+    order: int = 1
+    boundaries: bool = True
+    seen: Flags | None = None
+
+    @property
+    def labels(self) -> int:
+        """Number of labels."""
+        return len(self.begins)
+
+    @property
+    def width(self) -> int:
+        """Number of labels, padded."""
+        return -(-self.labels // 4) * 4
+
+    @property
+    def histories(self) -> int:
+        """Number of histories; the last one of order 2 belongs to the first position."""
+        return 1 if self.order == 1 else self.labels + 1
+
+    @property
+    def states(self) -> int:
+        """Number of states of compiled code."""
+        return self.histories * self.width
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of weights of pairs."""
+        return int(self._weighted.sum())
+
+    @property
+    def _weighted(self) -> Flags:
+        return self.pairs if self.seen is None else self.pairs & self.seen
+
+    @property
+    def _triples(self) -> Flags:
+        weighted = self._weighted
+        return weighted[:, :, None] & weighted[None, :, :]
+
+    @property
+    def size(self) -> int:
+        """Number of weights."""
+        triples = int(self._triples.sum()) if self.order == 2 else 0
+        return self.n_pairs + triples + (2 * self.labels if self.boundaries else 0)
+
+    def tables(self, weights: Floats) -> tuple[Floats, Floats | None, Floats, Floats]:
+        """Return scores of pairs, of triples (order 2), of the first and of the last label; -inf: forbidden.
+
+        Examples
+        --------
+        >>> chain = Structure(np.array([[True, False], [True, True]]), np.ones(2, bool), np.ones(2, bool))
+        >>> chain.tables(np.arange(7.0))[0].tolist()
+        [[0.0, -inf], [1.0, 2.0]]
+        """
+        n, pairs, triples = self.n_pairs, np.zeros(self.pairs.shape), None
+        pairs[self._weighted] = weights[:n]
+        pairs[~self.pairs] = -np.inf
+        if self.order == 2:
+            here = self._triples
+            triples = np.zeros(here.shape)
+            triples[here] = weights[n : n + int(here.sum())]
+            n += int(here.sum())
+        first, last = np.zeros(self.labels), np.zeros(self.labels)
+        if self.boundaries:
+            first, last = weights[n : n + self.labels].copy(), weights[n + self.labels :].copy()
+        first[~self.begins], last[~self.ends] = -np.inf, -np.inf
+        return pairs, triples, first, last
+
+    def moves(self, weights: Floats, exponentials: bool) -> Moves:
+        """Return the scores of all moves, or their exponentials."""
+        pairs, triples, first, last = self.tables(weights)
+        k, width = self.labels, self.width
+        rows = np.full((self.histories, width, width), -np.inf)
+        if triples is None:
+            rows[0, :k, :k] = pairs
+            to = np.zeros(self.states, np.int64)
+        else:
+            rows[:k, :k, :k] = np.where(self.pairs[:, :, None], pairs[None] + triples, -np.inf)
+            rows[k, :k, :k] = pairs
+            to = np.tile(np.minimum(np.arange(width), k - 1) * width, self.histories)
+        begin, end = np.full((2, self.histories, width), -np.inf)
+        begin[-1, :k] = first
+        end[:, :k] = last
+        scores = Moves(rows.reshape(self.states, width), begin.ravel(), end.ravel(), to, width)
+        if not exponentials:
+            return scores
+        return scores._replace(row=np.exp(scores.row), first=np.exp(scores.first), last=np.exp(scores.last))
+
+    def gather(self, rows: Floats, first: Floats, last: Floats) -> Floats:
+        """Add up what was expected of moves by the weights that score them.
+
+        Examples
+        --------
+        >>> free = Structure(np.ones((2, 2), bool), np.ones(2, bool), np.ones(2, bool))
+        >>> free.gather(np.arange(16.0).reshape(4, 4), np.arange(4.0), np.arange(4.0)).tolist()
+        [0.0, 1.0, 4.0, 5.0, 0.0, 1.0, 0.0, 1.0]
+        """
+        k, width = self.labels, self.width
+        cube = rows.reshape(self.histories, width, width)[:, :k, :k]
+        found = [cube.sum(axis=0)[self._weighted]]
+        if self.order == 2:
+            found.append(cube[:k][self._triples])
+        if self.boundaries:
+            found += [one.reshape(self.histories, width)[:, :k].sum(axis=0) for one in (first, last)]
+        return np.concatenate(found)
+
+    def count(self, labels: NDArray[np.integer], begin: Integers) -> Floats:
+        """Count what the weights score in labelled sequences."""
+        k, width = self.labels, self.width
+        rows, first, last = np.zeros((self.states, width)), np.zeros(self.states), np.zeros(self.states)
+        is_first = np.zeros(len(labels), bool)
+        is_first[begin[:-1]] = True
+        history = np.zeros(len(labels), np.int64)
+        if self.order == 2:
+            history[1:] = labels[:-1]
+            history[is_first] = k
+        state = history * width + labels
+        inner = np.flatnonzero(~is_first)
+        np.add.at(rows, (state[inner - 1], labels[inner]), 1.0)
+        np.add.at(first, state[begin[:-1]], 1.0)
+        np.add.at(last, state[begin[1:] - 1], 1.0)
+        return self.gather(rows, first, last)
+
+    def check(self, labels: NDArray[np.integer], begin: Integers, names: list[str]) -> None:
+        """Refuse labelled sequences that are not allowed."""
+        inner = np.ones(len(labels), bool)
+        inner[begin[:-1]] = False
+        at = np.flatnonzero(inner)
+        wrong = at[~self.pairs[labels[at - 1], labels[at]]]
+        if wrong.size:
+            t = int(wrong[0])
+            raise ModelError(
+                f"{names[labels[t]]!r} follows {names[labels[t - 1]]!r} in sequence "
+                f"{int(np.searchsorted(begin, t, 'right')) - 1}, which is not allowed; correct the labels."
+            )
+        for flags, at, where in ((self.begins, begin[:-1], "first"), (self.ends, begin[1:] - 1, "last")):
+            bad = np.flatnonzero(~flags[labels[at]])
+            if bad.size:
+                raise ModelError(
+                    f"{names[labels[at[bad[0]]]]!r} is the {where} label of sequence {int(bad[0])}, which is "
+                    "not allowed; correct the labels."
+                )
