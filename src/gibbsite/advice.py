@@ -145,7 +145,7 @@ def _candidates(graph: Graph) -> list[Candidate]:
         Candidate(name, kernel)
         for one in registered_kernels()
         for name, given in one.recommend.items()
-        if (kernel := one.kernel(**given)).accepts(graph)
+        if (kernel := one.kernel(**given)).accepts(graph) and kernel.quick(graph)
     ]
     if graph.discrete:
         default = default_kernel(graph)

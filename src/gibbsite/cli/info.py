@@ -69,7 +69,9 @@ def describe(model: FactorGraph) -> dict[str, Any]:
             arity[str(group.arity)] = arity.get(str(group.arity), 0) + group.size
     cost = predict_exact(model)
     examples = (one.example() for one in registered_kernels() if not isinstance(one.proof, str))
-    kernels = [kernel for kernel in examples if kernel is not None and kernel.accepts(graph)]
+    kernels = [
+        kernel for kernel in examples if kernel is not None and kernel.accepts(graph) and kernel.quick(graph)
+    ]
     return {
         "sites": model.n_sites,
         "observed": len(model.evidence),

@@ -192,6 +192,14 @@ class Kernel(ABC):
         Whoever changes a state other than by steps calls this; by default a memory says nothing about it.
         """
 
+    def quick(self, graph: Graph) -> bool:
+        """Tell whether it is prepared in no time.
+
+        Kernels that look for blocks may take minutes on large models; who merely compares kernels, or tells
+        about them, leaves them out then.
+        """
+        return True
+
     def summary(self, graph: Graph) -> dict[str, float]:
         """Return what ``gibbsite info`` tells about this kernel on a model, by name; nothing by default."""
         return {}

@@ -46,6 +46,8 @@ _MOST = 2.0**29
 _MEETING_ENTRIES, _MEETING_SWEEPS = 2.0**22, 100
 # Plans that are kept for later.
 _KEPT_PLANS = 8
+# Finding cutsets takes long in models of more sites.
+_FEW_SITES = 20_000
 
 
 class CutsetParameters(NamedTuple):
@@ -204,6 +206,22 @@ class CutsetGibbs(Kernel):
         """Predict the bytes :meth:`memory` will allocate."""
         plan = self.plan(graph)
         return 8 * sum(n for n, _ in workspace_sizes(plan.tree, plan.model))
+
+    def quick(self, graph: Graph) -> bool:
+        """Tell whether cutsets are found in no time: in small models."""
+        return graph.n_sites <= _FEW_SITES
+
+    def summary(self, graph: Graph) -> dict[str, float]:
+        """Return the sizes of the cutsets, the width of the rest, and the entries of its tables."""
+        plan = self.plan(graph)
+        sizes = [cutset.size for cutset in plan.cutsets]
+        return {
+            "cutsets": len(plan.orders),
+            "smallest": min(sizes, default=0),
+            "largest": max(sizes, default=0),
+            "log2_largest_table": round(plan.log2_largest, 2),
+            "entries": float(sum(order.total for order in plan.orders)),
+        }
 
     def independent(self, graph: Graph) -> bool:
         """Whether the cutset is empty."""

@@ -75,7 +75,7 @@ _MOST = 2.0**29
 _NEAR_ZERO = 0.95
 # How long two chains are given to meet, in table entries and in sweeps.
 _MEETING_ENTRIES, _MEETING_SWEEPS = 2e7, 100
-# Models of more sites are not looked at just to tell about blocks.
+# Finding blocks takes long in models of more sites.
 _FEW_SITES = 20_000
 # Time for an entry of a table, with marginals.
 _SECONDS_PER_ENTRY = 1e-8
@@ -375,10 +375,12 @@ class BlockGibbs(Kernel):
         """Return how many threads can share a block: several where strips of a lattice are drawn at once."""
         return self.plan(graph).members
 
+    def quick(self, graph: Graph) -> bool:
+        """Tell whether blocks are found in no time: in small models, and in lattices."""
+        return graph.n_sites <= _FEW_SITES or self._find_strips(graph) is not None
+
     def summary(self, graph: Graph) -> dict[str, float]:
         """Return the number of blocks, their sizes, widths and the predicted time of a sweep."""
-        if graph.n_sites > _FEW_SITES:
-            return {}
         plan = self.plan(graph)
         sizes = [block.size for block in plan.blocks]
         return {
