@@ -35,7 +35,7 @@ def plain_runs(run: Any, rows: Any, words: Any, x: Any) -> tuple[Any, Any, Any]:
             if t % cycle == 0:
                 rng = refresh(run.schedule, order, rng)
             i = np.uintp(site_at(run.schedule, order, np.uintp(t % cycle)))
-            rng = step(run.kernel, graph.arrays, memory, x, i, rng, cond, True)
+            rng = step(run.kernel.parameters(graph), graph.arrays, memory, x, i, rng, cond, True)
         ends[r] = x[run.sites]
         if graph.binary:
             totals.append([1 / (1 + np.exp(-cond[i])) for i in run.targets])

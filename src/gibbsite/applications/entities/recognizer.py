@@ -120,7 +120,7 @@ class EntityRecognizer:
     --------
     >>> from gibbsite.applications import EntityRecognizer
     >>> from gibbsite.applications.entities.documents import Document, Sentence
-    >>> told = Sentence(["Anna", "saw", "Rome"], ["B-PER", "O", "B-LOC"])
+    >>> told = Sentence(["Anna", "saw", "Rome", "."], ["B-PER", "O", "B-LOC", "O"])
     >>> recognizer = EntityRecognizer("window", l2=0.01).fit([Document("one", [told])])
     >>> [(e.label, e.start, e.end) for e in recognizer.tag("Anna saw Rome.").entities]
     [('PER', 0, 4), ('LOC', 9, 13)]

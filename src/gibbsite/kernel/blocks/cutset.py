@@ -93,7 +93,7 @@ _ADDRESSES: dict[Any, Any] = {}
 
 @register(
     methods={"cutset": ("MAR", "MAP")},
-    proof=[{"width": 2}, {"width": 1, "cutsets": 1}, {"width": 12}],
+    proof=[{"width": 2}],
     recommend={"CutsetGibbs": {}},
 )
 @dataclass(frozen=True)
