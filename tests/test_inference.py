@@ -216,7 +216,7 @@ def test_a_kernel_that_searches_gives_no_marginals() -> None:
     with pytest.raises(gs.ModelError, match="method must be a name or a kernel"):
         ask("MAR", 3)
     with pytest.raises(
-        gs.ModelError, match="'magic' is unknown; choose one of auto, exact, .*annealed, gibbs"
+        gs.ModelError, match=r"'magic' is unknown; choose one of auto, exact, .*annealed, gibbs"
     ):
         ask("MAR", "magic")
 
