@@ -391,8 +391,8 @@ def _solve(
 def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dict[str, Any]) -> Kernel:
     """Return what a kernel stands for on a model: of several, the best in short runs.
 
-    Where chains of several candidates agree, effective draws per second decide; where none do, the average
-    disagreement of chains about a marginal.
+    Where chains of several candidates agree, effective draws per second decide; where none do, the largest
+    disagreement of chains about a marginal, and the average one: chains that never move agree on most.
     """
     from gibbsite.graph.compile import compile_graph
     from gibbsite.sampling import try_out
@@ -407,7 +407,8 @@ def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dic
         found = try_out(model, one, seconds=turn, **given)
         seen = found.diagnostics
         agree = seen.rhat_max is not None and seen.rhat_max <= _AGREE
-        apart = 0.0 if agree else float(found.numbers.spread.mean())
+        spread = found.numbers.spread
+        apart = 0.0 if agree else float(spread.max() + spread.mean())
         scores.append((-apart, (seen.ess_min or 0.0) / found.seconds))
     return candidates[scores.index(max(scores))]
 
