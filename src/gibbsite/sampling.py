@@ -209,7 +209,7 @@ def try_out(
         threads=read_threads(threads),
         progress=choose_progress(False),
     )
-    return make_result(recording)
+    return Judge(None, False, 1, None).first(recording)
 
 
 def _continued(path: Path, rng: Any, warmup: int | None) -> tuple[Any, int | None]:

@@ -53,7 +53,7 @@ class Judge:
         What costs more is asked later.
         """
         assert self.error is not None
-        first = self._first(recording)
+        first = self.first(recording)
         verdict = first.diagnostics
         if not verdict.converged or verdict.mcse_max is None or verdict.mcse_max > self.error:
             return False
@@ -67,14 +67,14 @@ class Judge:
     def conclude(self, recording: Recording) -> Result:
         """Return the result of a run that has ended, with everything that speaks against it."""
         arrived = clock()
-        first = self._first(recording)
+        first = self.first(recording)
         with catch_interrupt(lambda message: None) as flag:
             result = self._scrutinise(recording, first, lambda: flag.up)
         return result.judged(
             interrupted=result.interrupted or flag.up, seconds=recording.seconds + clock() - arrived
         )
 
-    def _first(self, recording: Recording) -> Result:
+    def first(self, recording: Recording) -> Result:
         """Return the result of a run before anything is asked that costs time."""
         setup = recording.setup
         found = make_result(recording)
