@@ -1,8 +1,9 @@
 """Blocks against single sites: effective draws of the worst marginal per second, on one thread.
 
 Each kernel samples for the same time. What is compared is how many independent draws would tell the worst
-marginal as well, p (1 - p) over the squared standard error, divided by the time taken. Single-site chains that never agree have next to none. Networks that are not in the
-repository are left out where the folder of data is missing.
+marginal as well, p (1 - p) over the squared standard error, divided by the time taken. Single-site chains
+that never agree have next to none. Networks that are not in the repository are left out where the folder of
+data is missing.
 """
 
 from __future__ import annotations
