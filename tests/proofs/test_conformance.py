@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,17 @@ MINIBATCHES = [
 OTHERS = [kernel for kernel in KERNELS if type(kernel) in CLASSES]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("kernel", OTHERS, ids=str)
+def _default_or_campaign(kernel: gs.Kernel, kind: str) -> Any:
+    """Blocks are drawn by functions that do not know the kind: one of two states and one of more will do."""
+    by_address = type(kernel).__module__.startswith("gibbsite.kernel.blocks.")
+    own = {"lattice"} if isinstance(kernel, gs.BlockGibbs) else set()  # strips
+    marks = [pytest.mark.campaign] if by_address and kind not in {"ising", "table"} | own else []
+    return pytest.param(kernel, kind, marks=marks, id=f"{kernel}-{kind}")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "kind"), [_default_or_campaign(kernel, kind) for kernel in OTHERS for kind in KINDS]
+)
 def test_every_kernel_on_every_kind(kernel: gs.Kernel, kind: str) -> None:
     """In order, and with scans that `test_the_scans_cover_all_pairs` is about."""
     report = check_kernel(kernel, kinds=[kind], scans_of=cover(kernel, kind))
