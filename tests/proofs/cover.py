@@ -5,7 +5,8 @@ not know the scan, and the code of a scan knows neither kernel nor kind. So ever
 in order, and with one more type of schedule, which changes from kernel to kernel and from kind to kind: every
 kernel has met every schedule, and every kind has. The whole product is run by the campaign of
 `test_conformance.py`. Minibatch kernels have proofs of their own (`test_minibatch.py`); kernels that draw
-blocks do so by functions that know neither kind nor scan, and are proved on two kinds, on others by the campaign.
+blocks do so by functions that know neither kind nor scan, and are proved on two kinds, on others by the
+campaign.
 """
 
 from __future__ import annotations
