@@ -87,7 +87,7 @@ def test_one_interrupt_returns_what_there_is() -> None:
 
 
 def test_two_interrupts_stop_at_once() -> None:
-    # once in several runs of all tests the child ended before it said so, for a reason not yet known: two tries
+    # once in several runs of all tests the child ended before it said so, for a reason not known: two tries
     for attempt in range(2):
         child = start(block=2.0)  # both come within one block
         child.send_signal(signal.SIGINT)
