@@ -405,6 +405,8 @@ def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dic
     scores = []
     for one in candidates:
         found = try_out(model, one, seconds=turn, **given)
+        if found.interrupted:
+            raise KeyboardInterrupt  # there is nothing to answer with yet
         seen = found.diagnostics
         agree = seen.rhat_max is not None and seen.rhat_max <= _AGREE
         spread = found.numbers.spread
