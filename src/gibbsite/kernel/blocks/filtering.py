@@ -107,6 +107,21 @@ def fill_field(
     return low, top
 
 
+@inlined
+def _turn(tables: BlockTables, digit: Longs, first: Integer, last: Integer, s: Integer) -> Integer:
+    """Count the outer loops of an operand on, as an odometer does; return where the operand stands then."""
+    k = last - 1
+    while k >= first:
+        s += tables.stride[k]
+        digit[k - first] += 1
+        if digit[k - first] < tables.extent[k]:
+            break
+        s -= tables.stride[k] * tables.extent[k]
+        digit[k - first] = 0
+        k -= 1
+    return s
+
+
 @called
 def multiply_in(
     ring: Ring,
@@ -137,15 +152,7 @@ def multiply_in(
             for k in range(length):
                 pool[at + k] = join(ring, pool[at + k], source[s + stride * k])
         at += length
-        k = last - 1
-        while k >= first:
-            s += tables.stride[k]
-            digit[k - first] += 1
-            if digit[k - first] < tables.extent[k]:
-                break
-            s -= tables.stride[k] * tables.extent[k]
-            digit[k - first] = 0
-            k -= 1
+        s = _turn(tables, digit, first, last, s)
 
 
 @inlined
@@ -322,15 +329,7 @@ def project(tables: BlockTables, o: Integer, digit: Longs, pool: Floats, at: Int
             for k in range(length):
                 out[s + stride * k] += pool[at + k]
         at += length
-        k = last - 1
-        while k >= first:
-            s += tables.stride[k]
-            digit[k - first] += 1
-            if digit[k - first] < tables.extent[k]:
-                break
-            s -= tables.stride[k] * tables.extent[k]
-            digit[k - first] = 0
-            k -= 1
+        s = _turn(tables, digit, first, last, s)
 
 
 @called
