@@ -23,7 +23,7 @@ True
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,10 +36,10 @@ from gibbsite.exact import Enumeration, enumerate_states
 from gibbsite.exact.transition import draw_periods, sweep_matrix, unit_matrix
 from gibbsite.graph.compile import KINDS, compile_graph
 from gibbsite.graph.graph import Graph
-from gibbsite.kernel.base import Kernel, RunOutline, alone, transition
+from gibbsite.kernel.base import Kernel, RunOutline, transition
 from gibbsite.kernel.registry import registered_kernels
 from gibbsite.model.tiny import tiny_models
-from gibbsite.run.chain import advance, start_chain
+from gibbsite.run.chain import repeatedly, start_chain
 from gibbsite.run.record import lay_out
 from gibbsite.scan.base import Scan
 from gibbsite.scan.registry import proof_scans as scans
@@ -160,7 +160,8 @@ def check_law(
     """Check that exact draws stay in the exact law under the compiled loop."""
     subject = _subject(graph, kernel, scan)
     rng = np.random.default_rng(seed)
-    state, move = _loop(exact, graph, kernel, scan, seed)
+    state, loop = _loop(exact, graph, kernel, scan, seed)
+    move = loop(sweeps)
     worst = ""
     p = 1.0
     for size in _STAGES:
@@ -169,7 +170,7 @@ def check_law(
         for k in range(size):
             state.x[:] = starts[k]
             kernel.forget(state.memory)
-            move(sweeps)
+            move()
             ends[k] = state.x
         p, worst = law_p_value(exact, ends)
         if p > _CLEAR:
@@ -224,10 +225,10 @@ def check_repeat(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan) -
     """Check that 6 sweeps in one call equal 1 + 2 + 3 sweeps, byte for byte."""
     ends = []
     for parts in ((6,), (1, 2, 3)):
-        state, move = _loop(exact, graph, kernel, scan, seed=5)
+        state, loop = _loop(exact, graph, kernel, scan, seed=5)
         state.x[:] = exact.draw(1, np.random.default_rng(5))[0]
         for part in parts:
-            move(part)
+            loop(part)()
         ends.append(state.x.tobytes() + state.rng.tobytes())
     return Check("repeat", _subject(graph, kernel, scan), ends[0] == ends[1], "1 + 2 + 3 against 6 sweeps")
 
@@ -374,16 +375,16 @@ def _try_scan(kernel: Kernel, scan: Scan, graph: Graph) -> Kernel | None:
 
 
 def _loop(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan, seed: int) -> Any:
-    """Return the state and a function that makes sweeps with the compiled loop."""
+    """Return the state and a function from a number of sweeps to the compiled loop that makes them."""
     layout = lay_out(exact.model, graph, kernel, None)
     state = start_chain(graph, kernel, scan, exact.states[0], stream(seed, 0), layout.conditional)
     tape = layout.empty_tape(graph)
     parameters, schedule = kernel.parameters(graph), scan.schedule(graph, exact.model)
 
-    def move(sweeps: int) -> None:
-        advance(parameters, graph.arrays, schedule, state, tape, sweeps, graph.n_units, False, alone())
+    def loop(sweeps: int) -> Callable[[], None]:
+        return repeatedly(parameters, graph.arrays, schedule, state, tape, sweeps, graph.n_units)
 
-    return state, move
+    return state, loop
 
 
 def _subject(graph: Graph, kernel: Kernel, scan: Scan) -> str:

@@ -12,8 +12,7 @@ from scipy import stats
 
 import gibbsite as gs
 from gibbsite._random.generators import stream
-from gibbsite.kernel.base import alone
-from gibbsite.run.chain import advance, start_chain
+from gibbsite.run.chain import repeatedly, start_chain
 from gibbsite.run.record import lay_out
 
 Floats = NDArray[np.float64]
@@ -44,10 +43,11 @@ def move_each(
     kernel.freeze(state.memory)
     steps = sweeps * graph.n_units
     ends = np.empty_like(starts)
+    move = repeatedly(parameters, graph.arrays, schedule, state, tape, 1, steps)
     for k, start in enumerate(starts):
         state.x[:] = start
         kernel.forget(state.memory)
-        advance(parameters, graph.arrays, schedule, state, tape, 1, steps, False, alone())
+        move()
         ends[k] = state.x
     if inspect:
         kernel.inspect(model, graph, state.memory)

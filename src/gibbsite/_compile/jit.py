@@ -166,6 +166,17 @@ class Entry(Generic[P, R]):
             dispatcher.compile(types)
         return dispatcher.overloads[types]
 
+    def prepare(self, *args: P.args, **kwargs: P.kwargs) -> Callable[[], R]:
+        """Return a function that makes this call again and again; types of arguments are looked at once.
+
+        That is most of the time of a call of a short loop with named tuples of many arrays.
+        """
+        if not DISABLED and not kwargs:
+            entry_point = getattr(self.compile_for(args), "entry_point", None)  # not public
+            if entry_point is not None:
+                return functools.partial(entry_point, *args)
+        return functools.partial(self, *args, **kwargs)
+
     def _at_hand(self) -> bool:
         """Whether it has been compiled by this process, or by an earlier one that kept it."""
         if self.signatures:

@@ -6,6 +6,7 @@ compiled once for each combination of their types.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from gibbsite._compile.pointer import call_pointer
 from gibbsite._random.generators import Words, load, store
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.local import log_potential
-from gibbsite.kernel.base import Kernel, Team, step, sums_up, visit
+from gibbsite.kernel.base import Kernel, Team, alone, step, sums_up, visit
 from gibbsite.run.tape import (
     ADDED,
     CONDITIONAL,
@@ -127,12 +128,45 @@ def advance(
     The members of a team all call this with the same arguments but their own number; they share the steps
     of visits that can be shared, and the first of them does everything else.
     """
+    move(*_arguments(parameters, arrays, schedule, state, tape, rounds, length, keep, team))
+
+
+def repeatedly(
+    parameters: Any,
+    arrays: Any,
+    schedule: Any,
+    state: State,
+    tape: Tape,
+    rounds: int,
+    length: int,
+) -> Callable[[], None]:
+    """Return a function that makes one call of :func:`advance` as often as it is called; nothing is recorded.
+
+    For steps of very small models, of which calls themselves are the most part.
+    """
+    return move.prepare(
+        *_arguments(parameters, arrays, schedule, state, tape, rounds, length, keep=False, team=alone())
+    )
+
+
+def _arguments(
+    parameters: Any,
+    arrays: Any,
+    schedule: Any,
+    state: State,
+    tape: Tape,
+    rounds: int,
+    length: int,
+    keep: bool,
+    team: Team,
+) -> tuple[Any, ...]:
+    """Return what :func:`move` takes."""
     adding = sums_up(arrays)
     cond = tape.recent if adding else state.cond
     if keep and not adding and cond.size > 0 and tape.counters[DRAWS] == 0 and team.member == 0:
         write_indicators(tape, state.x, cond)
     recording = recording_on(tape, state.x, state.cond, keep)
-    move(
+    return (
         parameters,
         arrays,
         schedule,
