@@ -88,7 +88,7 @@ class CutsetPlan:
 
 
 _PLANS: dict[tuple[Any, ...], CutsetPlan] = {}
-_ADDRESSES: dict[Any, Any] = {}
+_ADDRESSES: list[Any] = []
 
 
 @register(
@@ -194,7 +194,7 @@ class CutsetGibbs(Kernel):
     def parameters(self, graph: Graph) -> CutsetParameters:
         """Return the tree."""
         plan = self.plan(graph)
-        return CutsetParameters(plan.tree, plan.model, _address(plan, graph))
+        return CutsetParameters(plan.tree, plan.model, _address(plan))
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> CutWorkspace:
         """Allocate room for all messages."""
@@ -250,14 +250,12 @@ class CutsetGibbs(Kernel):
         return False
 
 
-def _address(plan: CutsetPlan, graph: Graph) -> Any:
-    """Return the address of the function that makes a sweep, compiled for the states of a graph."""
-    found = _ADDRESSES.get(graph.state_dtype)
-    if found is None:
-        work = CutWorkspace(*(np.zeros(1, part) for part in "dddqqqddddqqqqdqQq"))
-        x = np.zeros(1, graph.state_dtype)
-        found = _ADDRESSES[graph.state_dtype] = point_at(collapse, plan.tree, plan.model, work, x)
-    return found
+def _address(plan: CutsetPlan) -> Any:
+    """Return the address of the function that makes a sweep."""
+    if not _ADDRESSES:
+        work = CutWorkspace(*(np.zeros(1, part) for part in "dddqqqddddqqqqdqQqq"))
+        _ADDRESSES.append(point_at(collapse, plan.tree, plan.model, work, work.codes))
+    return _ADDRESSES[0]
 
 
 @compiled
@@ -266,7 +264,18 @@ def _ask(
 ) -> None:
     """Ask for something, see :func:`.collapsed.collapse`."""
     memory.what[0], memory.what[1], memory.what[2] = what, u, j
-    call_pointer(parameters.collapse, parameters.tree, parameters.model, memory, x)
+    _collapse(parameters, memory, x)
+
+
+@inlined
+def _collapse(parameters: CutsetParameters, memory: CutWorkspace, x: NDArray[Any]) -> None:
+    """Do what is asked, see :func:`.collapsed.collapse`, on a copy of the states: it is compiled once."""
+    codes = memory.codes
+    for k in range(x.size):
+        codes[k] = x[k]
+    call_pointer(parameters.collapse, parameters.tree, parameters.model, memory, codes)
+    for k in range(x.size):
+        x[k] = codes[k]
 
 
 @implement(step, CutsetParameters)
@@ -280,10 +289,10 @@ def _step(
     cond: Floats,
     keep: bool,
 ) -> Words:
-    tree, model, work, what = parameters.tree, parameters.model, memory, memory.what
+    model, work, what = parameters.model, memory, memory.what
     what[0], what[1] = MARGINALS if keep else DRAW, i
     store(work.words, rng)
-    call_pointer(parameters.collapse, tree, model, work, x)
+    _collapse(parameters, memory, x)
     if keep and what[3] == 1:
         for number in range(model.card.size):
             site = np.uintp(number)
@@ -334,7 +343,7 @@ def _transition(
                         best = a if row[number + stride * a] > 0.0 else best
                     _decode(model, x, number + stride * best)
                     what[0], what[1], what[2] = WEIGH, i, j
-                    call_pointer(parameters.collapse, tree, model, work, x)
+                    _collapse(parameters, memory, x)
                     for a in range(size):
                         row[number + stride * a] = total * work.chance[a]
     for number in range(count - 1, -1, -1):
@@ -346,7 +355,7 @@ def _transition(
         row[number] = 0.0
         if mass > 0.0:
             what[0], what[1] = CHANCE, i
-            call_pointer(parameters.collapse, tree, model, work, x)
+            _collapse(parameters, memory, x)
             row[number] = mass * work.chance[0]
     return count
 

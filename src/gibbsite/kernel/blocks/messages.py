@@ -84,7 +84,8 @@ class CutWorkspace(NamedTuple):
     and ``logs`` (1: the entries are logarithms); for the first two ``valid``, and ``seen``, the state of the
     cutset that they belong to. ``table`` is the one table that is being made, ``weight`` and ``chance`` have
     room for the states of a site, ``column`` for a separator, ``digit`` for the loops of an operand;
-    ``stack`` and ``path`` are for walks over the tree, ``inside`` marks a subtree. ``marginal`` is what comes
+    ``stack`` and ``path`` are for walks over the tree, ``inside`` marks a subtree, ``codes`` is a copy of the
+    states, of the same type whatever theirs is. ``marginal`` is what comes
     out, ``fresh`` 1 + the number of the cutset that it still holds for; ``words`` is the generator, ``what``
     is what is asked of :func:`.collapsed.collapse`.
     """
@@ -107,6 +108,7 @@ class CutWorkspace(NamedTuple):
     fresh: Longs
     words: NDArray[np.uint64]
     what: Longs
+    codes: Longs
 
     @property
     def rebuildable(self) -> bool:
@@ -139,6 +141,7 @@ def workspace_sizes(tree: CutTree, arrays: TableGraph) -> list[tuple[int, Any]]:
         (1, longs),
         (4, np.uint64),
         (4, longs),
+        (arrays.card.size, longs),
     ]
 
 
