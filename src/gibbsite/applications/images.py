@@ -1,20 +1,24 @@
-"""Grey images as files: PNG, JPEG, TIFF and what else Pillow knows."""
+"""Images as files: PNG, JPEG, TIFF and what else Pillow knows."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from io import BytesIO
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import FormatError, IncompatibleError, UnknownFormatError
+from gibbsite.errors import FormatError, IncompatibleError, ModelError, UnknownFormatError
 from gibbsite.formats.parsing.text import PathLike, save
 
+T = TypeVar("T")
 
-def _pillow() -> Any:
+
+def need_pillow() -> Any:
+    """Return Pillow; say how to install it where it is missing."""
     try:
         from PIL import Image
     except ImportError:
@@ -51,17 +55,137 @@ def read_image(path: PathLike) -> NDArray[Any]:
     ...     read_image(path).tolist()
     [[0, 255], [128, 7]]
     """
-    pillow, name = _pillow(), os.fspath(path)
-    file: Any = path
-    if path == "-":
-        name, file = "<stdin>", BytesIO(sys.stdin.buffer.read())
+    pixels = _load(path, _grey)
+    if pixels.dtype.kind == "i":
+        if pixels.min(initial=0) < 0 or pixels.max(initial=0) > 65535:
+            raise FormatError("the image has more than 16 bits per pixel; save it with fewer.", _name(path))
+        pixels = pixels.astype(np.uint16)
+    return pixels.astype(pixels.dtype.newbyteorder("="))
+
+
+def read_photograph(path: PathLike) -> NDArray[np.uint8]:
+    """Read an image file as colours of 8 bits, upright, whatever it is made of.
+
+    Grey becomes three equal channels, a palette its colours; transparency is ignored. Grey values of more
+    than 8 bits are stretched from their smallest to their largest. A photograph that says how it was held
+    (EXIF) is turned.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; ``"-"`` is standard input.
+
+    Returns
+    -------
+    uint8 array (height, width, 3)
+
+    Raises
+    ------
+    FormatError
+        When there is no such file or it is not an image.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "dots.png")
+    ...     write_image(np.array([[0, 255]], np.uint8), path)
+    ...     read_photograph(path).tolist()
+    [[[0, 0, 0], [255, 255, 255]]]
+    """
+    pixels = _load(path, _coloured)
+    return as_photograph(pixels) if pixels.ndim == 2 else pixels
+
+
+def as_photograph(pixels: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return an array of any kind of pixels as colours of 8 bits.
+
+    Parameters
+    ----------
+    pixels : array (height, width) or (height, width, channels)
+        bool, whole numbers or floats; one channel is grey, two are grey and transparency, three are red,
+        green and blue, four these and transparency, which is ignored. What is not of 8 bits is stretched from
+        its smallest to its largest value; floats between 0 and 1 are not, 1 being white.
+
+    Examples
+    --------
+    >>> as_photograph(np.array([[0.0, 0.5, 1.0]]))[0, :, 0].tolist()
+    [0, 128, 255]
+    >>> as_photograph(np.array([[1000, 1080, 1200]], np.uint16))[0, :, 0].tolist()
+    [0, 102, 255]
+    """
+    pixels = np.asarray(pixels)
+    if pixels.dtype.kind not in "biuf":
+        raise ModelError(f"the image must be an array of bool, whole numbers or floats, got {pixels.dtype}.")
+    if pixels.ndim not in (2, 3) or not pixels.size or (pixels.ndim == 3 and pixels.shape[2] > 4):
+        raise ModelError(
+            f"the image must have a height, a width and up to 4 channels, got shape {pixels.shape}."
+        )
+    if pixels.ndim == 3:
+        pixels = pixels[..., 0] if pixels.shape[2] < 3 else pixels[..., :3]
+    if pixels.dtype == bool:
+        pixels = pixels.astype(np.uint8) * np.uint8(255)
+    elif pixels.dtype != np.uint8:
+        low, high = float(pixels.min()), float(pixels.max())
+        if not np.isfinite([low, high]).all():
+            raise ModelError("the image has pixels that are not finite; replace them first.")
+        if pixels.dtype.kind == "f" and low >= 0.0 and high <= 1.0:
+            low, high = 0.0, 1.0
+        elif pixels.dtype.kind in "iu" and low >= 0.0 and high <= 255.0:
+            low, high = 0.0, 255.0
+        scale = 255.0 / (high - low) if high > low else 0.0
+        pixels = np.floor((pixels.astype(np.float64) - low) * scale + 0.5).astype(np.uint8)
+    if pixels.ndim == 2:
+        pixels = np.repeat(pixels[..., None], 3, axis=2)
+    return np.ascontiguousarray(pixels)
+
+
+def read_strokes(path: PathLike) -> tuple[NDArray[np.uint8], tuple[int, int, int] | None]:
+    """Read an image file as colours with transparency, and the colour that value 0 of its palette has.
+
+    Returns
+    -------
+    uint8 array (height, width, 4)
+        Red, green, blue and opacity.
+    tuple of int or None
+        The first colour of the palette, None if there is no palette.
+    """
+    return _load(path, _strokes)
+
+
+def _grey(image: Any) -> NDArray[Any]:
+    # 32-bit integers: how Pillow reads some 16-bit files
+    plain = image.mode in ("1", "L", "F", "I", "I;16", "I;16B")
+    return np.asarray(image if plain else image.convert("L"))
+
+
+def _coloured(image: Any) -> NDArray[Any]:
+    from PIL import ImageOps
+
+    image = ImageOps.exif_transpose(image)
+    return np.asarray(image if image.mode in ("F", "I", "I;16", "I;16B") else image.convert("RGB"))
+
+
+def _strokes(image: Any) -> tuple[NDArray[np.uint8], tuple[int, int, int] | None]:
+    from PIL import ImageOps
+
+    palette = image.getpalette() if image.mode == "P" else None
+    first = (palette[0], palette[1], palette[2]) if palette else None
+    return np.asarray(ImageOps.exif_transpose(image).convert("RGBA")), first
+
+
+def _name(path: PathLike) -> str:
+    return "<stdin>" if path == "-" else os.fspath(path)
+
+
+def _load(path: PathLike, convert: Callable[[Any], T]) -> T:
+    """Open an image file, and return what a function makes of it."""
+    pillow, name = need_pillow(), _name(path)
+    file: Any = BytesIO(sys.stdin.buffer.read()) if path == "-" else path
     try:
         with pillow.open(file) as image:
             image.load()
-            # 32-bit integers: how Pillow reads some 16-bit files
-            if image.mode not in ("1", "L", "F", "I", "I;16", "I;16B"):
-                image = image.convert("L")
-            pixels = np.asarray(image)
+            return convert(image)
     except FileNotFoundError:
         raise FormatError("there is no such file.", name) from None
     except IsADirectoryError:
@@ -75,11 +199,6 @@ def read_image(path: PathLike) -> NDArray[Any]:
         raise FormatError(
             f"the image cannot be read: {str(reason) or type(reason).__name__}.", name
         ) from None
-    if pixels.dtype.kind == "i":
-        if pixels.min(initial=0) < 0 or pixels.max(initial=0) > 65535:
-            raise FormatError("the image has more than 16 bits per pixel; save it with fewer.", name)
-        pixels = pixels.astype(np.uint16)
-    return pixels.astype(pixels.dtype.newbyteorder("="))
 
 
 def write_image(image: NDArray[Any], path: PathLike) -> None:
@@ -109,7 +228,7 @@ def encode_image(image: NDArray[Any], path: PathLike) -> bytes:
     >>> encode_image(np.zeros((2, 2), np.uint8), "dots.png")[1:4]
     b'PNG'
     """
-    pillow, name = _pillow(), os.fspath(path)
+    pillow, name = need_pillow(), os.fspath(path)
     suffix = ".png" if path == "-" else os.path.splitext(name)[1].lower()
     kind = pillow.registered_extensions().get(suffix)
     if kind is None:

@@ -1,4 +1,4 @@
-"""The command line: ``gibbsite infer | certify | scan | denoise | ner | info | convert | reproduce | ...``.
+"""The command line: ``gibbsite infer | certify | scan | denoise | ner | segment | info | convert | ...``.
 
 Data goes to stdout, messages and progress to stderr. Exit codes: 0 good, 1 failed, 2 bad arguments, 3 bad
 model, or a file that cannot be read or written, 4 not converged (with ``--strict``), 5 too large, 130
@@ -22,6 +22,7 @@ _COMMANDS = (
     "scan",
     "denoise",
     "ner",
+    "segment",
     "info",
     "convert",
     "reproduce",

@@ -2,7 +2,7 @@
 
 ``recognizer`` is what users call; ``documents`` has text and tokens, ``columns`` labelled files,
 ``template``, ``attributes``, ``lists`` and ``extraction`` make features, ``links`` joins sentences,
-``decoding`` samples labels, ``scoring`` and ``rendering`` say what came out, ``storage`` keeps it.
+``decoding`` samples labels, ``scoring`` and ``rendering`` say what came out.
 """
 
 from gibbsite.applications.entities.columns import read_columns

@@ -17,8 +17,8 @@ from gibbsite.applications.entities.documents import Document, Sentence, read_te
 from gibbsite.applications.entities.extraction import Extractor, UserFunction
 from gibbsite.applications.entities.links import find_links, learn_links
 from gibbsite.applications.entities.lists import WordLists
-from gibbsite.applications.entities.storage import read_file, write_file
 from gibbsite.applications.entities.template import parse_template, read_template
+from gibbsite.applications.storage import read_file, write_file
 from gibbsite.errors import ArgumentError, FormatError, ModelError
 from gibbsite.formats.parsing.text import PathLike
 from gibbsite.learn.crf.chain import Chain, Training, fit_chain, prune
@@ -445,7 +445,7 @@ class EntityRecognizer:
             "weight": weight.astype(np.float16 if compact else np.float32),
             "rest": rest,
         }
-        write_file(path, header, arrays)
+        write_file("ner", path, header, arrays)
 
     @staticmethod
     def load(path: PathLike, functions: Mapping[str, UserFunction] | None = None) -> EntityRecognizer:
@@ -458,7 +458,7 @@ class EntityRecognizer:
         functions : mapping, optional
             Attributes of your own that it was learnt with; they are not in the file.
         """
-        header, arrays = read_file(path)
+        header, arrays = read_file("ner", path)
         try:
             missing = sorted(set(header["functions"]) - set(functions or {}))
             if missing:

@@ -1,0 +1,31 @@
+"""Segmentation of images: which label every pixel has.
+
+``segmenter`` learns classes from whole images: ``features`` finds visual words of patches, ``labelled`` reads
+photographs with label maps, ``field`` couples patches and labels them, ``coupling`` learns how strongly,
+``scoring`` counts wrong pixels, ``made_up`` draws pictures to try it on. ``rendering`` writes label images with
+their legends, certainty maps and overlays.
+"""
+
+from gibbsite.applications.segmentation.field import Labelled, aimed_scan, field_model, label_field
+from gibbsite.applications.segmentation.labelled import Example, LabelledImages, read_labelled
+from gibbsite.applications.segmentation.made_up import make_pictures
+from gibbsite.applications.segmentation.rendering import Legend, make_legend, write_segmentation
+from gibbsite.applications.segmentation.scoring import HammingScore
+from gibbsite.applications.segmentation.segmenter import Segmentation, Segmenter
+
+__all__ = [
+    "Example",
+    "HammingScore",
+    "Labelled",
+    "LabelledImages",
+    "Legend",
+    "Segmentation",
+    "Segmenter",
+    "aimed_scan",
+    "field_model",
+    "label_field",
+    "make_legend",
+    "make_pictures",
+    "read_labelled",
+    "write_segmentation",
+]

@@ -1,0 +1,225 @@
+"""Patches of an image and their visual words: texture, colour and place [1]_.
+
+Patches of 20 x 20 pixels lie 10 pixels apart, 31 x 20 of them on an image of 320 x 213 pixels. Each has three
+words, which an aspect model takes for independent given the class of the patch:
+
+* texture: the nearest of some histograms of gradients (4 x 4 cells of 5 x 5 pixels, 8 directions: the layout
+  of SIFT), scaled down where there is hardly any contrast, so that plain patches are alike;
+* colour: the nearest of some histograms of hues, weighted by chroma, scaled down where there is hardly any;
+* place: one of 10 x 10 parts of the image.
+
+References
+----------
+.. [1] Verbeek, J. and Triggs, B. (2007). Region classification with Markov field aspect models. CVPR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import IncompatibleError, ModelError
+
+PATCH, STRIDE = 20, 10
+DIRECTIONS, HUES, PLACES = 8, 36, 10
+_CELL = 5
+# half of all patches of photographs have 0.05 of contrast and more; those with much less are plain
+_PLAIN, _COLOURLESS = 0.015, 0.02
+_LEARNT_FROM = 30_000  # patches that a vocabulary is learnt from, at most
+
+Floats = NDArray[np.float32]
+Photograph = NDArray[np.uint8]
+
+
+class Descriptors(NamedTuple):
+    """What patches look like, row by row.
+
+    Attributes
+    ----------
+    texture, colour : float arrays (patches, numbers)
+        Histograms.
+    shape : (int, int)
+        Rows and columns of patches.
+    """
+
+    texture: Floats
+    colour: Floats
+    shape: tuple[int, int]
+
+
+def patch_shape(height: int, width: int) -> tuple[int, int]:
+    """Return the rows and columns of patches of an image.
+
+    Examples
+    --------
+    >>> patch_shape(213, 320)
+    (20, 31)
+    """
+    if min(height, width) < PATCH:
+        raise ModelError(
+            f"the image has {width} x {height} pixels; at least {PATCH} x {PATCH} are needed for a patch."
+        )
+    return height // STRIDE - 1, width // STRIDE - 1
+
+
+def need_skimage() -> None:
+    """Refuse where scikit-image is not installed."""
+    try:
+        import skimage  # noqa: F401
+    except ImportError:
+        raise IncompatibleError(
+            "Segmentation by patches needs scikit-image, which is not installed; run: "
+            "pip install gibbsite[segmentation]"
+        ) from None
+
+
+def describe(image: Photograph) -> Descriptors:
+    """Return histograms of the gradients and of the hues of all patches.
+
+    Parameters
+    ----------
+    image : uint8 array (height, width, 3)
+        A photograph.
+
+    Examples
+    --------
+    >>> found = describe(np.zeros((60, 80, 3), np.uint8))
+    >>> found.texture.shape, found.colour.shape, found.shape
+    ((35, 128), (35, 36), (5, 7))
+    """
+    need_skimage()
+    from skimage.color import rgb2gray, rgb2hsv
+    from skimage.feature import hog
+
+    rows, columns = patch_shape(*image.shape[:2])
+    # smaller images would be padded: blocks of 4 x 4 cells, every second of them
+    used = image[: STRIDE * (rows + 1), : STRIDE * (columns + 1)]
+    grey = rgb2gray(used)
+    blocks = hog(
+        grey,
+        orientations=DIRECTIONS,
+        pixels_per_cell=(_CELL, _CELL),
+        cells_per_block=(PATCH // _CELL, PATCH // _CELL),
+        block_norm="L2-Hys",
+        feature_vector=False,
+    )[::2, ::2].reshape(rows * columns, -1)
+    contrast = _patch_means(np.hypot(*np.gradient(grey))[..., None]).reshape(-1, 1)
+    texture = blocks * (contrast / (contrast + _PLAIN))
+    hsv = rgb2hsv(used)
+    bins = np.minimum((HUES * hsv[..., 0]).astype(np.intp), HUES - 1)
+    return Descriptors(texture.astype(np.float32), _hues(bins, hsv[..., 1] * hsv[..., 2]), (rows, columns))
+
+
+def _cells(image: NDArray[Any]) -> NDArray[Any]:
+    """Return the sums over squares as wide as patches are apart."""
+    high, wide = image.shape[0] // STRIDE, image.shape[1] // STRIDE
+    sums: NDArray[Any] = image.reshape(high, STRIDE, wide, STRIDE, -1).sum(axis=(1, 3))
+    return sums
+
+
+def _patches(cells: NDArray[Any]) -> NDArray[Any]:
+    """Return the sums over patches from those over squares, four of which make a patch."""
+    found: NDArray[Any] = cells[:-1, :-1] + cells[1:, :-1] + cells[:-1, 1:] + cells[1:, 1:]
+    return found
+
+
+def _patch_means(image: NDArray[Any]) -> NDArray[Any]:
+    means: NDArray[Any] = _patches(_cells(image)) / PATCH**2
+    return means
+
+
+def _hues(bins: NDArray[np.intp], chroma: NDArray[np.float64]) -> Floats:
+    """Return smoothed histograms of hues, weighted by chroma, of length one where there is enough of it."""
+    high, wide = bins.shape[0] // STRIDE, bins.shape[1] // STRIDE
+    square = np.add.outer(wide * (np.arange(bins.shape[0]) // STRIDE), np.arange(bins.shape[1]) // STRIDE)
+    counts = np.bincount((HUES * square + bins).ravel(), chroma.ravel(), HUES * high * wide)
+    means = _patches(counts.reshape(high, wide, HUES)) / PATCH**2
+    # a hue next to another is nearly the same: weights of a Gaussian of one bin, around the circle
+    weights = np.exp(-0.5 * np.arange(-3, 4) ** 2.0)
+    weights /= weights.sum()
+    smooth = sum(weight * np.roll(means, k, axis=2) for k, weight in zip(range(-3, 4), weights, strict=True))
+    flat = np.asarray(smooth).reshape(-1, HUES)
+    lengths = np.linalg.norm(flat, axis=1, keepdims=True)
+    found: Floats = (flat / (lengths + _COLOURLESS)).astype(np.float32)
+    return found
+
+
+def nearest(centres: Floats, rows: Floats) -> NDArray[np.int64]:
+    """Return the nearest centre of each row.
+
+    Examples
+    --------
+    >>> nearest(np.array([[0.0], [1.0]], np.float32), np.array([[0.2], [0.9]], np.float32)).tolist()
+    [0, 1]
+    """
+    return np.argmin((centres * centres).sum(axis=1) - 2.0 * (rows @ centres.T), axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class VisualWords:
+    """Vocabularies of texture and colour.
+
+    Attributes
+    ----------
+    texture, colour : float arrays (words, numbers)
+        Their centres.
+    """
+
+    texture: Floats
+    colour: Floats
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Number of words of each kind: texture, colour, place."""
+        return len(self.texture), len(self.colour), PLACES**2
+
+    def read(self, found: Descriptors) -> NDArray[np.int64]:
+        """Return the words of patches, an array (patches, 3).
+
+        Examples
+        --------
+        >>> words = VisualWords(np.zeros((1, 128), np.float32), np.zeros((1, 36), np.float32))
+        >>> words.read(describe(np.zeros((30, 40, 3), np.uint8)))[:, 2].tolist()
+        [0, 3, 6, 50, 53, 56]
+        """
+        rows, columns = found.shape
+        place = np.add.outer(
+            PLACES * (PLACES * np.arange(rows) // rows), PLACES * np.arange(columns) // columns
+        ).ravel()
+        return np.stack(
+            [nearest(self.texture, found.texture), nearest(self.colour, found.colour), place], axis=1
+        )
+
+
+def learn_words(found: Sequence[Descriptors], texture: int, colour: int, rng: int) -> VisualWords:
+    """Return vocabularies of so many words, by k-means on patches of images.
+
+    Parameters
+    ----------
+    found : sequence of Descriptors
+        Patches of images.
+    texture, colour : int
+        Number of words; fewer where there are fewer patches.
+    rng : int
+        Seed.
+    """
+    try:
+        from sklearn.cluster import MiniBatchKMeans
+    except ImportError:
+        raise IncompatibleError(
+            "Learning visual words needs scikit-learn, which is not installed; run: "
+            "pip install gibbsite[segmentation]"
+        ) from None
+    centres = []
+    for number, (kind, words) in enumerate((("texture", texture), ("colour", colour))):
+        rows = np.concatenate([getattr(one, kind) for one in found])
+        chosen = np.random.default_rng([rng, number]).permutation(len(rows))[:_LEARNT_FROM]
+        search = MiniBatchKMeans(
+            min(words, len(chosen)), n_init=1, batch_size=2048, max_iter=8, random_state=rng, init="random"
+        )
+        centres.append(search.fit(rows[chosen]).cluster_centers_.astype(np.float32))
+    return VisualWords(*centres)

@@ -1,0 +1,291 @@
+"""Segmented images as files: a label image with its legend, a map of certainty, and an overlay to look at.
+
+A segmentation named ``cow.png`` is four files. ``cow.png`` has a palette: the value of a pixel is its label,
+its colour that of the legend, and the legend is also stored in the file, as the text "legend".
+``cow-legend.json`` is the legend alone, ``cow-certainty.png`` shows certainty from black (0) to white (1),
+and ``cow-overlay.jpg`` the image in the colours of its labels, with the legend below it.
+"""
+
+from __future__ import annotations
+
+import colorsys
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.applications.images import need_pillow
+from gibbsite.errors import FormatError, ModelError, UnknownFormatError
+from gibbsite.formats.parsing.plain_json import write_json
+from gibbsite.formats.parsing.text import PathLike, check_writable, save
+
+Bytes = NDArray[np.uint8]
+
+#: Most labels a file with a palette holds, beside "no label".
+MOST_LABELS = 255
+#: What a pixel without label is in a file.
+NO_LABEL = 255
+_VOID = (0, 0, 0)
+# far apart from each other for readers with and without defects of colour vision (Okabe and Ito, 2008)
+_FIRST = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#f0e442", "#999999")
+_FAST = 1  # level of compression: files grow by a tenth and take a quarter of the time
+
+
+@dataclass(frozen=True, eq=False)
+class Legend:
+    """Names and colours of labels.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the labels 0, 1, ...
+    colours : uint8 array (labels, 3)
+        Red, green and blue of each.
+    """
+
+    names: tuple[str, ...]
+    colours: Bytes
+
+    def facts(self, labels: NDArray[Any]) -> dict[str, Any]:
+        """Return the legend as plain data, with the share of pixels of each label."""
+        counts = np.bincount(np.where(labels < 0, NO_LABEL, labels).ravel(), minlength=NO_LABEL + 1)
+        each = [
+            {"value": k, "name": name, "colour": _as_hex(self.colours[k]), "share": counts[k] / labels.size}
+            for k, name in enumerate(self.names)
+        ]
+        return {"labels": each, "no_label": NO_LABEL, "no_label_share": counts[NO_LABEL] / labels.size}
+
+
+class Outputs(NamedTuple):
+    """Where the files of a segmentation are."""
+
+    labels: str
+    legend: str
+    certainty: str
+    overlay: str
+
+
+def make_legend(names: Sequence[str], colours: Any = None) -> Legend:
+    """Return names of labels with colours.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the labels 0, 1, ..., 255 at most.
+    colours : uint8 array (labels, 3), optional
+        Colours that are told apart easily by default.
+
+    Examples
+    --------
+    >>> legend = make_legend(["grass", "cow"])
+    >>> legend.colours.tolist()
+    [[0, 114, 178], [230, 159, 0]]
+    """
+    if len(names) > MOST_LABELS:
+        raise ModelError(f"there are {len(names)} labels; a label image has room for {MOST_LABELS}.")
+    chosen = _distinct(len(names)) if colours is None else np.asarray(colours, np.uint8).reshape(-1, 3)
+    if len(chosen) != len(names):
+        raise ModelError(f"{len(names)} labels need as many colours, got {len(chosen)}.")
+    return Legend(tuple(str(name) for name in names), chosen)
+
+
+def _distinct(count: int) -> Bytes:
+    """Return colours: some chosen ones, then hues in steps that never repeat."""
+    colours = [tuple(bytes.fromhex(text[1:])) for text in _FIRST[:count]]
+    for k in range(count - len(colours)):
+        parts = colorsys.hsv_to_rgb((0.05 + 0.618034 * k) % 1.0, (0.85, 0.5)[k % 2], (0.95, 0.65)[k // 2 % 2])
+        colours.append(tuple(round(255 * part) for part in parts))
+    return np.array(colours, np.uint8).reshape(-1, 3)
+
+
+def _as_hex(colour: Any) -> str:
+    return "#" + bytes(colour.tolist()).hex()
+
+
+def check_outputs(path: PathLike) -> Outputs:
+    """Return where the files of a segmentation go; refuse what cannot be written, before any work is done.
+
+    Parameters
+    ----------
+    path : str or path
+        The label image; its name ends in .png, and the other files are named after it.
+
+    Raises
+    ------
+    FormatError
+        When the name ends otherwise, or one of the files cannot be written.
+
+    Examples
+    --------
+    >>> check_outputs("cow.png").overlay
+    'cow-overlay.jpg'
+    """
+    name = os.fspath(path)
+    stem, suffix = os.path.splitext(name)
+    if suffix.lower() != ".png":
+        raise UnknownFormatError(name, "a label image is a PNG file, so end its name in .png", writing=True)
+    need_pillow()
+    places = Outputs(name, f"{stem}-legend.json", f"{stem}-certainty.png", f"{stem}-overlay.jpg")
+    for place in places:
+        check_writable(place)
+    return places
+
+
+def write_segmentation(
+    path: PathLike,
+    labels: NDArray[Any],
+    legend: Legend,
+    *,
+    certainty: NDArray[Any] | None = None,
+    image: NDArray[Any] | None = None,
+) -> Outputs:
+    """Write a segmentation: the label image, its legend, the certainty and an overlay.
+
+    Parameters
+    ----------
+    path : str or path
+        The label image, a PNG file; the other files are named after it.
+    labels : integer array (height, width)
+        Labels 0, 1, ...; a negative one is none.
+    legend : Legend
+        Their names and colours.
+    certainty : float array (height, width), optional
+        Between 0 and 1; no such file without it.
+    image : uint8 array (height, width, 3), optional
+        What was segmented, for the overlay; no such file without it.
+
+    Returns
+    -------
+    Outputs
+        The names of the files.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> labels = np.array([[0, 0, 1], [0, 1, 1]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "a.png")
+    ...     _ = write_segmentation(path, labels, make_legend(["sky", "sea"]), certainty=np.ones((2, 3)))
+    ...     sorted(os.listdir(folder))
+    ['a-certainty.png', 'a-legend.json', 'a.png']
+    """
+    places = check_outputs(path)
+    if labels.size and labels.max() >= len(legend.names):
+        raise ModelError(
+            f"label {labels.max()} has no name; the legend names the labels 0 to {len(legend.names) - 1}."
+        )
+    facts = write_json(legend.facts(labels))
+    save(places.labels, encode_labels(labels, legend, facts))
+    save(places.legend, facts)
+    if certainty is not None:
+        save(places.certainty, _encode(_grey(certainty), places.certainty, compress_level=_FAST))
+    if image is not None:
+        shown = draw_overlay(image, labels, legend)
+        save(places.overlay, _encode(shown, places.overlay, quality=92, subsampling=0))
+    return places
+
+
+def encode_labels(labels: NDArray[Any], legend: Legend, facts: str = "") -> bytes:
+    """Return the bytes of a label image: a PNG file with a palette, and the legend as its text.
+
+    Examples
+    --------
+    >>> encode_labels(np.array([[0, 1]]), make_legend(["sky", "sea"]))[1:4]
+    b'PNG'
+    """
+    from PIL.PngImagePlugin import PngInfo
+
+    codes = np.where(labels < 0, NO_LABEL, labels).astype(np.uint8)
+    picture = need_pillow().fromarray(codes).convert("L")
+    palette = np.zeros((256, 3), np.uint8)
+    palette[: len(legend.colours)] = legend.colours
+    picture.putpalette(palette.tobytes())
+    text = PngInfo()
+    text.add_text("legend", facts or write_json(legend.facts(labels)))
+    file = BytesIO()
+    picture.save(file, "PNG", pnginfo=text, compress_level=_FAST)
+    return file.getvalue()
+
+
+def draw_overlay(image: Bytes, labels: NDArray[Any], legend: Legend, weight: float = 0.45) -> Bytes:
+    """Return the image tinted in the colours of its labels, their borders drawn, and the legend below.
+
+    Parameters
+    ----------
+    image : uint8 array (height, width, 3)
+        What was segmented.
+    labels : integer array (height, width)
+        Its labels; a negative one is none, and not tinted.
+    legend : Legend
+        Their names and colours.
+    weight : float
+        How much of the colour of a label is mixed in, between 0 and 1.
+
+    Examples
+    --------
+    >>> picture = np.full((40, 60, 3), 100, np.uint8)
+    >>> draw_overlay(picture, np.zeros((40, 60), int), make_legend(["sea"]))[0, 0].tolist()
+    [55, 106, 135]
+    """
+    height, width = labels.shape
+    tinted = np.empty((height, width, 3), np.uint8)
+    # mixing is looked up: one small table for each channel, instead of floats for all pixels
+    values = np.arange(256)
+    codes = np.where(labels < 0, len(legend.names), labels).astype(np.uint8)
+    for channel in range(3):
+        mixed = (1 - weight) * values + weight * legend.colours[:, channel, None]
+        table = np.vstack([mixed, values]).astype(np.uint8)
+        tinted[..., channel] = table[codes, image[..., channel]]
+    thick = max(1, round(max(height, width) / 1200))
+    for axis in range(2):
+        far, near = np.moveaxis(codes, axis, 0)[1:], np.moveaxis(codes, axis, 0)[:-1]
+        along = np.moveaxis(tinted, axis, 0)
+        for k in range(min(thick, len(along) - 1)):
+            along[1 + k :][(far != near)[: len(along) - 1 - k]] = 255
+    return np.vstack([tinted, _draw_legend(legend, codes, width, max(height, width))])
+
+
+def _draw_legend(legend: Legend, codes: NDArray[Any], width: int, longest: int) -> Bytes:
+    """Return the legend as a strip: a field of colour and the name of every label that occurs."""
+    from PIL import ImageDraw, ImageFont
+
+    size = int(np.clip(longest / 40, 10, 80))
+    font = ImageFont.load_default(size)
+    counts = np.bincount(codes.ravel(), minlength=len(legend.names) + 1)
+    seen = [k for k in range(len(legend.names)) if counts[k]]
+    places, x, y, step = [], size // 2, size // 2, 3 * size // 2
+    for k in seen:
+        long = 2 * size + int(font.getlength(legend.names[k]))
+        if x + long > width and x > size // 2:
+            x, y = size // 2, y + step
+        places.append((k, x, y))
+        x += long + size // 2
+    strip = need_pillow().new("RGB", (width, y + step), "white")
+    draw = ImageDraw.Draw(strip)
+    for k, left, top in places:
+        fill = tuple(legend.colours[k].tolist())
+        draw.rectangle((left, top, left + size, top + size), fill=fill, outline="black")
+        draw.text(
+            (left + 3 * size // 2, top + size // 2), legend.names[k], fill="black", font=font, anchor="lm"
+        )
+    return np.asarray(strip)
+
+
+def _grey(certainty: NDArray[Any]) -> Bytes:
+    """Return shares as grey values."""
+    grey: Bytes = np.rint(255.0 * np.clip(certainty, 0.0, 1.0)).astype(np.uint8)
+    return grey
+
+
+def _encode(picture: Bytes, name: str, **options: Any) -> bytes:
+    kind = {".png": "PNG", ".jpg": "JPEG"}[os.path.splitext(name)[1].lower()]
+    file = BytesIO()
+    try:
+        need_pillow().fromarray(picture).save(file, kind, **options)
+    except OSError as reason:  # JPEG ends at 65,535 pixels
+        raise FormatError(f"the image cannot be written: {reason}.", name) from None
+    return file.getvalue()

@@ -1,0 +1,71 @@
+"""How many pixels have the wrong label: the Hamming error, in all and by class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.applications.segmentation.features import PATCH, STRIDE
+
+Counts = NDArray[np.int64]
+
+
+def spread(patches: NDArray[Any], height: int, width: int) -> NDArray[Any]:
+    """Give every pixel what the patch with the nearest centre has.
+
+    Examples
+    --------
+    >>> spread(np.array([[1, 2]]), 20, 30)[0, [0, 14, 15, 29]].tolist()
+    [1, 1, 2, 2]
+    """
+    places = [
+        np.clip((np.arange(pixels) - (PATCH - STRIDE) // 2) // STRIDE, 0, many - 1)
+        for pixels, many in zip((height, width), patches.shape[:2], strict=True)
+    ]
+    return patches[np.ix_(*places)]
+
+
+@dataclass(frozen=True, eq=False)
+class HammingScore:
+    """Labelled pixels, and how many of them have which label.
+
+    Attributes
+    ----------
+    classes : tuple of str
+        Names.
+    confusion : int array (classes, classes)
+        Pixels by true class (rows) and label.
+    """
+
+    classes: tuple[str, ...]
+    confusion: Counts
+
+    @property
+    def hamming(self) -> float:
+        """Share of labelled pixels with a wrong label."""
+        total = self.confusion.sum()
+        return float(1.0 - np.trace(self.confusion) / total) if total else float("nan")
+
+    def by_class(self) -> dict[str, float | None]:
+        """Return the share of wrong labels among pixels of each class; None where there are none."""
+        totals = self.confusion.sum(axis=1)
+        return {
+            name: float(1.0 - self.confusion[k, k] / totals[k]) if totals[k] else None
+            for k, name in enumerate(self.classes)
+        }
+
+
+def confuse(truth: NDArray[Any], labels: NDArray[Any], classes: int) -> Counts:
+    """Count labelled pixels by true class and label.
+
+    Examples
+    --------
+    >>> confuse(np.array([0, 1, 1, -1]), np.array([0, 0, 1, 1]), 2).tolist()
+    [[1, 0], [1, 1]]
+    """
+    known = truth >= 0
+    codes = truth[known].astype(np.int64) * classes + labels[known]
+    return np.bincount(codes, minlength=classes**2).reshape(classes, classes)

@@ -1,0 +1,355 @@
+"""Label images with classes that were learnt from whole images: a Markov field aspect model [1]_.
+
+References
+----------
+.. [1] Verbeek, J. and Triggs, B. (2007). Region classification with Markov field aspect models. CVPR.
+.. [2] Mitliagkas, I. and Mackey, L. (2017). Improving Gibbs sampler scan quality with DoGS. ICML.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._wording import argument
+from gibbsite.applications.images import as_photograph, need_pillow
+from gibbsite.applications.segmentation.coupling import gather, learn_coupling
+from gibbsite.applications.segmentation.features import (
+    PATCH,
+    STRIDE,
+    Descriptors,
+    Photograph,
+    VisualWords,
+    describe,
+    learn_words,
+    patch_shape,
+)
+from gibbsite.applications.segmentation.field import COUPLING, Labelled, Region, label_field
+from gibbsite.applications.segmentation.labelled import Example, LabelledImages
+from gibbsite.applications.segmentation.rendering import Legend, make_legend
+from gibbsite.applications.segmentation.scoring import HammingScore, confuse, spread
+from gibbsite.applications.storage import read_file, write_file
+from gibbsite.errors import ArgumentError, ModelError
+from gibbsite.formats.parsing.text import PathLike
+from gibbsite.learn.aspect.estimator import AspectModel
+from gibbsite.run.budget import check_integer, is_real
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Segmentation:
+    """A labelled image.
+
+    Attributes
+    ----------
+    labels : int array (height, width)
+        Positions in ``classes``.
+    certainty : float array (height, width)
+        Probability of the label.
+    classes : tuple of str
+        Names of the labels.
+    patches : Labelled
+        Labels and probabilities of patches.
+    method : str
+        How they were found.
+    seconds : float
+        Time taken.
+    """
+
+    labels: NDArray[np.int64]
+    certainty: Floats
+    classes: tuple[str, ...]
+    patches: Labelled
+    method: str
+    seconds: float
+
+    def shares(self) -> dict[str, float]:
+        """Return the share of pixels of every label that occurs, largest first."""
+        counts = np.bincount(self.labels.ravel(), minlength=len(self.classes)) / self.labels.size
+        order = np.argsort(-counts, kind="stable")
+        return {self.classes[k]: float(counts[k]) for k in order if counts[k]}
+
+
+class Segmenter:
+    """Learns classes from images of which only the set of classes is known, and labels others.
+
+    Parameters
+    ----------
+    texture, colour : int
+        Number of visual words.
+    coupling : float or "learn"
+        How much neighbouring patches prefer equal labels. "learn" takes the one of the largest
+        pseudo-likelihood; that looks at label maps of the training images, and not at sets of classes alone.
+    neighbours : {4, 8}
+        Which patches are neighbours.
+    smoothing, starts
+        Of the :class:`gibbsite.AspectModel`.
+    rng : int
+        Seed.
+
+    Attributes
+    ----------
+    classes : tuple of str
+        The classes learnt.
+    aspects : AspectModel
+        Probabilities of visual words.
+    words : VisualWords
+        The vocabularies.
+    longest : int
+        Pixels of the longer side of training images; others are scaled to it.
+
+    Examples
+    --------
+    >>> from gibbsite.applications.segmentation import Segmenter, make_pictures
+    >>> pictures = make_pictures(12, rng=1)
+    >>> segmenter = Segmenter(texture=20, colour=10).fit(pictures)
+    >>> found = segmenter.segment(pictures.examples[0].image)
+    >>> found.labels.shape == pictures.examples[0].labels.shape
+    True
+    """
+
+    def __init__(
+        self,
+        texture: int = 1000,
+        colour: int = 100,
+        *,
+        coupling: float | str = COUPLING,
+        neighbours: int = 4,
+        smoothing: float = 0.01,
+        starts: int = 1,
+        rng: int = 0,
+    ) -> None:
+        self.texture, self.colour = check_integer("texture", texture, 1), check_integer("colour", colour, 1)
+        learns = isinstance(coupling, str) and coupling == "learn"
+        if not learns and not (is_real(coupling) and 0.0 <= float(coupling) < np.inf):
+            raise ArgumentError(
+                f'{argument("coupling")} must be a number of at least 0, or "learn", got {coupling!r}.'
+            )
+        self.coupling: float | str = "learn" if learns else float(coupling)
+        if neighbours not in (4, 8):
+            raise ArgumentError(f"{argument('neighbours')} must be 4 or 8, got {neighbours!r}.")
+        self.neighbours, self.smoothing, self.starts = neighbours, smoothing, starts
+        self.rng = check_integer("rng", rng, 0)
+        self.classes: tuple[str, ...] = ()
+        self.colours: NDArray[np.uint8] | None = None
+        self.longest = 0
+        self.skipped = 0
+
+    # ---- learning
+
+    def fit(self, images: LabelledImages, described: Sequence[Descriptors] | None = None) -> Segmenter:
+        """Learn from images; of their label maps only the set of classes is used, unless a coupling is learnt.
+
+        Parameters
+        ----------
+        images : LabelledImages
+            Those without any class are left out.
+        described : sequence of Descriptors, optional
+            Of these images, where they are at hand; they are computed otherwise.
+        """
+        self.longest = int(np.median([max(one.image.shape[:2]) for one in images.examples]))
+        present = [one.present() for one in images.examples]
+        kept = [k for k, each in enumerate(present) if each]
+        self.skipped = len(present) - len(kept)
+        if not kept:
+            raise ModelError("no training image shows a class; there is nothing to learn.")
+        if described is None:
+            described = [describe(self._scaled(images.examples[k].image)) for k in kept]
+        else:
+            described = [described[k] for k in kept]
+        self.words = learn_words(described, self.texture, self.colour, self.rng)
+        documents = [self.words.read(one) for one in described]
+        self.classes, self.colours = images.classes, images.colours
+        sets = [present[k] for k in kept]
+        missing = sorted(set(range(len(images.classes))) - {c for each in sets for c in each})
+        if missing:
+            raise ModelError(
+                f"no training image shows the class {images.classes[missing[0]]!r}; leave it out."
+            )
+        self.aspects = AspectModel(smoothing=self.smoothing, starts=self.starts, rng=self.rng)
+        self.aspects.fit(documents, sets, sizes=self.words.sizes)
+        if self.coupling == "learn":
+            self.coupling = self._learn_coupling(documents, described, [images.examples[k] for k in kept])
+        return self
+
+    def _learn_coupling(
+        self, documents: list[NDArray[np.int64]], described: Sequence[Descriptors], examples: list[Example]
+    ) -> float:
+        """Learn the coupling from labels of patches: those of the pixels at their centres."""
+        parts = []
+        for document, found, example in zip(documents, described, examples, strict=True):
+            rows, columns = found.shape
+            height, width = example.labels.shape
+            y = ((np.arange(rows) + 1) * STRIDE * height // ((rows + 1) * STRIDE)).clip(0, height - 1)
+            x = ((np.arange(columns) + 1) * STRIDE * width // ((columns + 1) * STRIDE)).clip(0, width - 1)
+            fields = self.aspects.log_weights([document])[0].reshape(rows, columns, -1)
+            parts.append(gather(fields, example.labels[np.ix_(y, x)].astype(np.int64), self.neighbours))
+        return learn_coupling(parts)
+
+    # ---- labelling
+
+    def fields(self, image: Any) -> Floats:
+        """Return log(theta beta) of all patches of an image, an array (rows, columns, classes)."""
+        return self.fields_of(describe(self._scaled(as_photograph(image))))
+
+    def fields_of(self, described: Descriptors) -> Floats:
+        """Return log(theta beta) of patches that have been described."""
+        self._check()
+        weights = self.aspects.log_weights([self.words.read(described)])[0]
+        return weights.reshape(*described.shape, -1)
+
+    def segment(
+        self,
+        image: Any,
+        method: str = "systematic",
+        *,
+        region: tuple[int, int, int, int] | None = None,
+        rounds: int = 50,
+        label: str = "marginal",
+        rng: Any = 1,
+    ) -> Segmentation:
+        """Label an image.
+
+        Parameters
+        ----------
+        image : array (height, width) or (height, width, channels)
+            A photograph of any size; it is scaled to that of the training images.
+        method, rounds, label, rng
+            As for :func:`label_field`.
+        region : (x0, y0, x1, y1), optional
+            What method "dogs" is aimed at, in pixels; the middle by default.
+        """
+        self._check()
+        begun = time.perf_counter()
+        photograph = as_photograph(image)
+        height, width = photograph.shape[:2]
+        patches = None if region is None else self._patches_in(region, height, width)
+        fields = self.fields(photograph)
+        assert not isinstance(self.coupling, str)
+        found = label_field(
+            fields,
+            method,
+            coupling=self.coupling,
+            neighbours=self.neighbours,
+            region=patches,
+            rounds=rounds,
+            label=label,
+            rng=rng,
+        )
+        labels, certainty = self._enlarge(found, height, width)
+        return Segmentation(labels, certainty, self.classes, found, method, time.perf_counter() - begun)
+
+    def score(self, images: LabelledImages, method: str = "systematic", **how: Any) -> HammingScore:
+        """Label images and count the pixels whose label is not that of their label map.
+
+        Classes of the images that were not learnt count as wrong; ``how`` is passed to :meth:`segment`.
+        """
+        self._check()
+        known = {name: k for k, name in enumerate(self.classes)}
+        names = (*self.classes, *(name for name in images.classes if name not in known))
+        number = {name: k for k, name in enumerate(names)}
+        table = np.array([*(number[name] for name in images.classes), -1])
+        confusion = np.zeros((len(names), len(names)), np.int64)
+        for one in images.examples:
+            found = self.segment(one.image, method, **how)
+            confusion += confuse(table[one.labels], found.labels, len(names))
+        return HammingScore(names, confusion)
+
+    def legend(self) -> Legend:
+        """Return names and colours of the classes."""
+        return make_legend(self.classes, self.colours)
+
+    def _scaled(self, image: Photograph) -> Photograph:
+        """Scale an image to the size of the training images."""
+        height, width = image.shape[:2]
+        if max(height, width) == self.longest:
+            return image
+        pillow, share = need_pillow(), self.longest / max(height, width)
+        size = max(PATCH, round(width * share)), max(PATCH, round(height * share))
+        return np.asarray(pillow.fromarray(image).resize(size, pillow.Resampling.BILINEAR))
+
+    def _scaled_size(self, height: int, width: int) -> tuple[int, int]:
+        if max(height, width) == self.longest:
+            return height, width
+        share = self.longest / max(height, width)
+        return max(PATCH, round(height * share)), max(PATCH, round(width * share))
+
+    def _enlarge(self, found: Labelled, height: int, width: int) -> tuple[NDArray[np.int64], Floats]:
+        """Return labels and certainty of pixels."""
+        high, wide = self._scaled_size(height, width)
+        y, x = np.arange(height) * high // height, np.arange(width) * wide // width
+        places = spread(np.arange(found.labels.size).reshape(found.labels.shape), high, wide)[np.ix_(y, x)]
+        return found.labels.ravel()[places], found.certainty.ravel()[places]
+
+    def _patches_in(self, region: tuple[int, int, int, int], height: int, width: int) -> Region:
+        """Return the patches whose centres lie in a region of pixels."""
+        left, top, right, bottom = region
+        if not (0 <= left < right <= width and 0 <= top < bottom <= height):
+            raise ArgumentError(
+                f"{argument('region')} {left},{top},{right},{bottom} is not in the picture, which has "
+                f"{width} x {height} pixels; give x0,y0,x1,y1 with 0 <= x0 < x1 <= {width} and "
+                f"0 <= y0 < y1 <= {height}."
+            )
+        high, wide = self._scaled_size(height, width)
+        rows, columns = patch_shape(high, wide)
+        found = []
+        for low, up, pixels, scaled, many in (
+            (left, right, width, wide, columns),
+            (top, bottom, height, high, rows),
+        ):
+            centres = (np.arange(many) + 1) * STRIDE * pixels / scaled
+            inside = np.flatnonzero((centres >= low) & (centres < up))
+            if not inside.size:
+                raise ArgumentError(
+                    f"{argument('region')} {left},{top},{right},{bottom} has the centre of no patch in it; "
+                    "choose a larger one."
+                )
+            found.append((int(inside[0]), int(inside[-1]) + 1))
+        return found[0][0], found[1][0], found[0][1], found[1][1]
+
+    def _check(self) -> None:
+        if not self.classes:
+            raise ModelError("this Segmenter has learnt nothing yet; call fit first.")
+
+    # ---- files
+
+    def save(self, path: PathLike) -> None:
+        """Write what was learnt to a file."""
+        self._check()
+        header = {
+            "classes": list(self.classes),
+            "coupling": self.coupling,
+            "neighbours": self.neighbours,
+            "longest": self.longest,
+            "smoothing": self.smoothing,
+            "rng": self.rng,
+        }
+        arrays: dict[str, NDArray[Any]] = {"texture": self.words.texture, "colour": self.words.colour}
+        arrays |= {f"beta{k}": table for k, table in enumerate(self.aspects.words_)}
+        arrays["topics"] = self.aspects.classes_.astype(np.int64)
+        if self.colours is not None:
+            arrays["colours"] = self.colours
+        write_file("segment", path, header, arrays)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Segmenter:
+        """Read what was learnt from a file."""
+        header, arrays = read_file("segment", path)
+        made = cls(
+            coupling=header["coupling"],
+            neighbours=header["neighbours"],
+            smoothing=header["smoothing"],
+            rng=header["rng"],
+        )
+        made.classes, made.longest = tuple(header["classes"]), header["longest"]
+        made.colours = arrays.get("colours")
+        made.words = VisualWords(arrays["texture"], arrays["colour"])
+        tables = [arrays[f"beta{k}"] for k in range(3)]
+        made.aspects = AspectModel.from_words(tables, arrays["topics"], smoothing=header["smoothing"])
+        return made

@@ -1,0 +1,150 @@
+"""Documents as bags of tokens: a token has one word of every kind.
+
+Text has one kind of words. A patch of an image may have three: one for its texture, one for its colour and
+one for its place, which are independent of each other given the topic of the patch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import IncompatibleError, ModelError
+
+Floats = NDArray[np.float64]
+
+
+class Bags(NamedTuple):
+    """Tokens of documents, one document after the other.
+
+    Attributes
+    ----------
+    first : int64 array (documents + 1,)
+        Where the tokens of a document begin.
+    words : int64 array (tokens, kinds)
+        Words, numbered from 0 in each kind.
+    times : float array (tokens,)
+        How often a token occurs.
+    width : int
+        Number of words of a table of counts; 0 if documents were given as lists.
+    """
+
+    first: NDArray[np.int64]
+    words: NDArray[np.int64]
+    times: Floats
+    width: int
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents."""
+        return self.first.size - 1
+
+    @property
+    def kinds(self) -> int:
+        """Number of kinds of words."""
+        return int(self.words.shape[1])
+
+    @property
+    def document(self) -> NDArray[np.int64]:
+        """The document of every token."""
+        return np.repeat(np.arange(self.n_documents), np.diff(self.first))
+
+
+def is_counts(X: Any) -> bool:
+    """Tell whether X is a table (documents, words) of counts, and no list of documents.
+
+    Examples
+    --------
+    >>> is_counts(np.zeros((3, 5))), is_counts([[0, 1, 1], [4]])
+    (True, False)
+    """
+    return hasattr(X, "tocsr") or (hasattr(X, "__array__") and np.asarray(X).ndim != 3)
+
+
+def read_bags(X: Any) -> Bags:
+    """Return documents as bags: a table (documents, words) of counts, or a list of documents.
+
+    Parameters
+    ----------
+    X : array or sparse matrix (documents, words), or sequence of integer arrays
+        Counts; or the words of every document, of shape (tokens,), or (tokens, kinds).
+
+    Examples
+    --------
+    >>> read_bags(np.array([[2, 0, 1], [0, 0, 0]])).words.ravel().tolist()
+    [0, 2]
+    >>> read_bags([[3, 3, 1], [0]]).first.tolist()
+    [0, 3, 4]
+    """
+    return _from_counts(X) if is_counts(X) else _from_lists(X)
+
+
+def _from_counts(X: Any) -> Bags:
+    """Read counts; mistakes are told in words that scikit-learn's own checks of estimators look for."""
+    import scipy.sparse as sparse
+
+    X = X if sparse.issparse(X) else np.asarray(X)
+    if X.dtype.kind == "c":
+        raise ModelError("Complex data not supported: X must be a table of counts.")
+    if not sparse.issparse(X):
+        if X.ndim != 2:
+            raise ModelError(
+                f"X must have shape (documents, words), got {X.shape}. Reshape your data, for example with "
+                "X.reshape(1, -1) if it is a single document."
+            )
+        if X.dtype.kind not in "biuf":
+            try:
+                X = X.astype(np.float64)
+            except (TypeError, ValueError):
+                raise IncompatibleError(
+                    "X is a table of counts: argument must be a string or a number."
+                ) from None
+    rows = sparse.csr_array(X, dtype=np.float64)
+    rows.sum_duplicates()
+    documents, words = rows.shape
+    for what, many in (("sample", documents), ("feature", words)):
+        if many == 0:
+            raise ModelError(
+                f"Found array with 0 {what}(s) (shape={rows.shape}) while a minimum of 1 is required."
+            )
+    if not np.isfinite(rows.data).all():
+        raise ModelError("X has counts that are NaN or infinity; give finite ones.")
+    if (rows.data < 0).any():
+        raise ModelError("Negative values in data passed to AspectModel: X must be a table of counts.")
+    rows.eliminate_zeros()
+    return Bags(
+        rows.indptr.astype(np.int64),
+        rows.indices.astype(np.int64)[:, None],
+        rows.data.astype(np.float64),
+        words,
+    )
+
+
+def _from_lists(X: Sequence[Any]) -> Bags:
+    parts: list[NDArray[np.int64]] = []
+    for number, document in enumerate(X):
+        array = np.asarray(document)
+        if array.size == 0:
+            array = np.zeros((0, 1), np.int64)
+        if array.dtype.kind not in "iu" or array.ndim not in (1, 2):
+            raise ModelError(
+                f"document {number} must be an array (tokens,) or (tokens, kinds) of numbers of words, got "
+                f"{array.dtype} of shape {array.shape}."
+            )
+        parts.append((array if array.ndim == 2 else array[:, None]).astype(np.int64))
+    if not parts:
+        raise ModelError("there is no document; give at least one.")
+    kinds = {part.shape[1] for part in parts if len(part)}
+    if len(kinds) > 1:
+        raise ModelError(
+            f"tokens of documents have {min(kinds)} and {max(kinds)} kinds of words; give as many."
+        )
+    many = kinds.pop() if kinds else 1
+    words = np.concatenate([part if len(part) else np.zeros((0, many), np.int64) for part in parts])
+    if words.size and words.min() < 0:
+        raise ModelError(f"words are numbered from 0, got {words.min()}.")
+    first = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+    return Bags(first, words, np.ones(len(words)), 0)

@@ -1,0 +1,281 @@
+"""Expectation maximisation for aspect models.
+
+A token of document d has topic a with probability theta[d, a], and given the topic words of every kind with
+probabilities beta; responsibilities P(a | d, words) ~ theta[d, a] * (product over kinds of beta[word, a]).
+What is maximised is the log-likelihood plus ``smoothing`` times the sum of all log(theta) of topics that a
+document may have and of all log(beta): with Dirichlet priors, the logarithm of the posterior. Both steps
+of EM raise it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._compile.jit import compiled_loop
+from gibbsite.learn.aspect.bags import Bags, Floats
+
+Index = NDArray[np.int64]
+
+
+class Tokens(NamedTuple):
+    """Tokens for compiled code.
+
+    Attributes
+    ----------
+    first : int64 array (documents + 1,)
+        Where the tokens of a document begin.
+    rows : int64 array (tokens, kinds)
+        Rows of the table of words, in which the words of all kinds follow each other.
+    times : float array (tokens,)
+        How often a token occurs.
+    begin : int64 array (documents + 1,)
+        Where the topics of a document begin.
+    topic : int64 array
+        Topics that documents may have.
+    """
+
+    first: Index
+    rows: Index
+    times: Floats
+    begin: Index
+    topic: Index
+
+
+class Aspects(NamedTuple):
+    """What is learnt.
+
+    Attributes
+    ----------
+    theta : float array (documents, topics)
+        Probabilities of topics.
+    beta : float array (words of all kinds, topics)
+        Probabilities of words; each kind sums to 1 in every column.
+    """
+
+    theta: Floats
+    beta: Floats
+
+
+class Ascent(NamedTuple):
+    """Where EM ended, and the values it went through."""
+
+    aspects: Aspects
+    values: list[float]
+
+
+def make_tokens(bags: Bags, offsets: Index, allowed: NDArray[np.bool_]) -> Tokens:
+    """Lay tokens out for compiled code; ``offsets`` tells where the words of each kind begin."""
+    begin = np.concatenate([[0], np.cumsum(allowed.sum(axis=1))]).astype(np.int64)
+    return Tokens(
+        bags.first, bags.words + offsets[:-1], bags.times, begin, np.nonzero(allowed)[1].astype(np.int64)
+    )
+
+
+@compiled_loop
+def _expect(
+    tokens: Tokens,
+    log_theta: Floats,
+    log_beta: Floats,
+    theta: Floats,
+    beta: Floats,
+    weight: Floats,
+) -> float:
+    """Add up responsibilities by topic of documents and by word; return the log-likelihood."""
+    total = 0.0
+    for d in range(tokens.first.size - 1):
+        low, high = tokens.begin[d], tokens.begin[d + 1]
+        for t in range(tokens.first[d], tokens.first[d + 1]):
+            most = -np.inf
+            for k in range(low, high):
+                a = tokens.topic[k]
+                value = log_theta[d, a]
+                for kind in range(tokens.rows.shape[1]):
+                    value += log_beta[tokens.rows[t, kind], a]
+                weight[k - low] = value
+                most = max(most, value)
+            if most == -np.inf:
+                return -np.inf
+            scale = 0.0
+            for k in range(high - low):
+                weight[k] = math.exp(weight[k] - most)
+                scale += weight[k]
+            count = tokens.times[t]
+            total += count * (most + math.log(scale))
+            for k in range(low, high):
+                a = tokens.topic[k]
+                share = count * weight[k - low] / scale
+                theta[d, a] += share
+                for kind in range(tokens.rows.shape[1]):
+                    beta[tokens.rows[t, kind], a] += share
+    return total
+
+
+def _logarithm(p: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.log(p)
+
+
+def log_prior(aspects: Aspects, allowed: NDArray[np.bool_], smoothing: tuple[float, float]) -> float:
+    """Return what the Dirichlet priors add to the log-likelihood."""
+    total = 0.0
+    for weight, p in ((smoothing[0], aspects.theta[allowed]), (smoothing[1], aspects.beta)):
+        total += weight * float(_logarithm(p).sum()) if weight else 0.0
+    return total
+
+
+def normalise_words(beta: Floats, offsets: Index, smoothing: float) -> Floats:
+    """Return probabilities of words from their counts; a topic without any has all words alike."""
+    found = beta + smoothing
+    for low, high in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        total = found[low:high].sum(axis=0)
+        found[low:high] = np.where(
+            total > 0, found[low:high] / np.where(total > 0, total, 1.0), 1 / (high - low)
+        )
+    return found
+
+
+def normalise_topics(theta: Floats, allowed: NDArray[np.bool_], smoothing: float) -> Floats:
+    """Return probabilities of topics from their counts; a document without tokens has all alike."""
+    found = np.where(allowed, theta + smoothing, 0.0)
+    empty = found.sum(axis=1) <= 0
+    found[empty] = allowed[empty]
+    found /= found.sum(axis=1, keepdims=True)
+    return found
+
+
+def climb(
+    tokens: Tokens,
+    start: Aspects,
+    allowed: NDArray[np.bool_],
+    offsets: Index,
+    smoothing: tuple[float, float],
+    *,
+    iterations: int,
+    tolerance: float,
+) -> Ascent:
+    """Repeat both steps of EM until the value rises by less than a share of itself.
+
+    Parameters
+    ----------
+    tokens : Tokens
+        The documents.
+    start : Aspects
+        Where to start.
+    allowed : bool array (documents, topics)
+        Topics that documents may have.
+    offsets : int64 array (kinds + 1,)
+        Where the words of each kind begin.
+    smoothing : (float, float)
+        Of topics and of words.
+    iterations, tolerance
+        When to end.
+    """
+    aspects, values = start, list[float]()
+    weight = np.zeros(allowed.shape[1])
+    while True:
+        theta, beta = np.zeros_like(aspects.theta), np.zeros_like(aspects.beta)
+        value = _expect(tokens, _logarithm(aspects.theta), _logarithm(aspects.beta), theta, beta, weight)
+        values.append(float(value) + log_prior(aspects, allowed, smoothing))
+        slow = len(values) > 1 and values[-1] - values[-2] <= tolerance * abs(values[-1])
+        if slow or len(values) > iterations:
+            break
+        aspects = Aspects(
+            normalise_topics(theta, allowed, smoothing[0]), normalise_words(beta, offsets, smoothing[1])
+        )
+    return Ascent(aspects, values)
+
+
+@compiled_loop
+def _mix(
+    first: Index,
+    weight: Floats,
+    count: Floats,
+    allowed: NDArray[np.bool_],
+    theta: Floats,
+    new: Floats,
+    smoothing: float,
+    iterations: int,
+    tolerance: float,
+) -> None:
+    """Fit mixtures of topics, each document until its own mixture rests."""
+    topics = weight.shape[1]
+    for d in range(first.size - 1):
+        for _ in range(iterations):
+            total = 0.0
+            for a in range(topics):
+                new[a] = smoothing if allowed[d, a] else 0.0
+                total += new[a]
+            for t in range(first[d], first[d + 1]):
+                scale = 0.0
+                for a in range(topics):
+                    scale += theta[d, a] * weight[t, a]
+                for a in range(topics):
+                    new[a] += count[t] * theta[d, a] * weight[t, a] / scale
+                total += count[t]
+            change = 0.0
+            if total > 0.0:
+                for a in range(topics):
+                    change = max(change, abs(new[a] / total - theta[d, a]))
+                    theta[d, a] = new[a] / total
+            if change <= tolerance:
+                break
+
+
+def fit_mixtures(
+    bags: Bags,
+    log_words: Floats,
+    allowed: NDArray[np.bool_],
+    smoothing: float,
+    *,
+    iterations: int,
+    tolerance: float,
+) -> Floats:
+    """Return mixtures of topics by EM, with probabilities of words as they are.
+
+    Parameters
+    ----------
+    bags : Bags
+        The documents.
+    log_words : float array (tokens, topics)
+        Log-probabilities of the words of tokens.
+    allowed : bool array (documents, topics)
+        Topics that documents may have.
+    smoothing : float
+        What is added to counts of topics.
+    iterations, tolerance
+        A document is done after so many iterations, or when its probabilities change by no more than this.
+    """
+    masked = np.where(allowed[bags.document], log_words, -np.inf)
+    most = masked.max(axis=1, keepdims=True)
+    theta: Floats = allowed / allowed.sum(axis=1, keepdims=True)
+    new, weight = np.zeros(allowed.shape[1]), np.exp(masked - most)
+    _mix(bags.first, weight, bags.times, allowed, theta, new, smoothing, iterations, tolerance)
+    return theta
+
+
+def start_words(
+    bags: Bags,
+    offsets: Index,
+    allowed: NDArray[np.bool_],
+    noisy: NDArray[np.bool_],
+    rng: np.random.Generator,
+) -> Floats:
+    """Return where to start: words of a topic are those of the documents that may have it, perhaps perturbed.
+
+    Topics that the same documents may have start alike, and EM would keep them so; ``noisy`` tells which
+    topics get factors of random numbers.
+    """
+    shares = allowed / np.maximum(allowed.sum(axis=1, keepdims=True), 1)
+    counts = np.empty((int(offsets[-1]), allowed.shape[1]))
+    document = bags.document
+    for kind, (low, high) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)):
+        for a in range(allowed.shape[1]):
+            weight = bags.times * shares[document, a]
+            counts[low:high, a] = np.bincount(bags.words[:, kind], weight, minlength=high - low)
+    factors = np.where(noisy, rng.standard_exponential(counts.shape), 1.0)
+    # a word that a topic has not seen may still be of it, to begin with
+    return normalise_words(counts * factors, offsets, 1e-3)
