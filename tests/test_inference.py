@@ -51,6 +51,9 @@ def test_every_method_answers_its_tasks_and_no_others(method: str, task: str) ->
         assert answer.assignment == EXACT.best_state
         assert answer.log_potential == pytest.approx(EXACT.log_potential)
         assert said["proved"] == (answer.method == "exact")
+    elif answer.kind == "estimate":
+        assert abs(answer.log_z - EXACT.log_z) < 5 * answer.log_z_error
+        assert said["log_z_bound"] < EXACT.log_z
     else:
         assert answer.log_z <= EXACT.log_z + 1e-9
 
@@ -221,11 +224,18 @@ def test_a_kernel_that_searches_gives_no_marginals() -> None:
         ask("MAR", "magic")
 
 
-def test_what_is_too_large_for_exact_points_to_a_bound() -> None:
-    dense = gs.ising(np.triu(np.random.default_rng(1).normal(size=(80, 80)), 1))
-    with pytest.raises(gs.TooLargeError, match="method='mean-field' gives a lower bound"):
-        ask("PR", "auto", dense)
-    assert ask("PR", "mean-field", dense).log_z > 80 * math.log(2)  # that of the uniform law
+def test_log_z_of_what_is_too_large_for_exact_is_estimated_above_its_bound() -> None:
+    dense = gs.ising(np.triu(np.random.default_rng(1).normal(size=(80, 80)), 1) / 20.0)
+    answer = ask("PR", "auto", dense, sweeps=1000)
+    assert answer.method == "tempered"
+    assert "does not fit" in answer.reason
+    assert answer.kind == "estimate"
+    bound = ask("PR", "mean-field", dense).log_z
+    assert answer.log_z_bound == bound > 80 * math.log(2)  # that of the uniform law
+    assert bound < answer.log_z + 4 * answer.log_z_error
+    # a high-temperature expansion: log cosh of every pair, to which triangles add little
+    couplings = np.triu(np.random.default_rng(1).normal(size=(80, 80)), 1) / 20.0
+    assert abs(answer.log_z - 80 * math.log(2) - np.log(np.cosh(couplings)).sum()) < 0.5
 
 
 def test_chains_that_disagree_are_not_trusted() -> None:

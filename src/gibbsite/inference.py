@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gibbsite._discover import read_declarations
 from gibbsite._wording import Text, argument, unknown
-from gibbsite.errors import ArgumentError, IncompatibleError, TooLargeError
+from gibbsite.errors import ArgumentError, IncompatibleError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,9 +55,13 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "annealed": _SEARCH,
     "mean-field": (*_BUDGET, "parallel", "damping", "start", "tolerance", "rng"),
 }
+# What "auto" does where an exact solution does not fit.
+_OTHERWISE = {"MAR": "gibbs", "MAP": "annealed", "PR": "tempered"}
 DEFAULT_SECONDS = 10.0
 # Share of a time limit for finding out which of several kernels is best; an R-hat that is good enough then.
 _PILOT_SHARE, _AGREE = 0.2, 1.1
+# Share of it for a bound of log Z by mean field.
+_BOUND_SHARE = 0.05
 _STANDARD_ERRORS = 4.0  # an error of more than so many standard errors is taken to be impossible
 
 
@@ -110,6 +114,8 @@ class Inference:
         The best states (MAP), as many as were asked for: assignment, log-potential, and how many chains have
         found it. An exact answer has the most probable states of all; a search has distinct local maxima
         that it has seen, and there may be others between them.
+    log_z_bound : float, optional
+        Lower bound of the log-partition function by mean field, beside an estimate of it (PR).
 
     Examples
     --------
@@ -129,6 +135,7 @@ class Inference:
     assignment: dict[str, Any] | None = None
     log_potential: float | None = None
     best: tuple[RankedState, ...] = ()
+    log_z_bound: float | None = None
 
     @property
     def kind(self) -> str:
@@ -179,13 +186,21 @@ class Inference:
     @property
     def log_z(self) -> float:
         """Natural logarithm of the partition function, or a lower bound of it."""
-        log_z: float | None = getattr(self.result, "log_z", None)
+        untempered = "betas" not in getattr(self.result, "kept", {"betas": None})
+        log_z: float | None = None if untempered else getattr(self.result, "log_z", None)
         if log_z is None:
             raise ArgumentError(
-                f"A sampling run gives no log-partition function; use {argument('method', 'exact')}, or "
-                f"{argument('method', 'mean-field')} for a lower bound."
+                f"This run gives no log-partition function; use {argument('method', 'tempered')} or "
+                f"{argument('method', 'exact')}, or {argument('method', 'mean-field')} for a lower bound."
             )
         return log_z
+
+    @property
+    def log_z_error(self) -> float | None:
+        """Standard error of :attr:`log_z`; zero for exact answers, None for a bound."""
+        if self.kind == "exact":
+            return 0.0
+        return float(self.result.log_z_error) if self.kind == "estimate" else None  # type: ignore[union-attr]
 
     @property
     def converged(self) -> bool:
@@ -238,7 +253,9 @@ class Inference:
             answer["best_are"] = "most probable states" if self.kind == "exact" else "local maxima found"
         else:
             answer["log_z"] = _finite(self.log_z)
-            answer["log_z_error"] = 0.0 if self.kind == "exact" else None
+            answer["log_z_error"] = _finite(self.log_z_error)
+            if self.log_z_bound is not None:
+                answer["log_z_bound"] = _finite(self.log_z_bound)
         verdict = {**self.verdict.numbers, "converged": self.converged, "reasons": list(self.reasons)}
         answer["diagnostics"] = {key: _finite(value) for key, value in verdict.items()}
         answer["remarks"] = list(self.remarks)
@@ -277,8 +294,10 @@ def infer(
     task : {"MAR", "MAP", "PR"}
         Marginals, a most probable state, or the log-partition function.
     method : str or Kernel
-        "auto" solves exactly if the predicted cost fits time and memory, otherwise samples, or anneals for a
-        most probable state; these are also the methods "exact", "gibbs" and "annealed". "herded" and
+        "auto" solves exactly if the predicted cost fits time and memory, otherwise samples, anneals for a
+        most probable state, or tempers for the log-partition function; these are also the methods "exact",
+        "gibbs", "annealed" and "tempered" (`Tempered`: replicas at several temperatures, for models with
+        several modes). "herded" and
         "herded-shared" (`HerdedGibbs` with a weight for each configuration of the neighbours, or each
         conditional) count instead of drawing; "quasi" (`QuasiGibbs`) is driven by a low-discrepancy
         sequence, in whole periods of sweeps; "blocks" (`BlockGibbs`) draws many sites jointly, blocks that
@@ -312,7 +331,7 @@ def infer(
     ArgumentError
         If an argument makes no sense, or the method has no use for it.
     TooLargeError
-        If an exact answer is demanded, or needed for the task, and would be too large.
+        If an exact answer is demanded, and would be too large.
 
     Examples
     --------
@@ -338,6 +357,9 @@ def infer(
     if chosen == "exact":
         reason = _with_unused(reason, given)
     best = _read_best(best, task, chosen)
+    bound = None
+    if task == "PR" and chosen not in ("exact", "mean-field"):
+        bound, limit = _bound_log_z(model, limit)
     if task == "MAP" and chosen == "annealed":
         found, verdict = _search(
             model, limit, sweeps, best, progress, run, seconds is None and sweeps is None
@@ -348,7 +370,7 @@ def infer(
     assignment, score = (ranked[0].assignment, ranked[0].log_potential) if ranked else (None, None)
     name = chosen if isinstance(chosen, str) else type(chosen).__name__
     taken = time.monotonic() - begun
-    return Inference(task, name, reason, model, found, verdict, taken, assignment, score, ranked)
+    return Inference(task, name, reason, model, found, verdict, taken, assignment, score, ranked, bound)
 
 
 def _solve(
@@ -386,6 +408,21 @@ def _solve(
     target = accuracy / _STANDARD_ERRORS if task == "MAR" else None
     drawn = sample(model, kernel, sweeps=sweeps, seconds=seconds, error=target, progress=progress, **run)
     return drawn, _judge_run(drawn, task, accuracy)
+
+
+def _bound_log_z(model: FactorGraph, seconds: float | None) -> tuple[float, float | None]:
+    """Return the lower bound of log Z by mean field, and what is left of the time."""
+    import warnings
+
+    from gibbsite.errors import ConvergenceWarning
+    from gibbsite.variational import mean_field
+
+    begun = time.monotonic()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # any product law is a bound
+        law = mean_field(model, seconds=None if seconds is None else _BOUND_SHARE * seconds, progress=False)
+    taken = min(time.monotonic() - begun, _BOUND_SHARE * (seconds or 0.0))
+    return float(law.log_z), None if seconds is None else seconds - taken
 
 
 def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dict[str, Any]) -> Kernel:
@@ -426,8 +463,7 @@ def _check_arguments(
     for name in given:
         if name not in known:
             raise ArgumentError(unknown("argument", name, sorted(known)))
-    otherwise = "annealed" if task == "MAP" else "gibbs"  # where an exact solution does not fit
-    chosen = otherwise if method == "auto" else method
+    chosen = _OTHERWISE[task] if method == "auto" else method
     takes = ARGUMENTS.get(chosen, _SAMPLING) if isinstance(chosen, str) else _SAMPLING
     for name in given:
         if name not in takes:
@@ -498,12 +534,14 @@ def _judge_run(result: Result, task: str, accuracy: float) -> Verdict:
                 "there are no standard errors, so nothing shows whether marginals are off by more than "
                 f"{accuracy:g}.",
             )
-    elif _STANDARD_ERRORS * found.mcse_max > accuracy:
+    elif task != "PR" and _STANDARD_ERRORS * found.mcse_max > accuracy:
         reasons = (
             *reasons,
             f"standard errors are up to {found.mcse_max:.2g}, so marginals may be off by more than "
             f"{accuracy:g}; run longer, or ask for less accuracy.",
         )
+    if task == "PR" and not math.isfinite(result.log_z_error):
+        reasons = (*reasons, "the standard error of log Z is not known: the run is too short.")
     word = "NOT CONVERGED" if found.converged and reasons else found.word
     return Verdict(
         kind="best found" if task == "MAP" else "estimate",
@@ -630,6 +668,7 @@ def _choose(
                 f"{argument('method')} must be a name or a kernel such as gs.Gibbs(), got {method!r}."
             )
         answers: tuple[str, ...] = ("MAR", "MAP") if method.estimates else ("MAP",)
+        answers = (*answers, "PR") if method.crosses else answers
     elif method in METHODS:
         answers = METHODS[method]
     else:
@@ -649,9 +688,4 @@ def _choose(
     fits = cost.bytes <= 0.5 * usable_memory() and cost.seconds <= time_limit
     if fits or method == "exact":
         return "exact", size
-    if task == "PR":
-        raise TooLargeError(
-            f"The log-partition function needs an exact solution, but it does not fit: {size}; "
-            f"{argument('method', 'mean-field')} gives a lower bound."
-        )
-    return "annealed" if task == "MAP" else "gibbs", f"an exact solution does not fit: {size}"
+    return _OTHERWISE[task], f"an exact solution does not fit: {size}"

@@ -21,8 +21,9 @@ from gibbsite.result.verdict.judge import Judge, foresee
 from gibbsite.run.budget import Budget, check_integer, is_real, read_budget
 from gibbsite.run.chain_layout import choose_scan_and_layout
 from gibbsite.run.checkpoint import load_checkpoint, read_checkpoint
-from gibbsite.run.engine import Recording, Setup, run_chains
+from gibbsite.run.engine import TUNED, Recording, Setup, run_chains
 from gibbsite.run.executor import read_threads
+from gibbsite.run.pilot import ChainPilot
 from gibbsite.run.plan import make_plan, read_entropy, start_text
 from gibbsite.run.progress import Progress, choose_progress
 from gibbsite.run.record import keep_marginals, lay_out
@@ -258,6 +259,11 @@ def record_chains(
     budget = length(
         graph.n_units, natural_sweeps=kernel.natural_sweeps(model.n_sites), warms=kernel.estimates
     )
+    starts = start_states(model, graph, chains, start, entropy)
+    if kernel.tunes:
+        pilot = ChainPilot(model, graph, scan, starts, entropy, how["threads"], budget)
+        kernel = _tune(kernel, pilot, how)
+        scan, form = choose_scan_and_layout(model, graph, kernel, scan, layout, chains)
     plan = make_plan(
         graph,
         kernel,
@@ -270,9 +276,18 @@ def record_chains(
         entropy=entropy,
         start=start_text(start),
     )
-    starts = start_states(model, graph, chains, start, entropy)
     setup = Setup(model, kernel, scan, layout, form, plan, kernel.remarks(model, graph, scan))
     return run_chains(setup, starts, budget, progress=progress, **how)
+
+
+def _tune(kernel: Kernel, pilot: ChainPilot, how: dict[str, Any]) -> Kernel:
+    """Let a kernel find out what it needs; a run that is continued takes what it had found."""
+    path: Path | None = how.get("checkpoint")
+    if path is not None and how.get("resume") and path.exists():
+        arrays = load_checkpoint(path)[1]
+        known = {name.removeprefix(TUNED): one for name, one in arrays.items() if name.startswith(TUNED)}
+        return kernel.retuned(known) if known else kernel  # of another kernel: the plan tells
+    return kernel.tune(pilot)
 
 
 def check_parts(model: Any, kernel: Any, scan: Any) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,24 @@ class Remark(NamedTuple):
     grave: bool = False
 
 
+class Trial(NamedTuple):
+    """What a pilot run of a kernel has left: memories of its chains, and marginals of all cells."""
+
+    memories: list[Any]
+    marginals: NDArray[np.float64]
+
+
+class Pilot(Protocol):
+    """Short runs before a run, by which a kernel finds out what it needs (:mod:`gibbsite.run.pilot`)."""
+
+    @property
+    def graph(self) -> Graph:
+        """The model that will be sampled."""
+
+    def run(self, kernel: Kernel, share: float) -> Trial:
+        """Run chains for a share of the pilot's time, from where the last ones of this pilot ended."""
+
+
 @dataclass(frozen=True)
 class Kernel(ABC):
     """How one site moves.
@@ -101,6 +119,8 @@ class Kernel(ABC):
         A step moves all sites together, whatever site it is given: a sweep is one step.
     reads_all : bool
         A sweep reads every factor, so that the log-potential of a state costs no more than a sweep.
+    crosses : bool
+        Chains cross between modes themselves, and :meth:`doubts` tells how well.
     fallible : bool
         :meth:`inspect` may find that steps went wrong; the chains then go back to where they were before.
     """
@@ -112,6 +132,7 @@ class Kernel(ABC):
     estimates: ClassVar[bool] = True
     joint: ClassVar[bool] = False
     reads_all: ClassVar[bool] = True
+    crosses: ClassVar[bool] = False
     fallible: ClassVar[bool] = False
 
     def units(self, graph: Graph) -> int | None:
@@ -145,6 +166,30 @@ class Kernel(ABC):
         """Return the kernel with everything decided that was left open; refuse a run that makes no sense."""
         return self
 
+    def tune(self, pilot: Pilot) -> Kernel:
+        """Return the kernel with everything that short runs before the run tell; it does not change later."""
+        return self
+
+    @property
+    def tunes(self) -> bool:
+        """Whether :meth:`tune` has anything to find out."""
+        return False
+
+    def tuned(self) -> dict[str, NDArray[Any]]:
+        """Return what :meth:`tune` has found, for checkpoints."""
+        return {}
+
+    def retuned(self, found: dict[str, NDArray[Any]]) -> Kernel:
+        """Return the kernel with what :meth:`tune` had found, from a checkpoint."""
+        return self
+
+    def settle(self, graph: Graph) -> Kernel:
+        """Return the kernel with everything decided that it reads off the weights of a model.
+
+        Who runs it on models of the same structure and other weights (:mod:`.tempered`) asks this first.
+        """
+        return self
+
     def remarks(self, model: Any, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
         """Say what users of a result should know that its numbers do not show; asked once per run."""
         return ()
@@ -152,6 +197,17 @@ class Kernel(ABC):
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
         """Return what chains have counted in their memories, as figures by name, for ``Result.report``."""
         return {}
+
+    def kept(self, memories: Sequence[Any]) -> dict[str, NDArray[Any]]:
+        """Return what chains have recorded in their memories, as arrays by name, for ``Result.kept``."""
+        return {}
+
+    def doubts(self, memories: Sequence[Any]) -> tuple[str, ...] | None:
+        """Return what speaks against chains that cross between modes, one sentence each; None: they do not.
+
+        Where they do, and nothing speaks against them, a run needs no second look from other starts.
+        """
+        return None
 
     @abstractmethod
     def parameters(self, graph: Graph) -> NamedTuple:
@@ -164,6 +220,13 @@ class Kernel(ABC):
         no influence on the numbers, and a resumed chain begins with a new one.
         """
         return Buffer(np.zeros(int(graph.cards.max(initial=1))))
+
+    def rung_memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
+        """Allocate the memory of one of several replicas that exchange their states (:mod:`.tempered`).
+
+        It must say nothing about the state; where :meth:`memory` may, another one is allocated.
+        """
+        return self.memory(graph, stream)
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""

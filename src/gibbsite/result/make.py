@@ -48,6 +48,7 @@ def make_result(recording: Recording) -> Result:
         remarks=tuple(remark.text for remark in setup.remarks),
         period=None if span is None else span // setup.plan.thin,
         report=recording.report,
+        kept=recording.kept,
         pulse=np.stack([read_pulse(tape) for tape in tapes]) + setup.form.log_offset,
         open=(*(recorder for recorder, _ in layout.open), *layout.meetings),
         blocks=(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from gibbsite.model.domain import Domains
     from gibbsite.result.observables import Observables
+    from gibbsite.result.tempering import Tempering
     from gibbsite.run.recorders.base import OpenRecorder
 
 
@@ -67,6 +68,8 @@ class Result:
         What the kernel says about its results beforehand, that no number here shows.
     report : dict
         What the kernel has counted in all chains, the warmup included, by name; see ``Kernel.report``.
+    kept : dict
+        What the kernel has recorded in all chains after the warmup, as arrays by name; see ``Kernel.kept``.
     pulse : float array (chains, values) or (chains, 0)
         Log-potentials of each chain at regular intervals of the run.
     open : tuple of OpenRecorder
@@ -75,6 +78,8 @@ class Result:
         What they have kept.
     look : Look or str
         The second look at the run from other starts, or why there is none.
+    doubts : tuple of str
+        What the kernel says against chains that should cross between modes; see ``Kernel.doubts``.
     interrupted : bool
         The run ended early by Ctrl-C.
     seconds : float
@@ -114,8 +119,10 @@ class Result:
     period: int | None = None
     remarks: tuple[str, ...] = ()
     report: dict[str, float] = field(default_factory=dict)
+    kept: dict[str, NDArray[Any]] = field(default_factory=dict)
     pulse: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
     look: Look | str = "not needed"
+    doubts: tuple[str, ...] = ()
     open: tuple[OpenRecorder, ...] = ()
     blocks: tuple[NDArray[np.float64], ...] = ()
     interrupted: bool = False
@@ -263,6 +270,7 @@ class Result:
             self.look,
             cells,
             self._observed_numbers() if self.open else (),
+            self.doubts,
         )
 
     def _observed_numbers(self) -> list[tuple[str, float, float]]:
@@ -303,6 +311,25 @@ class Result:
         from gibbsite.result.observables import make_observables
 
         return make_observables(self)
+
+    @cached_property
+    def tempering(self) -> Tempering:
+        """What a tempered run tells about its rungs: round trips, rates of swaps, the barrier, log Z."""
+        from gibbsite.result.tempering import Tempering
+
+        if "betas" not in self.kept:
+            raise ArgumentError("The run was not tempered; sample with gs.Tempered().")
+        return Tempering(self.kept)
+
+    @property
+    def log_z(self) -> float:
+        """Natural logarithm of the partition function, by a tempered run."""
+        return self.tempering.log_z
+
+    @property
+    def log_z_error(self) -> float:
+        """Standard error of :attr:`log_z`."""
+        return self.tempering.log_z_error
 
     @cached_property
     def recorded(self) -> dict[str, Any]:

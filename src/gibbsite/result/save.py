@@ -13,6 +13,8 @@ The file depends on the content of the result alone, so equal results give equal
     Recorded sets of sites, in compressed rows.
 ``block_0``, ``block_1``, ...
     What open recorders (observables) have kept, one row for each chain.
+``kept_...``
+    What the kernel has recorded besides, by name.
 ``label_set``, ``site_numbers``
     Which entry of ``labels`` each site has, and the numbers that name the sites; both only if needed.
 
@@ -54,6 +56,8 @@ _ARRAYS = {
     "bests": (1, "f"),
     "best_x": (1, "i"),
 }
+# Names of what a kernel has recorded begin so.
+_KEPT = "kept_"
 # Those that hold states: floats, where sites are numbers.
 _STATES = ("values", "best_x")
 # What reading a file that is none of ours may raise.
@@ -111,6 +115,7 @@ def save_result(result: Result, path: Path) -> None:
         "errors": result.errors,
         "period": result.period,
         "remarks": list(result.remarks),
+        "against": list(result.doubts),
         "report": list(result.report.items()),
         "interrupted": result.interrupted,
         "n_sites": result.domains.n_sites,
@@ -125,6 +130,7 @@ def save_result(result: Result, path: Path) -> None:
     about["open"] = [recorder.restore() for recorder in result.open]
     arrays = {name: getattr(result, name) for name in _ARRAYS}
     arrays.update({f"block_{r}": block for r, block in enumerate(result.blocks)})
+    arrays.update({f"{_KEPT}{name}": found for name, found in result.kept.items()})
     arrays["pulse"] = result.pulse
     arrays["set_start"] = result.sets.start
     arrays["set_member"] = result.sets.member
@@ -246,6 +252,7 @@ def _build_result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Res
         period=about["period"],
         remarks=tuple(about["remarks"]),
         report=dict(about["report"]),
+        kept={name.removeprefix(_KEPT): one for name, one in arrays.items() if name.startswith(_KEPT)},
         interrupted=about["interrupted"],
         totals=arrays["totals"],
         trace=arrays["trace"],
@@ -255,6 +262,7 @@ def _build_result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Res
         best_x=arrays["best_x"],
         pulse=arrays["pulse"] if "pulse" in arrays else np.zeros((0, 0)),
         look=_read_look(about.get("look", "not needed")),
+        doubts=tuple(about.get("against", ())),
         open=tuple(_read_recorder(each) for each in about.get("open", ())),
         blocks=tuple(arrays[f"block_{r}"] for r in range(len(about.get("open", ())))),
     )

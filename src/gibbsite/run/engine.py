@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from gibbsite.run.chain_layout import ChainLayout
     from gibbsite.scan.base import Scan
 
+#: Names of what a kernel had found before the run, in checkpoints, begin so.
+TUNED = "kernel/"
 _BLOCK_SECONDS = 0.15
 _FIRST_SAVE = 2.0  # seconds until the first checkpoint, at most
 _LOOKING = 0.75  # of the time that is kept for what comes after the run: for a second look
@@ -82,6 +84,7 @@ class Recording:
     report: dict[str, float]
     memories: tuple[Any, ...] = ()
     meetings: tuple[NDArray[np.float64], ...] = ()
+    kept: dict[str, NDArray[Any]] = field(default_factory=dict)
 
 
 @dataclass
@@ -350,6 +353,7 @@ class _Run:
             self.setup.kernel.report([state.memory for state in self.states]),
             tuple(state.memory for state in self.states),
             tuple(self.met(k) for k in range(len(self.meetings))),
+            self.setup.kernel.kept([state.memory for state in self.states]),
         )
 
     def met(self, number: int) -> NDArray[np.float64]:
@@ -390,7 +394,8 @@ class _Run:
                 self.setup.plan.to_dict(),
                 vars(self.counts),
                 list(zip(self.states, self.tapes, strict=True)),
-                {f"meetings/{k}": np.array(found) for k, found in enumerate(self.meetings)},
+                {f"meetings/{k}": np.array(found) for k, found in enumerate(self.meetings)}
+                | {f"{TUNED}{name}": found for name, found in self.setup.kernel.tuned().items()},
             )
             self.saved = clock()
 

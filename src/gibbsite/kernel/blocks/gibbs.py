@@ -351,6 +351,13 @@ class BlockGibbs(Kernel):
             )
         return blocks
 
+    def settle(self, graph: Graph) -> Kernel:
+        """Give the blocks that were found for a model; strips of lattices do not depend on its weights."""
+        plan = self.plan(graph)
+        if isinstance(plan, StripPlan):
+            return self
+        return replace(self, blocks=tuple(tuple(map(int, plan.sites_of(k))) for k in range(plan.n_blocks)))
+
     def units(self, graph: Graph) -> int | None:
         """Visit blocks."""
         return self.plan(graph).n_blocks

@@ -92,6 +92,10 @@ class Gibbs(Kernel):
             return remembered_memory(graph, own=self._looks_back)
         return running_memory(graph) if running_pays(graph) else super().memory(graph, stream)
 
+    def rung_memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
+        """Remember conditionals where that pays, but keep no log-weights of a state."""
+        return super().memory(graph, stream) if running_pays(graph) else self.memory(graph, stream)
+
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""
         if remembering_pays(graph):

@@ -226,7 +226,7 @@ class Moments:
         return found
 
 
-def measure_errors(trace: NDArray[np.float32]) -> NDArray[np.float64]:
+def measure_errors(trace: NDArray[Any]) -> NDArray[np.float64]:
     """Return standard errors from batch means and their dependence."""
     error = mcse(trace)
     if trace.shape[1] < _FEW_BATCHES:

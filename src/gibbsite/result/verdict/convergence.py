@@ -44,6 +44,8 @@ _ROUNDING = 1e-9  # log-potentials closer than this, relatively, are equal
 _ENERGY_LIMIT = 1.1  # of R-hat of the log-potentials, of which there are a few dozen for each chain
 #: Instead of a second look: draws are independent, whatever state a sweep began in.
 INDEPENDENT = "independent"
+#: Instead of a second look: chains cross between modes themselves (``Kernel.doubts``).
+CROSSED = "crossed"
 _SETTLED = 1e-5  # standard error at which the number of independent draws does not matter
 _FEWEST_DRAWS = 4  # with fewer there is no R-hat
 
@@ -110,10 +112,10 @@ class Diagnostics:
         Number of chains that have seen a state as good as the best, where a run is judged by it.
     errors : {"draws", "chains", "none"}
         What standard errors are taken from: the dependence of draws, the spread of chains, or nothing.
-    second_look : {"agrees", "differs", "off", "no time", "impossible", "not needed", "independent"}
+    second_look : {"agrees", "differs", "off", "no time", "impossible", "not needed", "independent", ...}
         What short chains from dispersed starts say: they agree with the run or not, were turned off, had no
         time, or could not be started; they are not needed where the run has not converged anyway, and where
-        it is judged by the best state. Independent draws need none.
+        it is judged by the best state. Independent draws need none, nor do chains that cross between modes.
     look_chains, look_sweeps : int
         Their number and length.
     energy_rhat : float or None
@@ -176,6 +178,7 @@ class Diagnostics:
             "agrees": f"; second look: {self.look_chains} short chains agree" if self.look_chains else "",
             "off": "; no second look, as asked" if self.converged else "",
             INDEPENDENT: "; draws are independent",
+            CROSSED: "; states cross between modes" if self.converged else "",
         }
         part = f"; judged at {self.judged:,} of {self.cells:,} sites" if self.judged < self.cells else ""
         error = f"at most {self.mcse_max:.2g}" if np.isfinite(self.mcse_max) else "not known"
@@ -222,6 +225,7 @@ def judge(
     look: Look | str = "not needed",
     n_cells: int | None = None,
     observed: Sequence[tuple[str, float, float]] = (),
+    doubts: tuple[str, ...] = (),
 ) -> Diagnostics:
     """Pronounce the verdict.
 
@@ -230,7 +234,7 @@ def judge(
     taken over; ``bests``: largest log-potential of each chain, if they are known; ``pulse``: log-potentials
     of each chain over its length, if they are known; ``look``: the second look, or why there is none;
     ``n_cells``: number of cells of the run, where not all of them are judged; ``observed``: names, R-hat and
-    effective sizes of observables.
+    effective sizes of observables; ``doubts``: what the kernel says against its chains.
     """
     reasons: list[str] = []
     found = None
@@ -286,6 +290,7 @@ def judge(
             f"{_ENERGY_LIMIT}; they may be in different modes, or still settling; run longer."
         )
     reasons += _doubtful(unreached)
+    reasons += doubts if found is None else ()
     if isinstance(look, Look):
         reasons += _describe_look(look, cells, name)
     elif look == "no time" and not reasons:

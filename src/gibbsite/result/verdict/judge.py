@@ -11,13 +11,14 @@ from gibbsite.result.make import make_result
 from gibbsite.result.measure.energies import count_round_trips
 from gibbsite.result.measure.measurement import measure_cells
 from gibbsite.result.result import Result
-from gibbsite.result.verdict.convergence import INDEPENDENT, MOST_JUDGED
+from gibbsite.result.verdict.convergence import CROSSED, INDEPENDENT, MOST_JUDGED
 from gibbsite.result.verdict.second_look import SecondLook
 from gibbsite.result.verdict.unreached import find_unreached
 from gibbsite.run.engine import Recording
 from gibbsite.run.interrupt import catch_interrupt
 
 _RESERVE = 0.2  # of a time limit, for diagnostics and the second look
+_WITHOUT_LOOK = 0.05  # for diagnostics alone
 _PATIENCE = 1.1  # of a time limit: a second look may take so long rather than be left out
 _TELLING_CELLS = 1 << 14  # cells from which is seen how long it takes to judge them all
 _ROUND_TRIPS = 10  # between high and low energy, of all chains, before a run may end early
@@ -45,7 +46,9 @@ class Judge:
 
     def reserve(self, kernel: Kernel | None) -> float:
         """Return the share of a time limit that is kept for the verdict."""
-        return 0.0 if not self.wanted or (kernel is not None and not kernel.estimates) else _RESERVE
+        if not self.wanted or (kernel is not None and not kernel.estimates):
+            return 0.0
+        return _WITHOUT_LOOK if kernel is not None and kernel.crosses else _RESERVE
 
     def is_enough(self, recording: Recording) -> bool:
         """Tell whether a run may end: its errors are small, it has been about, and it stands a second look.
@@ -60,7 +63,7 @@ class Judge:
         if first.look == INDEPENDENT:
             return True
         trips = count_round_trips(first.pulse)
-        if trips is not None and trips < _ROUND_TRIPS:
+        if first.look != CROSSED and trips is not None and trips < _ROUND_TRIPS:
             return False
         return self._scrutinise(recording, first, lambda: False).diagnostics.converged
 
@@ -78,7 +81,10 @@ class Judge:
         """Return the result of a run before anything is asked that costs time."""
         setup = recording.setup
         found = make_result(recording)
-        return found.judged(look=INDEPENDENT) if setup.kernel.independent(setup.graph) else found
+        if setup.kernel.independent(setup.graph):
+            return found.judged(look=INDEPENDENT)
+        doubts = setup.kernel.doubts(recording.memories)
+        return found if doubts is None else found.judged(look=CROSSED, doubts=doubts)
 
     def _scrutinise(self, recording: Recording, first: Result, stop: Callable[[], bool]) -> Result:
         """Add unreached and a second look, the latter only where nothing else speaks against a run.
@@ -91,6 +97,8 @@ class Judge:
         verdict = result.diagnostics
         if not verdict.converged or verdict.found is not None or not verdict.judged:
             return result  # found: judged by the best state; nothing judged: there are no free sites
+        if result.look == CROSSED:
+            return result
         if not self.wanted:
             return result.judged(look="off")
         deadline = clock() + _PATIENCE * self.seconds - recording.seconds

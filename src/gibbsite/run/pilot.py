@@ -1,0 +1,114 @@
+"""Short runs before a run, by which a kernel finds out what it needs (``Kernel.tune``)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._compile.jit import clock
+from gibbsite._random.generators import stream
+from gibbsite.kernel.base import Trial, alone
+from gibbsite.run.chain import advance
+from gibbsite.run.chain_layout import PlainLayout
+from gibbsite.run.executor import Executor
+from gibbsite.run.record import lay_out
+
+if TYPE_CHECKING:
+    from gibbsite.graph.graph import Graph
+    from gibbsite.kernel.base import Kernel
+    from gibbsite.model import Model
+    from gibbsite.run.budget import Budget
+    from gibbsite.scan.base import Scan
+
+# Sweeps of all short runs together, where the run is counted in sweeps: its warmup, but at least so many.
+_LEAST_SWEEPS = 400
+# Share of a time limit for them.
+_SHARE = 0.15
+# Sweeps of one short run, at least; part of each that is not recorded.
+_FEWEST, _FORGOTTEN = 8, 1 / 3
+# Sweeps between two looks whether the user wants to stop.
+_BLOCK_SECONDS = 0.2
+
+
+@dataclass
+class ChainPilot:
+    """Runs chains of a kernel for a while, from where the last ones ended.
+
+    Parameters
+    ----------
+    model, graph, scan
+        What will be sampled, and in which order.
+    starts : list of arrays
+        Where chains begin.
+    entropy : int
+        Seed of the run; the chains have streams of their own.
+    threads : int
+        Threads to use; the numbers do not depend on it.
+    budget : Budget
+        Of the run.
+    """
+
+    model: Model
+    graph: Graph
+    scan: Scan
+    starts: list[NDArray[Any]]
+    entropy: int
+    threads: int
+    budget: Budget
+    turn: int = field(default=0, init=False)
+
+    def run(self, kernel: Kernel, share: float) -> Trial:
+        """Run all chains for a share of the time, or of the sweeps, that there are."""
+        layout = lay_out(self.model, self.graph, kernel, "marginals")
+        form = PlainLayout(self.graph, kernel, self.scan, layout, self.model)
+        self.turn += 1
+        first = (1 << 41) + (self.turn << 20)
+        states = [
+            form.start([x0], [stream(self.entropy, first + chain)]) for chain, x0 in enumerate(self.starts)
+        ]
+        tapes = [form.tape(1) for _ in states]
+        parameters, schedule = kernel.parameters(self.graph), form.schedule()
+
+        def move(sweeps: int, keep: bool) -> None:
+            def one(chain: int) -> None:
+                state, tape, length = states[chain], tapes[chain], self.graph.n_units
+                advance(parameters, form.arrays(1), schedule, state, tape, sweeps, length, keep, alone())
+
+            with Executor(self.threads) as executor:
+                executor.map(one, range(len(states)))
+
+        move(0, False)  # compiles
+        sweeps, done = self._sweeps(share, move), 0
+        forgotten = math.ceil(_FORGOTTEN * sweeps)
+        began = clock()
+        while done < sweeps:
+            pace = (clock() - began) / done if done else math.inf
+            goal = forgotten if done < forgotten else sweeps
+            block = max(1, min(goal - done, int(min(_BLOCK_SECONDS / max(pace, 1e-9), sweeps))))
+            move(block, done >= forgotten)
+            done += block
+            if done == forgotten:
+                for state in states:
+                    kernel.freeze(state.memory)
+        self.starts = [state.x for state in states]
+        draws = max(1, (sweeps - forgotten) * len(states))
+        means = sum(tape.total + tape.open_batch for tape in tapes) / draws
+        if self.graph.binary:
+            means = np.stack([1.0 - means, means], axis=1).ravel()
+        return Trial([state.memory for state in states], np.asarray(means))
+
+    def _sweeps(self, share: float, move: Any) -> int:
+        """Return how many sweeps to make, most of them fewer where time runs out."""
+        wanted = math.inf
+        if self.budget.counted or not math.isfinite(self.budget.seconds):
+            wanted = share * max(_LEAST_SWEEPS, self.budget.warmup or 0)
+        if math.isfinite(self.budget.seconds):
+            began = clock()
+            move(_FEWEST // 2, False)
+            pace = (clock() - began) / (_FEWEST // 2)
+            wanted = min(wanted, share * _SHARE * self.budget.seconds / max(pace, 1e-9))
+        return max(_FEWEST, math.ceil(wanted))

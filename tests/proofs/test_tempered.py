@@ -1,0 +1,219 @@
+"""Tempering: the joint chain of all rungs keeps the product of their laws, by its exact transition matrix.
+
+The matrix is made of the kernel's own parts: graphs of the rungs, transitions of the inner kernel on each,
+U of every state and the chance of a swap as compiled code has them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gibbsite as gs
+from gibbsite._compile.jit import compiled
+from gibbsite._compile.shelf import take
+from gibbsite._random.generators import stream
+from gibbsite.exact import enumerate_states
+from gibbsite.exact.transition import sweep_matrix
+from gibbsite.graph.local import log_potential
+from gibbsite.kernel.base import alone
+from gibbsite.kernel.tempered import exchange
+from gibbsite.kernel.tempered.exchange import swap_chance
+from gibbsite.kernel.tempered.ladder import Ladder
+from gibbsite.model.tempered import blend
+from gibbsite.model.tiny import tiny_models
+from gibbsite.run.chain import advance, start_chain
+from gibbsite.run.record import lay_out
+from gibbsite.testing import law_p_value
+
+LADDERS = [(0.0, 1.0), (0.0, 0.3, 1.0), (0.2, 0.6, 1.0)]
+
+
+@compiled
+def _chance(gap: float, low: float, high: float) -> float:
+    return swap_chance(gap, low, high)
+
+
+@compiled
+def _potential(arrays: Any, x: Any) -> float:
+    return log_potential(arrays, x)
+
+
+@compiled
+def _rung_potential(shelf: Any, k: int, like: Any, x: Any) -> float:
+    return log_potential(take(shelf, k, like), x)
+
+
+def models() -> dict[str, gs.FactorGraph]:
+    """One of each kind, of at most 8 states, so that three rungs have at most 512 joint states."""
+    rng = np.random.default_rng(5)
+    sites = {"a": 2, "b": 2, "c": 2}
+    tables = [((p, q), rng.random((2, 2)) + 0.1) for p, q in itertools.combinations(sites, 2)]
+    zeros = [(("a", "b"), [[1.0, 0.0], [0.5, 2.0]]), (("b", "c"), [[0.3, 1.0], [1.0, 0.0]])]
+    return {
+        "lattice": gs.ising_grid((1, 3), coupling=0.8, field=0.3),
+        "ising": gs.FactorGraph(sites, tables),
+        "potts": gs.potts_grid((1, 2), states=2, coupling=1.1),
+        "pairwise": gs.FactorGraph({"a": 2, "b": 3}, [(("a", "b"), rng.random((2, 3)))]),
+        "zeros": gs.FactorGraph(sites, [*zeros, ("a", [0.2, 1.0])]),
+        "table": gs.FactorGraph(sites, [(("a", "b", "c"), rng.random((2, 2, 2))), ("b", [1.0, 3.0])]),
+    }
+
+
+def joint_chain(
+    model: gs.FactorGraph, kernel: gs.Tempered, chance: Any = _chance
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return the product law of all rungs, and the matrices of a sweep with even and with odd swaps."""
+    graph = gs.compile_graph(model)
+    graph = replace(graph, units=kernel.units(graph))
+    kernel.check(graph)
+    exact, parameters = enumerate_states(model), kernel.parameters(graph)
+    ladder = kernel.start_ladder(graph)
+    states = exact.states.astype(graph.state_dtype)
+    beyond = np.array([_potential(parameters.beyond, x) for x in states]) + parameters.constant
+    allowed = exact.probabilities > 0
+    laws, sweeps = [], []
+    for k, beta in enumerate(ladder.betas.tolist()):
+        between = model if beta == 1.0 else blend(model, beta, 1.0 - beta, ladder.log_reference)
+        own = enumerate_states(between)
+        rung = replace(gs.compile_graph(between, graph.kind), units=graph.units)
+        shelved = [_rung_potential(parameters.graphs, k, graph.arrays, x) for x in states]
+        given = [_potential(rung.arrays, x) for x in states]
+        assert shelved == given  # what compiled code takes from the shelf is this graph
+        laws.append(own.probabilities)
+        sweeps.append(sweep_matrix(own, rung, kernel.kernel.settle(graph), gs.Systematic()))
+    law = reduce(np.kron, laws)
+    move = reduce(np.kron, sweeps)
+    n, rungs = len(states), len(laws)
+    number = np.arange(n**rungs).reshape((n,) * rungs)
+    matrices = []
+    for parity in (0, 1):
+        swaps = np.eye(law.size)
+        for k in range(parity, rungs - 1, 2):
+            one = np.zeros_like(swaps)
+            for at in itertools.product(range(n), repeat=rungs):
+                other = list(at)
+                other[k], other[k + 1] = at[k + 1], at[k]
+                p = chance(ladder.betas[k + 1] - ladder.betas[k], beyond[at[k]], beyond[at[k + 1]])
+                if k == rungs - 2 and not allowed[at[k]]:
+                    p = 0.0  # the target excludes what would come
+                one[number[at], number[tuple(other)]] += p
+                one[number[at], number[at]] += 1.0 - p
+            swaps = swaps @ one
+        matrices.append(move @ swaps)
+    return law, matrices
+
+
+def drift(model: gs.FactorGraph, kernel: gs.Tempered, chance: Any = _chance) -> float:
+    law, matrices = joint_chain(model, kernel, chance)
+    for matrix in matrices:
+        assert np.abs(matrix.sum(axis=1) - 1.0).max() < 1e-12
+    return max(float(np.abs(law @ matrix - law).max()) for matrix in matrices)
+
+
+@pytest.mark.parametrize("name", models())
+@pytest.mark.parametrize("ladder", LADDERS, ids=str)
+def test_the_product_law_is_stationary(name: str, ladder: tuple[float, ...]) -> None:
+    assert drift(models()[name], gs.Tempered(ladder=ladder)) < 1e-12
+
+
+@pytest.mark.parametrize("inner", [gs.BlockGibbs(entries=4, covers=1), gs.Gibbs("suwa-todo")], ids=str)
+def test_around_other_kernels(inner: gs.Kernel) -> None:
+    for name in ("ising", "zeros"):
+        assert drift(models()[name], gs.Tempered(inner, ladder=(0.0, 0.4, 1.0))) < 1e-12
+
+
+@pytest.mark.parametrize("name", ["lattice", "zeros"])
+def test_with_a_fitted_reference(name: str) -> None:
+    model = models()[name]
+    law = np.array([p for site in model.sites for p in (0.3 + 0.1 * model.index(site), 0)], float)
+    law[1::2] = 1.0 - law[::2]
+    betas = np.array([0.0, 0.35, 1.0])
+    kernel = replace(gs.Tempered(ladder=betas), found=Ladder(betas, np.log(law), np.zeros(2)))
+    assert drift(model, kernel) < 1e-12
+
+
+def test_wrong_swaps_are_caught() -> None:
+    """Of the wrong sign, without the difference of temperatures, and always."""
+    model, kernel = models()["ising"], gs.Tempered(ladder=(0.0, 0.3, 1.0))
+    wrong = (
+        lambda gap, low, high: _chance(gap, high, low),
+        lambda gap, low, high: _chance(1.0, low, high),
+        lambda gap, low, high: 1.0,
+    )
+    for chance in wrong:
+        assert drift(model, kernel, chance) > 1e-3
+
+
+def test_a_state_that_the_target_excludes_never_gets_there() -> None:
+    model = models()["zeros"]
+    kernel = gs.Tempered(ladder=(0.0, 0.2, 1.0))
+    result = gs.sample(model, kernel, record="draws", sweeps=4000, rng=1, progress=False, second_look=False)
+    codes = result.values.reshape(-1, 3)
+    assert all(np.isfinite(model.log_potential(x)) for x in np.unique(codes, axis=0))
+    exact = enumerate_states(model)
+    seen = np.bincount(exact.number(codes), minlength=exact.law.size) / len(codes)
+    assert np.abs(seen - exact.probabilities).max() < 0.02
+
+
+@pytest.mark.parametrize("name", tiny_models())
+def test_the_first_rung_is_a_fresh_draw_of_the_reference(name: str) -> None:
+    """Whatever the state was: the matrix of a sweep has equal rows."""
+    model = tiny_models()[name]
+    graph, kernel = gs.compile_graph(model), gs.Tempered(ladder=(0.0, 1.0))
+    logs = kernel.start_ladder(graph).log_reference
+    reference = blend(model, 0.0, 1.0, logs)
+    own = enumerate_states(reference)
+    rows = sweep_matrix(own, gs.compile_graph(reference, graph.kind), gs.Gibbs(), gs.Systematic())
+    possible = own.probabilities > 0
+    assert np.abs(rows[possible] - own.probabilities).max() < 1e-12
+
+
+def stationary(matrix: np.ndarray) -> np.ndarray:
+    """Return the law that a matrix keeps."""
+    n = len(matrix)
+    system = np.vstack([matrix.T - np.eye(n), np.ones(n)])
+    return np.linalg.lstsq(system, np.append(np.zeros(n), 1.0), rcond=None)[0]
+
+
+def test_a_ladder_that_follows_the_states_is_caught() -> None:
+    """The middle rung goes near the target while that has a rare state, and far away otherwise.
+
+    Either ladder on its own keeps the law of the target, the mixture does not: hence the ladder is frozen.
+    """
+    model = models()["lattice"]
+    pi = enumerate_states(model).probabilities
+    n = pi.size
+    chains = [joint_chain(model, gs.Tempered(ladder=(0.0, middle, 1.0)))[1] for middle in (0.3, 0.9)]
+    far, near = (even @ odd for even, odd in chains)
+    for one in (far, near):
+        assert np.abs(stationary(one).reshape(-1, n).sum(axis=0) - pi).max() < 1e-10
+    rare = np.tile(pi < np.median(pi), n * n)  # of the target, the last of three
+    adapted = np.where(rare[:, None], near, far)
+    assert np.abs(stationary(adapted).reshape(-1, n).sum(axis=0) - pi).max() > 1e-3
+
+
+def test_exact_draws_stay_in_the_joint_law() -> None:
+    """The compiled loop, from draws of all rungs."""
+    model = gs.ising_grid((1, 3), coupling=1.5)
+    graph, schedule = gs.compile_graph(model), gs.Systematic().schedule(gs.compile_graph(model))
+    kernel = gs.Tempered(ladder=(0.0, 0.3, 1.0))
+    layout, ladder = lay_out(model, graph, kernel, None), kernel.start_ladder(graph)
+    laws = [enumerate_states(blend(model, b, 1 - b, ladder.log_reference)) for b in ladder.betas]
+    rng, ends = np.random.default_rng(3), np.zeros((3, 3000, 3), np.int8)
+    for c in range(ends.shape[1]):
+        start = laws[-1].draw(1, rng)[0]
+        state = start_chain(graph, kernel, gs.Systematic(), start, stream(1, c), False)
+        memory, tape = state.memory, layout.empty_tape(graph)
+        memory.states[:] = np.concatenate([law.draw(1, rng)[0] for law in laws[:-1]])
+        memory.counts[exchange.BEGUN] = 1
+        advance(kernel.parameters(graph), graph.arrays, schedule, state, tape, 4, 3, False, alone())
+        rows = [memory.states[3 * row : 3 * row + 3] for row in memory.place[:2]]
+        ends[:, c] = *rows, state.x
+    for law, states in zip(laws, ends, strict=True):
+        assert law_p_value(law, states)[0] > 1e-6
