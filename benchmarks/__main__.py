@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks import (
     blocks,
     calls,
+    clusters,
     denoise,
     densities,
     dogs,
@@ -49,6 +50,7 @@ PARTS = (
     "gaussian",
     "densities",
     "strips",
+    "clusters",
     "peers",
 )
 
@@ -154,6 +156,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield densities.measure(quick=quick)
     if not only or "strips" in only:
         yield strips.measure(quick=quick)
+    if not only or "clusters" in only:
+        yield clusters.measure(quick=quick)
     if "peers" in only:
         yield peers.measure(quick=quick)
     if not only or "speed" in only or workloads:

@@ -89,6 +89,7 @@ def test_the_example_format_holds_any_model(
 
 NAMES = (
     "blocks",
+    "clusters",
     "denoise",
     "densities",
     "diagnostics",

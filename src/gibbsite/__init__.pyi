@@ -79,6 +79,8 @@ from gibbsite.influence import short_runs as short_runs
 from gibbsite.kernel.base import Kernel as Kernel
 from gibbsite.kernel.blocks.cutset import CutsetGibbs as CutsetGibbs
 from gibbsite.kernel.blocks.gibbs import BlockGibbs as BlockGibbs
+from gibbsite.kernel.clusters.swendsen_wang import SwendsenWang as SwendsenWang
+from gibbsite.kernel.clusters.wolff import Wolff as Wolff
 from gibbsite.kernel.continuous.gibbs import ContinuousGibbs as ContinuousGibbs
 from gibbsite.kernel.density.langevin import MALA as MALA
 from gibbsite.kernel.density.langevin import ULA as ULA
