@@ -131,5 +131,5 @@ def test_each_kernel_has_one_signature_per_combination() -> None:
         for seed in range(2):
             gibbsite.sample(model, sweeps=5, rng=seed, progress=False)
     lattice = [s for s in move.signatures if "LatticeGraph" in str(s) and "Raster" in str(s)]
-    gibbs = [s for s in lattice if "GibbsParameters(HeatBath" in str(s)]
+    gibbs = [s for s in lattice if str(s).startswith("(GibbsParameters(HeatBath")]
     assert len(gibbs) == 1
