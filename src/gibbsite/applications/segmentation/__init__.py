@@ -2,8 +2,8 @@
 
 ``segmenter`` learns classes from whole images: ``features`` finds visual words of patches, ``labelled`` reads
 photographs with label maps, ``field`` couples patches and labels them, ``coupling`` learns how strongly,
-``scoring`` counts wrong pixels, ``made_up`` draws pictures to try it on. ``rendering`` writes label images with
-their legends, certainty maps and overlays.
+``scoring`` counts wrong pixels, ``made_up`` draws pictures to try it on. ``rendering`` writes label images
+with their legends, certainty maps and overlays.
 """
 
 from gibbsite.applications.segmentation.field import Labelled, aimed_scan, field_model, label_field

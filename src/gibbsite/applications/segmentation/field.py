@@ -8,7 +8,6 @@ the most probable labels without coupling, those of the aspect model alone.
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -153,8 +152,8 @@ def aimed_scan(
     goal = certify(model, scan=systematic, sweeps=1, target=target, influence=influence).variation
     if not goal < len(target):
         raise ModelError(
-            f"a coupling of {coupling:g} with {neighbours} neighbours is too strong for a scan with a guarantee; "
-            "take less of it, or another method."
+            f"a coupling of {coupling:g} with {neighbours} neighbours is too strong for a scan with a "
+            "guarantee; take less of it, or another method."
         )
     return dogs(model, target=target, accuracy=goal, initial=systematic, influence=influence)
 
@@ -189,8 +188,8 @@ def label_field(
     fields : float array (rows, columns, states)
         log(theta beta) of every label.
     method : {"plsa", "systematic", "dogs", "chromatic", "herded", "blocks", "mean-field"}
-        How: every patch by itself; by sweeps in the order of the patches; by a scan aimed at a region, outside
-        of which patches that it does not visit keep the label they have by themselves; by sweeps that
+        How: every patch by itself; by sweeps in the order of the patches; by a scan aimed at a region,
+        outside of which patches that are not visited keep the label they have by themselves; by sweeps that
         alternate between the colours of a chessboard; by herding; by rows at once; by mean field.
     coupling, neighbours
         Of the model.

@@ -144,7 +144,7 @@ class Segmenter:
     # ---- learning
 
     def fit(self, images: LabelledImages, described: Sequence[Descriptors] | None = None) -> Segmenter:
-        """Learn from images; of their label maps only the set of classes is used, unless a coupling is learnt.
+        """Learn from images, of whose label maps the set of classes is used, unless a coupling is learnt.
 
         Parameters
         ----------
