@@ -1,0 +1,185 @@
+"""The Potts field of an image: neighbours prefer the same label, less so across an edge of colours.
+
+For the labels x of pixels (or superpixels) i,
+
+    log p(x) = sum_i u_i(x_i)  +  J sum_(i,j) g_ij [x_i = x_j] + constant,
+    g_ij = exp(-|c_i - c_j|^2 / (2 m)) / d_ij,
+
+over pairs of neighbours at distance d_ij with colours c, m being the mean of |c_i - c_j|^2 over all pairs
+[1]_; without contrast, g_ij = 1 / d_ij. What is known of some pixels is evidence: they are no sites of the
+model, and their couplings become fields of their neighbours.
+
+References
+----------
+.. [1] Boykov, Y. and Jolly, M.-P. (2001). Interactive graph cuts for optimal boundary and region segmentation
+   of objects in N-D images. ICCV.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.applications.segmentation.colours import Floats
+from gibbsite.model import AgreementFactors, FactorGraph, FieldFactors
+
+Positions = NDArray[np.int64]
+#: Neighbours of a pixel that come after it, with distance: 4 or 8 in all directions.
+_AFTER = {4: ((0, 1), (1, 0)), 8: ((0, 1), (1, 0), (1, 1), (1, -1))}
+NEIGHBOURS = tuple(_AFTER)
+
+
+class Neighbourhood(NamedTuple):
+    """Nodes in pairs.
+
+    Attributes
+    ----------
+    nodes : int array (n,)
+        What the nodes are: positions of pixels, row by row, or numbers of superpixels.
+    pairs : int array (m, 2)
+        Neighbours, as indices of nodes.
+    closeness : float array (m,)
+        One over the distance of a pair.
+    """
+
+    nodes: Positions
+    pairs: NDArray[np.int32]
+    closeness: Floats
+
+
+def grid_neighbourhood(free: NDArray[np.bool_], neighbours: int) -> Neighbourhood:
+    """Return the pairs of neighbouring pixels with at least one free pixel each.
+
+    Parameters
+    ----------
+    free : bool array (height, width)
+        The pixels whose labels are unknown.
+    neighbours : {4, 8}
+        How many a pixel has.
+
+    Examples
+    --------
+    >>> free = np.array([[True, False, False]])
+    >>> found = grid_neighbourhood(free, 4)
+    >>> found.nodes.tolist(), found.pairs.tolist()
+    ([0, 1], [[0, 1]])
+    """
+    height, width = free.shape
+    sites = np.flatnonzero(free)
+    row, column = np.divmod(sites, width)
+    is_free = free.ravel()
+    kept, ends, others, closeness = is_free.copy(), [], [], []
+    for down, right in _AFTER[neighbours]:
+        near = np.float32(1.0 / math.hypot(down, right))
+        for sign in (1, -1):
+            y, x = row + sign * down, column + sign * right
+            inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
+            here, there = sites[inside], (y * width + x)[inside]
+            if sign < 0:  # a pair of free pixels was seen from its first one
+                beyond = ~is_free[there]
+                here, there = here[beyond], there[beyond]
+            kept[there] = True
+            ends.append(here)
+            others.append(there)
+            closeness.append(np.full(here.size, near))
+    nodes = np.flatnonzero(kept)
+    index = np.empty(free.size, np.int32)  # only entries of nodes are ever read
+    index[nodes] = np.arange(nodes.size, dtype=np.int32)
+    pairs = np.stack([index[np.concatenate(ends)], index[np.concatenate(others)]], axis=1)
+    return Neighbourhood(nodes, pairs, np.concatenate(closeness))
+
+
+def squared_steps(colours: Floats, pairs: NDArray[np.int32]) -> Floats:
+    """Return the squared distances of colours of pairs."""
+    step = colours[pairs[:, 0]] - colours[pairs[:, 1]]
+    squares: Floats = np.einsum("ij,ij->i", step, step)
+    return squares
+
+
+def pair_weights(around: Neighbourhood, colours: Floats, mean_square: float | None) -> Floats:
+    """Return g of all pairs; without contrast if ``mean_square`` is None.
+
+    Examples
+    --------
+    >>> around = Neighbourhood(np.arange(2), np.array([[0, 1]], np.int32), np.ones(1, np.float32))
+    >>> round(float(pair_weights(around, np.array([[0, 0, 0], [1, 0, 0]], np.float32), 0.5)[0]), 6)
+    0.367879
+    """
+    if mean_square is None or mean_square == 0.0:
+        return around.closeness
+    weights: Floats = np.exp(squared_steps(colours, around.pairs) / np.float32(-2.0 * mean_square))
+    return weights * around.closeness
+
+
+def potts_field(
+    pairs: NDArray[np.int32], coupling: Any, unary: NDArray[Any], known: NDArray[Any]
+) -> FactorGraph:
+    """Return the field of the nodes whose labels are unknown, given those that are known.
+
+    Parameters
+    ----------
+    pairs : int array (m, 2)
+        Neighbours.
+    coupling : float array (m,)
+        What a pair gains by equal labels.
+    unary : float array (unknown, labels)
+        Log-potentials of the nodes whose labels are unknown, in order.
+    known : int array (n,)
+        The labels of nodes, -1 where unknown.
+
+    Returns
+    -------
+    FactorGraph
+        With the unknown nodes as sites, in order, and the groups "couplings" and "fields".
+
+    Examples
+    --------
+    >>> pairs, coupling = np.array([[0, 1], [1, 2]]), np.array([0.5, 2.0])
+    >>> model = potts_field(pairs, coupling, np.zeros((2, 3)), np.array([-1, -1, 1]))
+    >>> model.log_potential([1, 1]), model.log_potential([0, 1]), model.log_potential([0, 0])
+    (2.5, 2.0, 0.5)
+    """
+    sites = np.flatnonzero(known < 0)
+    place = np.full(known.size, -1, np.int32)
+    place[sites] = np.arange(sites.size, dtype=np.int32)
+    fields = np.array(unary, np.float64)
+    first, second = place[pairs[:, 0]], place[pairs[:, 1]]
+    labels = fields.shape[1]
+    for site, other in ((first, pairs[:, 1]), (second, pairs[:, 0])):
+        seen = (site >= 0) & (known[other] >= 0)
+        cell = site[seen].astype(np.int64) * labels + known[other[seen]]
+        fields += np.bincount(cell, coupling[seen], fields.size).reshape(fields.shape)
+    both = (first >= 0) & (second >= 0)
+    scopes = np.stack([first[both], second[both]], axis=1)
+    groups = (
+        AgreementFactors(scopes, np.asarray(coupling, np.float64)[both], name="couplings"),
+        FieldFactors(sites.size, fields, spin=False, name="fields"),
+    )
+    return FactorGraph(sites.size, groups=groups, states=labels)
+
+
+def natural_coupling(unary: NDArray[Any], weights: NDArray[Any], pairs: NDArray[np.int32]) -> float:
+    """Return the coupling J at which neighbours of one label outweigh what nine in ten pixels say themselves.
+
+    That is the 0.9 quantile of the differences between the two largest log-potentials, divided by the mean
+    sum of g over the neighbours of a node.
+
+    Examples
+    --------
+    >>> natural_coupling(np.array([[0.0, 4.0], [4.0, 0.0]]), np.array([1.0]), np.array([[0, 1]]))
+    4.0
+    """
+    if not len(unary) or not len(pairs):
+        return 1.0
+    labels = unary.shape[1]
+    top = np.partition(unary, labels - 2, axis=1)[:, labels - 2 :]
+    around = 2.0 * float(weights.sum()) / np.unique(pairs).size
+    strength = float(np.quantile(top[:, 1] - top[:, 0], 0.9)) / around
+    return float(np.clip(strength, *_NATURAL))
+
+
+#: Between these bounds a coupling is chosen: labels join, and chains still move.
+_NATURAL = (0.2, 4.0)
