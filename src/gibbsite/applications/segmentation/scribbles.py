@@ -118,6 +118,20 @@ class Segmented:
             f"{self.seconds:.2g} s"
         )
 
+    def facts(self) -> dict[str, Any]:
+        """Return what was done as plain data."""
+        height, width = self.labels.shape
+        return {
+            "width": width,
+            "height": height,
+            "method": self.method,
+            "coupling": self.coupling,
+            "shares": self.shares,
+            "certainty": None if self.certainty is None else float(self.certainty.mean()),
+            "sites": [model.n_sites for model in self.models],
+            "seconds": self.seconds,
+        }
+
     def save(self, path: Any) -> Outputs:
         """Write the label image (PNG), and beside it legend, certainty and overlay."""
         return write_segmentation(path, self.labels, self.legend, certainty=self.certainty, image=self.image)
@@ -184,7 +198,8 @@ def segment_scribbles(
     scribbles : array
         Whole numbers (height, width), 0 where there is no scribble; or colours (height, width, 3 or 4) of 8
         bits: each that is not background is a label. Background is transparent; or unchanged, if the
-        scribbles are a copy of the image that was painted on; otherwise black or white, whichever covers more.
+        scribbles are a copy of the image that was painted on; otherwise black or white, whichever covers
+        more.
     coupling : float, optional
         J, how much neighbours of the same colour prefer the same label. By default that at which equal
         neighbours outweigh what nine in ten pixels say themselves.
@@ -222,9 +237,10 @@ def segment_scribbles(
     >>> import gibbsite as gs
     >>> import numpy as np
     >>> disc = np.hypot(*np.indices((40, 40)) - 20.0) < 12
-    >>> image = np.where(disc, 90, 60) + np.random.default_rng(1).normal(0, 15, disc.shape)
+    >>> image = np.where(disc, 90, 60) + np.random.default_rng(1).normal(0, 5, disc.shape)
     >>> scribbles = np.zeros((40, 40), int)
-    >>> scribbles[20, 14:26], scribbles[3, 3:36] = 1, 2
+    >>> scribbles[20, 14:26] = 1
+    >>> scribbles[[3, 36], 3:36] = 2
     >>> found = gs.applications.segment_scribbles(image, scribbles, rng=1, progress=False)
     >>> bool(((found.labels == 0) == disc).mean() > 0.95)
     True
