@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import gibbsite as gs
 from gibbsite.applications.segmentation.features import describe
-from gibbsite.applications.segmentation.field import (
+from gibbsite.applications.segmentation.patch_field import (
     COUPLING,
     aimed_scan,
     central_region,
@@ -46,8 +46,8 @@ METHODS = ("PLSA", "systematic", "DoGS", "one systematic chain", "50 sweeps", "5
 SHORT = ("systematic", "DoGS")
 CENTRE, _FOLDERS = "in the middle", ("images/msrc/train", "images/msrc/devtest")
 NOTES = (
-    "The paper's figures cannot be compared digit by digit: its label maps are those of version 1 of the data, "
-    "its visual words are not known, and it has 240 images, of which two thirds are at hand here.",
+    "The figures of the paper cannot be compared digit by digit: its label maps are those of version 1 of "
+    "the data, its visual words are not known, and of its 240 images two thirds are at hand here.",
     "A whole region of a wrong class is wrong before and after coupling: only what is scattered can be "
     "mended. The last table tells how much that is.",
 )
