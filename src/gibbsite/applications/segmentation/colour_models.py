@@ -36,7 +36,9 @@ VOLUME = 8.2e5
 WIDTH = 8.0
 # Width of the kernels in place: times the distance from the nearest scribble, and at least.
 _REACH, _NEAREST = 2.0, 0.02
-_PIXELS = 1 << 12  # whose densities are computed together: their table of kernels stays in the cache
+# Pixels whose densities are computed together: a product of so small matrices is left to one thread by BLAS,
+# whose threads would wait for each other longer than it takes.
+_PIXELS = 256
 
 
 @dataclass(frozen=True, eq=False)
