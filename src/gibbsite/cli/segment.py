@@ -64,9 +64,9 @@ for _each in (train, apply, score):
 def scribbles(**given: Any) -> int:
     """Label the pixels of IMAGE by SCRIBBLES, a drawing of the same size: each colour is a label.
 
-    No label are, in this order: what --background says; transparent pixels; value 0 of a palette; pixels as in
-    IMAGE, if SCRIBBLES is a copy of it that was painted on; black or white, whichever covers more. Save the
-    drawing as PNG, drawn with a hard brush.
+    No label are, in this order: what --background says; transparent pixels; value 0 of a palette; pixels as
+    in IMAGE, if SCRIBBLES is a copy of it that was painted on; black or white, whichever covers more. Save
+    the drawing as PNG, drawn with a hard brush.
     """
     from gibbsite.applications.images import read_photograph, read_strokes
     from gibbsite.applications.segmentation.rendering import check_outputs

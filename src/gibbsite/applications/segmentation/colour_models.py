@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from gibbsite.applications.segmentation.colours import Floats
 
 #: Scribbled pixels of a label that are kept, evenly spread over all of them.
-MOST_SEEDS = 256
+MOST_SEEDS = 128
 #: Share of colours that no scribble tells anything about.
 OUTLIERS = 1e-3
 #: Volume of the colours of a screen in L*a*b*.
@@ -36,7 +36,9 @@ VOLUME = 8.2e5
 WIDTH = 8.0
 # Width of the kernels in place: times the distance from the nearest scribble, and at least.
 _REACH, _NEAREST = 2.0, 0.02
-_PIXELS = 1 << 12  # whose densities are computed together: their table of kernels stays in the cache
+# Pixels whose densities are computed together: a product of so small matrices is left to one thread by BLAS,
+# whose threads would wait for each other longer than it takes.
+_PIXELS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,7 @@ class ColourModels:
         flat, at = colours.reshape(-1, 3), places.reshape(-1, 2)
         return cls([flat[each] for each in seeds], [at[each] for each in seeds], width)
 
-    def log_densities(self, colours: Floats, places: Floats | None = None, reach: Any = None) -> Floats:
+    def log_densities(self, colours: Floats, places: Floats | None = None) -> Floats:
         """Return the logarithms of the densities of all labels.
 
         Parameters
@@ -92,45 +94,59 @@ class ColourModels:
             L*a*b* of pixels.
         places : float array (n, 2), optional
             Where they are; without it, densities of colours alone are returned.
-        reach : float array (n, labels), optional
-            Widths of the kernels in place.
 
         Returns
         -------
         float array (n, labels)
+
+        Examples
+        --------
+        >>> grey = np.array([[50, 0, 0]], np.float32)
+        >>> models = ColourModels([grey], [np.zeros((1, 2), np.float32)], 1.0)
+        >>> round(float(models.log_densities(grey)[0, 0]), 2)
+        -2.76
         """
-        n, labels = len(colours), len(self.colours)
-        logs = np.empty((n, labels), np.float32)
-        floor = np.log(OUTLIERS / VOLUME)
-        kernel = -1.5 * np.log(2 * np.pi * self.width**2)
-        for at in range(0, n, _PIXELS):
-            part = slice(at, at + _PIXELS)
-            for label in range(labels):
-                if not len(self.colours[label]):  # its scribbles are in no pixel of this level
-                    logs[part, label] = floor
-                    continue
-                exponent = _halved_squares(colours[part], self.colours[label]) / np.float32(-(self.width**2))
-                bound = kernel + np.log1p(-OUTLIERS)
-                if places is None:
-                    logs[part, label] = np.logaddexp(_log_mean(exponent) + bound, floor)
-                else:
-                    wide = np.asarray(reach)[part, label]
-                    near = _halved_squares(places[part], self.places[label])
-                    exponent -= near / (wide**2)[:, None]
-                    own = -np.log(2 * np.pi * wide**2)
-                    logs[part, label] = np.logaddexp(_log_mean(exponent) + bound + own, floor)
+        logs = np.empty((len(colours), len(self.colours)), np.float32)
+        for label, seeds in enumerate(self.colours):
+            for at in range(0, len(colours), _PIXELS):
+                part = slice(at, at + _PIXELS)
+                if len(seeds):
+                    logs[part, label] = self._log_kernels(
+                        label, colours[part], None if places is None else places[part]
+                    )
+                else:  # its scribbles are in no pixel of this level
+                    logs[part, label] = -np.inf
+        floor = np.float32(np.log(OUTLIERS / VOLUME))
+        densities: Floats = np.logaddexp(logs + np.float32(np.log1p(-OUTLIERS)), floor)
+        return densities
+
+    def _log_kernels(self, label: int, colours: Floats, places: Floats | None) -> Floats:
+        """Return the logarithms of the mean kernels around the seeds of a label.
+
+        The exponents are scalar products of what belongs to pixels and what belongs to seeds: one product of
+        matrices, but for terms of pixels alone.
+        """
+        inverse = np.float32(self.width**-2)
+        seeds = self.colours[label]
+        of_pixels = [colours * inverse, np.ones((len(colours), 1), np.float32)]
+        of_seeds = [seeds, -0.5 * inverse * np.einsum("ij,ij->i", seeds, seeds)[:, None]]
+        alone = -0.5 * inverse * np.einsum("ij,ij->i", colours, colours)
+        alone -= np.float32(1.5 * np.log(2 * np.pi * self.width**2))
+        if places is not None:
+            where = self.places[label]
+            sizes = np.einsum("ij,ij->i", where, where)[:, None]
+            own = np.einsum("ij,ij->i", places, places)
+            nearest = (sizes[:, 0] - 2.0 * (places @ where.T)).min(axis=1) + own
+            steep = 1.0 / np.maximum(nearest * np.float32(_REACH**2), np.float32(_NEAREST**2))
+            of_pixels += [places * steep[:, None], -0.5 * steep[:, None]]
+            of_seeds += [where, sizes]
+            alone += np.log(steep / np.float32(2 * np.pi)) - 0.5 * steep * own
+        exponents = np.hstack(of_pixels) @ np.hstack(of_seeds).T
+        top = exponents.max(axis=1)
+        exponents -= top[:, None]
+        np.exp(exponents, out=exponents)
+        logs: Floats = np.log(exponents.mean(axis=1)) + top + alone
         return logs
-
-
-def kernel_reach(scribbles: NDArray[Any], labels: int, unit: float) -> Floats:
-    """Return the widths of the kernels in place (height, width, labels); ``unit`` is the size of a pixel."""
-    from scipy.ndimage import distance_transform_edt
-
-    reach = np.empty((*scribbles.shape, labels), np.float32)
-    for label in range(labels):
-        seen = scribbles == label
-        reach[..., label] = distance_transform_edt(~seen) * (_REACH * unit) if seen.any() else 1.0
-    return np.maximum(reach, np.float32(_NEAREST), out=reach)
 
 
 def _spread(seeds: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -138,19 +154,3 @@ def _spread(seeds: NDArray[np.int64]) -> NDArray[np.int64]:
     if seeds.size <= MOST_SEEDS:
         return seeds
     return seeds[np.linspace(0, seeds.size - 1, MOST_SEEDS).round().astype(np.int64)]
-
-
-def _halved_squares(points: Floats, centres: Floats) -> Floats:
-    """Return half of the squared distances between all points and all centres."""
-    halves: Floats = 0.5 * np.einsum("ij,ij->i", points, points)[:, None] - points @ centres.T
-    halves += 0.5 * np.einsum("ij,ij->i", centres, centres)
-    return np.maximum(halves, 0.0, out=halves)
-
-
-def _log_mean(exponent: Floats) -> Floats:
-    """Return the logarithms of the mean exponentials of rows."""
-    top = exponent.max(axis=1, keepdims=True)
-    exponent -= top
-    np.exp(exponent, out=exponent)
-    logs: Floats = np.log(exponent.mean(axis=1)) + top[:, 0]
-    return logs

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gibbsite._wording import argument, unknown
 from gibbsite.applications.images import as_photograph
 from gibbsite.applications.posterior import average
-from gibbsite.applications.segmentation.colour_models import ColourModels, kernel_reach
+from gibbsite.applications.segmentation.colour_models import ColourModels
 from gibbsite.applications.segmentation.colours import Floats, to_lab
 from gibbsite.applications.segmentation.field import (
     NEIGHBOURS,
@@ -52,7 +52,6 @@ from gibbsite.kernel.base import Kernel
 from gibbsite.kernel.blocks.gibbs import BlockGibbs
 from gibbsite.model import FactorGraph
 from gibbsite.run.budget import check_integer, is_real
-from gibbsite.run.climb import climb
 
 #: Ways to find labels, and what each is in :mod:`gibbsite.applications.posterior`.
 METHODS = ("gibbs", "herded", "blocks", "mean-field", "annealed", "icm")
@@ -215,7 +214,7 @@ def segment_scribbles(
         Gibbs sampling by color, herded, or by rows of pixels drawn jointly; mean field; Gibbs sampling at
         falling temperatures, the best labels seen; uphill to the next maximum; or a kernel.
     sweeps : int
-        Sweeps of each level. They begin at a local maximum, and all are averaged.
+        Sweeps of each level. They begin at the best label of every pixel by itself, and all are averaged.
     average_states : bool
         Take the label that most sweeps gave, instead of the most probable by the mean of the conditional
         probabilities.
@@ -299,7 +298,6 @@ class _Terms:
         rows, columns = np.indices((height, width), np.float32)
         places = np.stack([rows, columns], axis=-1) * np.float32(2**self.depth / self.longest)
         self.models = ColourModels.learn(self.colours, places, scribbles, labels)
-        self.reach = kernel_reach(scribbles, labels, 2**self.depth / self.longest)
         # distances vary slowly: they are found on a coarser level, and looked up
         small, marks, self.path_depth = image, scribbles, self.depth
         while small.shape[0] * small.shape[1] > _PATHS:
@@ -312,9 +310,8 @@ class _Terms:
     def unary(self, depth: int, positions: NDArray[np.int64], width: int, colours: Floats) -> Floats:
         """Return the unary terms of some pixels of a level."""
         y, x = np.divmod(positions, width)
-        down = self.depth - depth
         places = np.stack([y, x], axis=1).astype(np.float32) * np.float32(2**depth / self.longest)
-        logs = self.models.log_densities(colours, places, self.reach[y >> down, x >> down])
+        logs = self.models.log_densities(colours, places)
         logs *= np.float32(self.settings.colour)
         down = self.path_depth - depth
         logs += np.float32(self.settings.proximity) * self.near[y >> down, x >> down]
@@ -391,8 +388,7 @@ def _solve_regions(
     rows, columns = np.indices(regions.shape, np.float32)
     places = np.stack([rows, columns], axis=-1) / np.float32(longest)
     models = ColourModels.learn(lab, places, scribbles, labels)
-    reach = mean_of_regions(kernel_reach(scribbles, labels, 1 / longest), regions)
-    unary = settings.colour * models.log_densities(colours, mean_of_regions(places, regions), reach)
+    unary = settings.colour * models.log_densities(colours, mean_of_regions(places, regions))
     unary += settings.proximity * log_proximity(around, colours, known, labels)
     alone = np.arange(np.count_nonzero(known < 0))  # there are no rows: each is a block of its own
     solved = _solve(around, colours, known, unary[known < 0], settings.coupling, alone, settings)
@@ -421,12 +417,11 @@ def _solve(
     model = potts_field(around.pairs, coupling * weights, unary, known)
     if not model.n_sites:
         return _Solved(np.zeros(0, np.uint8), np.zeros(0, np.float32), model, coupling, None)
-    start = climb(model, np.asarray(model.group("fields").weights).argmax(axis=1))
     cells, result = average(
         model,
         _kernel(settings.method, rows),
         sweeps=settings.sweeps,
-        start=start,
+        start=unary.argmax(axis=1).astype(np.int16),
         scan=None,
         damping=0.5,
         states=settings.states,

@@ -144,8 +144,9 @@ def _number(codes: NDArray[Any], coloured: int | None) -> Strokes:
             f"the scribbles have {len(values):,} labels; there may be {MOST_LABELS}. Draw with a hard brush, "
             "and save the file without loss (PNG)."
         )
-    place = np.searchsorted(values, codes).clip(max=len(values) - 1)
-    labels = np.where(drawn & (values[place] == codes), place, -1).astype(np.int16)
+    labels, marked = np.full(codes.shape, -1, np.int16), codes[drawn]
+    place = np.searchsorted(values, marked).clip(max=len(values) - 1)
+    labels[drawn] = np.where(values[place] == marked, place, -1)
     if not coloured:
         return Strokes(labels, make_legend([str(value) for value in values.tolist()]))
     rgb = np.stack([(values - 1) >> shift & 0xFF for shift in (16, 8, 0)], axis=1).astype(np.uint8)
