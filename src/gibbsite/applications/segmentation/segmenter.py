@@ -29,8 +29,8 @@ from gibbsite.applications.segmentation.features import (
     learn_words,
     patch_shape,
 )
-from gibbsite.applications.segmentation.patch_field import COUPLING, Labelled, Region, label_field
 from gibbsite.applications.segmentation.labelled import Example, LabelledImages
+from gibbsite.applications.segmentation.patch_field import COUPLING, Labelled, Region, label_field
 from gibbsite.applications.segmentation.rendering import Legend, make_legend
 from gibbsite.applications.segmentation.scoring import HammingScore, confuse, spread
 from gibbsite.applications.storage import read_file, write_file

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 import gibbsite as gs
 from gibbsite.applications.segmentation.features import describe
+from gibbsite.applications.segmentation.labelled import LabelledImages, read_labelled
+from gibbsite.applications.segmentation.made_up import make_pictures
 from gibbsite.applications.segmentation.patch_field import (
     COUPLING,
     aimed_scan,
@@ -28,8 +30,6 @@ from gibbsite.applications.segmentation.patch_field import (
     independent,
     label_field,
 )
-from gibbsite.applications.segmentation.labelled import LabelledImages, read_labelled
-from gibbsite.applications.segmentation.made_up import make_pictures
 from gibbsite.applications.segmentation.scoring import confuse, spread
 from gibbsite.applications.segmentation.segmenter import Segmenter
 from gibbsite.lab.dogs.short_runs import run_short
