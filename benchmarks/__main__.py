@@ -24,6 +24,7 @@ from benchmarks import (
     memory,
     peers,
     poisson,
+    segmentation,
     speed,
     startup,
     strips,
@@ -45,6 +46,7 @@ PARTS = (
     "exact",
     "denoise",
     "entities",
+    "segmentation",
     "dogs",
     "poisson",
     "gaussian",
@@ -146,6 +148,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield denoise.measure(quick=quick)
     if not only or "entities" in only:
         yield from entities.measure(quick=quick)
+    if not only or "segmentation" in only:
+        yield from segmentation.measure(quick=quick)
     if not only or "dogs" in only:
         yield dogs.measure(quick=quick)
     if not only or "poisson" in only:

@@ -99,6 +99,7 @@ NAMES = (
     "new_recorder",
     "poisson",
     "results",
+    "segmentation",
 )
 PAGES = ["README.md", *(f"docs/{page}.md" for page in NAMES)]
 

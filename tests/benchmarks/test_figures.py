@@ -134,6 +134,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "exact",
         "denoise",
         "entities",
+        "segmentation",
         "dogs",
         "poisson",
         "gaussian",
@@ -143,7 +144,9 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "peers",
     ):
         section = Section(part, [], ["a"], [], None)
-        found: Any = [section] if part == "entities" else section  # none where its data are missing
+        found: Any = (
+            [section] if part in ("entities", "segmentation") else section
+        )  # none where its data are missing
         monkeypatch.setattr(getattr(command, part), "measure", lambda quick, found=found: found)
     monkeypatch.setattr(command.speed, "measure", lambda quick, only: [])
     monkeypatch.setattr(command, "library", lambda: None)
@@ -159,6 +162,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "exact",
         "denoise",
         "entities",
+        "segmentation",
         "dogs",
         "poisson",
         "gaussian",

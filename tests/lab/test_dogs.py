@@ -187,3 +187,16 @@ def test_likelihood_with_dogs_takes_fewer_updates_to_the_same_couplings(side) ->
     for method in METHODS:
         assert (arrays[f"{side}: errors, {method}"][:, -1] < LEVEL).all()
     assert set(claims("dogs-mle").values()) == {"yes"}
+
+
+def test_segmentation_finds_the_scan_of_the_paper_and_coupling_helps_where_errors_are_scattered() -> None:
+    found = findings("dogs-segmentation")
+    assert found.settings["pictures"] == "made up"
+    said = claims("dogs-segmentation")
+    assert said["110 steps are as good for the middle as 620"] == "yes"
+    arrays = found.arrays
+    assert (arrays["error, systematic"] < arrays["error, PLSA"]).all()
+    middle = "error in the middle"
+    apart = np.abs(arrays[f"{middle}, DoGS"] - arrays[f"{middle}, systematic"]).mean()
+    assert apart < arrays[f"{middle}, PLSA"].mean() / 4
+    assert (arrays["error of regions"] <= arrays["error, PLSA"]).all()

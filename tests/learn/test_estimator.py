@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -13,12 +15,10 @@ Y = [["D", "N", "V"]] * 3
 
 def test_it_passes_the_checks_of_scikit_learn() -> None:
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
-    failed = [
-        (one["check_name"], one["exception"])
-        for one in checks.check_estimator(gs.ChainCRF(), on_fail=None, on_skip=None)
-        if one["status"] == "failed"
-    ]
-    assert failed == []
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Estimator ChainCRF does not inherit")
+        found = checks.check_estimator(gs.ChainCRF(), on_fail=None, on_skip=None)
+    assert [(one["check_name"], one["exception"]) for one in found if one["status"] == "failed"] == []
 
 
 def test_it_can_be_cloned_changed_and_shown() -> None:

@@ -1,7 +1,7 @@
 """Whole jobs from data to answer, built from the parts of gibbsite.
 
 ``denoising`` restores images, ``entities`` finds names in text, ``logistic`` samples regressions of a million
-rows; the other files are parts of them.
+rows, ``segmentation`` labels the pixels of images; the other files are parts of them.
 """
 
 from gibbsite.applications.denoising import Denoised, denoise
@@ -9,16 +9,19 @@ from gibbsite.applications.entities.recognizer import EntityRecognizer
 from gibbsite.applications.images import read_image, write_image
 from gibbsite.applications.logistic import LogisticRegression, logistic_regression
 from gibbsite.applications.noise import estimate_flip, estimate_sigma, estimate_two_levels
+from gibbsite.applications.segmentation.scribbles import Segmented, segment_scribbles
 
 __all__ = [
     "Denoised",
     "EntityRecognizer",
     "LogisticRegression",
+    "Segmented",
     "denoise",
     "estimate_flip",
     "estimate_sigma",
     "estimate_two_levels",
     "logistic_regression",
     "read_image",
+    "segment_scribbles",
     "write_image",
 ]

@@ -36,6 +36,7 @@ NAMES = (
     "dogs-marginal",
     "dogs-loose-bounds",
     "dogs-mle",
+    "dogs-segmentation",
     "poisson-potts",
     "poisson-spin",
     "poisson-mixture",

@@ -1,8 +1,8 @@
 """How much neighbours agree: the coupling of a Potts model, learnt from labels by pseudo-likelihood.
 
 The pseudo-likelihood is the product over sites of the probability of the label given those of the neighbours,
-with fields f: log PL = sum_i f_i(x_i) + J n_i(x_i) - log sum_a exp(f_i(a) + J n_i(a)), where n_i(a) counts the
-neighbours of i with label a. It is concave in J [1]_.
+with fields f: log PL = sum_i f_i(x_i) + J n_i(x_i) - log sum_a exp(f_i(a) + J n_i(a)), where n_i(a) counts
+the neighbours of i with label a. It is concave in J [1]_.
 
 References
 ----------
@@ -42,7 +42,7 @@ def count_neighbours(labels: Labels, states: int, neighbours: int = 4) -> Floats
     >>> count_neighbours(np.array([[0, 1], [1, -1]]), 2)[0, 0].tolist()
     [0.0, 2.0]
     """
-    known = (labels[..., None] == np.arange(states)).astype(np.float64)
+    known: Floats = (labels[..., None] == np.arange(states)).astype(np.float64)
     rows, columns = labels.shape
     near = np.zeros_like(known)
     for down, right in FOUR if neighbours == 4 else EIGHT:

@@ -156,7 +156,9 @@ def nearest(centres: Floats, rows: Floats) -> NDArray[np.int64]:
     >>> nearest(np.array([[0.0], [1.0]], np.float32), np.array([[0.2], [0.9]], np.float32)).tolist()
     [0, 1]
     """
-    return np.argmin((centres * centres).sum(axis=1) - 2.0 * (rows @ centres.T), axis=1)
+    distances = (centres * centres).sum(axis=1) - 2.0 * (rows @ centres.T)
+    found: NDArray[np.int64] = distances.argmin(axis=1)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,9 +1,9 @@
 """Folders of photographs with label maps: ``NAME.png``, ``NAME_GT.png`` and ``classes.json``.
 
-A label map is an image of whole numbers, with a palette or grey; ``classes.json`` tells their names: an object
-with the list "classes" of {"index", "name", "rgb"}, where index 0 or the name "void" is no class. If it has
-the list "v1_nine_classes" or "used" of names, all other classes are no classes either. It lies in the folder
-or above it; without it, classes are called by their numbers.
+A label map is an image of whole numbers, with a palette or grey. ``classes.json`` tells their names: it is an
+object with the list "classes" of {"index", "name", "rgb"}; index 0 and the name "void" are no class. If it
+has the list "v1_nine_classes" or "used" of names, other classes are no classes either. It lies in the
+folder or above it; without it, classes are called by their numbers.
 """
 
 from __future__ import annotations

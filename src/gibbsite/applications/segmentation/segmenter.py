@@ -29,8 +29,8 @@ from gibbsite.applications.segmentation.features import (
     learn_words,
     patch_shape,
 )
-from gibbsite.applications.segmentation.field import COUPLING, Labelled, Region, label_field
 from gibbsite.applications.segmentation.labelled import Example, LabelledImages
+from gibbsite.applications.segmentation.patch_field import COUPLING, Labelled, Region, label_field
 from gibbsite.applications.segmentation.rendering import Legend, make_legend
 from gibbsite.applications.segmentation.scoring import HammingScore, confuse, spread
 from gibbsite.applications.storage import read_file, write_file
@@ -144,7 +144,7 @@ class Segmenter:
     # ---- learning
 
     def fit(self, images: LabelledImages, described: Sequence[Descriptors] | None = None) -> Segmenter:
-        """Learn from images; of their label maps only the set of classes is used, unless a coupling is learnt.
+        """Learn from images, of whose label maps the set of classes is used, unless a coupling is learnt.
 
         Parameters
         ----------

@@ -303,8 +303,8 @@ class AspectModel:
         if bags.words.shape[0] and (bags.words.max(axis=0) >= counts).any():
             kind = int(np.argmax(bags.words.max(axis=0) >= counts))
             raise ModelError(
-                f"there is word {bags.words[:, kind].max()} of kind {kind}, but its words are numbered from 0 "
-                f"to {counts[kind] - 1}."
+                f"there is word {bags.words[:, kind].max()} of kind {kind}, but its words are 0 to "
+                f"{counts[kind] - 1}."
             )
 
     def _read_classes(self, y: Any, documents: int) -> tuple[NDArray[Any], Mask]:

@@ -1,0 +1,82 @@
+"""Superpixels: small regions of one colour instead of pixels (SLIC of scikit-image) [1]_.
+
+References
+----------
+.. [1] Achanta, R. et al. (2012). SLIC superpixels compared to state-of-the-art superpixel methods. IEEE
+   Transactions on Pattern Analysis and Machine Intelligence 34(11).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.applications.segmentation.field import Neighbourhood, grid_neighbourhood
+from gibbsite.errors import IncompatibleError
+
+
+def find_superpixels(image: NDArray[np.uint8], count: int) -> NDArray[np.int64]:
+    """Return the number of its superpixel for every pixel, counted from 0.
+
+    Parameters
+    ----------
+    image : uint8 array (height, width, 3)
+        The image.
+    count : int
+        About how many there shall be.
+    """
+    try:
+        from skimage.segmentation import slic
+    except ImportError:
+        raise IncompatibleError(
+            "Superpixels need scikit-image, which is not installed; run: pip install gibbsite[segmentation]"
+        ) from None
+    found = slic(image, n_segments=count, compactness=10.0, start_label=0, channel_axis=-1)
+    numbers: NDArray[np.int64] = np.unique(found, return_inverse=True)[1].reshape(found.shape)
+    return numbers
+
+
+def region_neighbourhood(regions: NDArray[np.int64], neighbours: int) -> Neighbourhood:
+    """Return the pairs of regions that touch; the longer their common border, the closer they are.
+
+    The closeness of a pair is the length of its border, in units of the mean of all borders.
+
+    Examples
+    --------
+    >>> found = region_neighbourhood(np.array([[0, 0, 1], [0, 0, 2]]), 4)
+    >>> found.pairs.tolist(), found.closeness.tolist()
+    ([[0, 1], [0, 2], [1, 2]], [1.0, 1.0, 1.0])
+    """
+    pixels = grid_neighbourhood(np.ones(regions.shape, bool), neighbours)
+    ends = np.sort(regions.ravel()[pixels.pairs], axis=1)
+    across = ends[:, 0] != ends[:, 1]
+    n = int(regions.max()) + 1
+    keys, inverse = np.unique(ends[across, 0] * n + ends[across, 1], return_inverse=True)
+    length = np.bincount(inverse, pixels.closeness[across], keys.size)
+    pairs = np.stack(np.divmod(keys, n), axis=1).astype(np.int32)
+    mean = length.mean() if length.size else 1.0
+    return Neighbourhood(np.arange(n), pairs, (length / mean).astype(np.float32))
+
+
+def mean_of_regions(values: NDArray[Any], regions: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return the means of the values (..., k) of the pixels of each region."""
+    flat, where = values.reshape(regions.size, -1), regions.ravel()
+    sums = np.stack([np.bincount(where, flat[:, k]) for k in range(flat.shape[1])], axis=1)
+    means: NDArray[np.float32] = (sums / np.bincount(where)[:, None]).astype(np.float32)
+    return means
+
+
+def label_of_regions(scribbles: NDArray[Any], regions: NDArray[np.int64], labels: int) -> NDArray[np.int64]:
+    """Return the label that most scribbled pixels of each region have, -1 where none is scribbled.
+
+    Examples
+    --------
+    >>> label_of_regions(np.array([[-1, 1, 1, 0, -1]]), np.array([[0, 0, 0, 0, 1]]), 2).tolist()
+    [1, -1]
+    """
+    marked = scribbles >= 0
+    cells = regions[marked] * labels + scribbles[marked]
+    counts = np.bincount(cells, minlength=(int(regions.max()) + 1) * labels).reshape(-1, labels)
+    return np.where(counts.any(axis=1), counts.argmax(axis=1), -1)
