@@ -12,9 +12,10 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from typing import Any
 
 import click
+
+from gibbsite.cli.group import SpellingGroup
 
 _COMMANDS = (
     "infer",
@@ -31,7 +32,7 @@ _COMMANDS = (
 )
 
 
-class _Lazy(click.Group):
+class _Lazy(SpellingGroup):
     """Commands are loaded when called, so that help costs nothing."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -43,24 +44,6 @@ class _Lazy(click.Group):
         module = importlib.import_module(f"gibbsite.cli.{name}")
         command: click.Command = module.command
         return command
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; let errors of the library speak of its options."""
-        from gibbsite.errors import ArgumentError, GibbsiteError
-
-        try:
-            return super().invoke(ctx)
-        except GibbsiteError as error:
-            from gibbsite.cli.wording import in_options
-
-            command = self.get_command(ctx, ctx.invoked_subcommand or "")
-            assert command is not None
-            message = in_options(error.text, command)
-            if isinstance(error, ArgumentError) or getattr(error, "writing", False):
-                inner = click.Context(command, parent=ctx, info_name=ctx.invoked_subcommand)
-                raise click.UsageError(message, inner) from None
-            error.args = (message,)
-            raise
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from gibbsite.cli.group import SpellingGroup
 from gibbsite.cli.parameters import COUNT, FILE_OUTPUT, INPUT, NOT_NEGATIVE, SEED, Choice, refuse
 from gibbsite.cli.segment_classes import apply, score, train
 
@@ -25,7 +26,7 @@ gibbsite segment score MODEL DIR
 _METHODS = ("gibbs", "herded", "blocks", "mean-field", "annealed", "icm")
 
 
-@click.group("segment", help=_HELP)
+@click.group("segment", cls=SpellingGroup, help=_HELP)
 def command() -> None:
     """Label every pixel of an image."""
 
