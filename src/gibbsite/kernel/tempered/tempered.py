@@ -34,6 +34,7 @@ from gibbsite.kernel.tempered.exchange import (
     ROWS,
     SAMPLES,
     STRIDE,
+    SUMMED,
     TAKEN,
     TRIPS,
     TemperedMemory,
@@ -43,6 +44,13 @@ from gibbsite.kernel.tempered.exchange import (
 )
 from gibbsite.kernel.tempered.ladder import Ladder, first_betas, read_betas
 from gibbsite.kernel.tempered.rungs import Rungs, even_reference, make_rungs
+from gibbsite.kernel.tempered.side_by_side import (
+    SideParameters,
+    fits_side_by_side,
+    lanes_for,
+    side_parameters,
+    side_work,
+)
 from gibbsite.scan.base import period
 
 if TYPE_CHECKING:
@@ -221,8 +229,10 @@ class Tempered(Kernel):
         """As the kernel of the replicas."""
         return self.kernel.sites_of(graph, unit)
 
-    def parameters(self, graph: Graph) -> TemperedParameters:
-        """Return the graphs of all rungs."""
+    def parameters(self, graph: Graph) -> TemperedParameters | SideParameters:
+        """Return the graphs of all rungs; of replicas side by side, the model and its reference."""
+        if fits_side_by_side(graph, self.kernel):
+            return side_parameters(graph, self.start_ladder(graph))
         ladder, rungs = self._rungs(graph)
         gap, cut = np.diff(ladder.betas), np.array(ladder.cut)
         return TemperedParameters(
@@ -231,14 +241,21 @@ class Tempered(Kernel):
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> TemperedMemory:
         """Allocate states, generators and counts of all rungs."""
-        ladder, rungs = self._rungs(graph)
+        ladder = self.start_ladder(graph)
         many = ladder.betas.size
         seeds = np.random.SeedSequence([int(word) for word in stream]).generate_state(4 * many, np.uint64)
-        counts = np.zeros(9, np.int64)
+        counts = np.zeros(10, np.int64)
         counts[[LENGTH, STRIDE]] = 1
-        memories = [rungs.kernel.rung_memory(graph, stream) for _ in range(many)]
+        rows: int = many - 1
+        work: Any
+        if fits_side_by_side(graph, self.kernel):
+            rows, work = lanes_for(many), side_work(many, graph.n_sites, stream)
+        else:
+            inner = self._rungs(graph)[1].kernel
+            memories = [inner.rung_memory(graph, stream) for _ in range(many)]
+            work = Workspace(make_shelf(memories), memories[-1])
         return TemperedMemory(
-            states=np.zeros((many - 1) * graph.n_sites, graph.state_dtype),
+            states=np.zeros(rows * graph.n_sites, graph.state_dtype),
             words=seeds.reshape(many, 4).astype(np.uint64),
             place=np.arange(many),
             label=np.arange(many),
@@ -251,7 +268,7 @@ class Tempered(Kernel):
             samples=np.zeros((SAMPLES, many)),
             betas=ladder.betas.copy(),
             cut=ladder.cut.copy(),
-            work=Workspace(make_shelf(memories), memories[-1]),
+            work=work,
         )
 
     def memory_bytes(self, graph: Graph) -> int:
@@ -261,8 +278,14 @@ class Tempered(Kernel):
         return int(many * (each + 8 * (2 * ROWS + SAMPLES + 16)))
 
     def members(self, graph: Graph) -> int:
-        """As many threads as there are rungs can share a sweep."""
+        """As many threads as there are rungs can share a sweep; none where they stand side by side."""
+        if fits_side_by_side(graph, self.kernel):
+            return 1
         return min(MOST_MEMBERS, self.start_ladder(graph).betas.size)
+
+    def forget(self, memory: TemperedMemory) -> None:
+        """Let U be summed up anew."""
+        memory.counts[SUMMED] = 0
 
     def freeze(self, memory: TemperedMemory) -> None:
         """Begin to count."""
@@ -387,7 +410,7 @@ def _visit(
             if parameters.hard:
                 first = memory.place[rungs - 2] * x.size
                 possible = log_potential(arrays, memory.states[first : first + x.size]) > -np.inf
-            rng = exchange(parameters.gap, parameters.cut, memory, x, possible, rng)
+            rng = exchange(parameters.gap, parameters.cut, memory, x, possible, False, rng)
         if team.size > 1:
             wait_for_all(team.gate, team.size)
     return rng
