@@ -74,8 +74,12 @@ class TemperedMemory(NamedTuple):
         For each pair of rungs the averages on both sides: sums of the open batch, and means of closed ones.
     samples : float64 (SAMPLES, K)
         U of all rungs, at regular intervals.
+    sums : float64 (K, cells) or empty
+        How often each state of each site was seen at each rung, where that is asked for.
     betas, cut : float64 (K,), (K - 1,)
         The ladder, for results.
+    level : float64 (1,)
+        Log-probability of every state in the reference; NaN where they differ.
     work : Workspace or SideWork
         Memories of the inner kernel; or keys and room for replicas side by side.
     """
@@ -91,14 +95,23 @@ class TemperedMemory(NamedTuple):
     open_batch: Floats
     batches: Floats
     samples: Floats
+    sums: Floats
     betas: Floats
     cut: Floats
+    level: Floats
     work: Any
 
 
 def forget_counts(memory: TemperedMemory) -> None:
     """Begin to count anew, as at the end of a warmup."""
-    for part in (memory.accepted, memory.open_batch, memory.batches, memory.samples, memory.last):
+    for part in (
+        memory.accepted,
+        memory.open_batch,
+        memory.batches,
+        memory.samples,
+        memory.sums,
+        memory.last,
+    ):
         part[...] = 0
     before = memory.counts.copy()
     memory.counts[:] = 0

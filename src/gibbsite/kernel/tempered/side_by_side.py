@@ -56,6 +56,7 @@ class SideParameters(NamedTuple):
     betas: Floats
     gap: Floats
     cut: Floats
+    cell: NDArray[np.int64]
 
 
 class SideWork(NamedTuple):
@@ -93,6 +94,7 @@ def side_parameters(graph: Graph, ladder: Ladder) -> SideParameters:
         ladder.betas.copy(),
         np.diff(ladder.betas),
         ladder.cut.copy(),
+        2 * np.arange(graph.n_sites),
     )
 
 
@@ -152,6 +154,9 @@ def _visit(
     if stop == _U(period(schedule)):
         for k in range(rungs):
             memory.gain[k] = work.gain[memory.place[k]]
+            for j in range(x.size if memory.sums.size > 0 else 0):
+                seen = np.int64(memory.states[j * np.int64(lanes) + memory.place[k]])
+                memory.sums[k, parameters.cell[j] + seen] += 1.0
         rng = exchange(parameters.gap, parameters.cut, memory, x, True, True, rng)
     target = _U(memory.place[rungs - 1])
     for j in range(_U(x.size)):

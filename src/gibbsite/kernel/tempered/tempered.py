@@ -43,7 +43,7 @@ from gibbsite.kernel.tempered.exchange import (
     forget_counts,
 )
 from gibbsite.kernel.tempered.ladder import Ladder, first_betas, read_betas
-from gibbsite.kernel.tempered.rungs import Rungs, even_reference, make_rungs
+from gibbsite.kernel.tempered.rungs import Rungs, even_reference, level_of, make_rungs
 from gibbsite.kernel.tempered.side_by_side import (
     SideParameters,
     fits_side_by_side,
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: Product laws that rungs may lead away from.
-REFERENCES = ("fitted", "even")
+#: Product laws that rungs may lead away from, and rungs whose marginals may be kept.
+REFERENCES, KEEP = ("fitted", "even"), ("target", "all")
 # Round trips in every chain, and accepted swaps of every pair, from which on states cross between modes.
 _FEWEST_TRIPS, _LOWEST_RATE = 10, 0.05
 # Ladders whose graphs are kept for later.
@@ -78,6 +78,7 @@ class TemperedParameters(NamedTuple):
     hard: bool
     gap: Floats
     cut: Floats
+    cell: NDArray[np.int64]
 
 
 @register(
@@ -101,6 +102,8 @@ class Tempered(Kernel):
     reference : {"fitted", "even"}
         The product law at inverse temperature 0: with the marginals that the search for a ladder has seen,
         mixed with equal probabilities; or those alone. A ladder that is given starts from the latter.
+    keep : {"target", "all"}
+        Whose marginals are recorded; those of other rungs are ``result.at(beta).marginals``.
 
     Notes
     -----
@@ -122,6 +125,7 @@ class Tempered(Kernel):
     kernel: Kernel = field(default_factory=Gibbs)
     ladder: Any = "auto"
     reference: str = "even"
+    keep: str = "target"
     found: Ladder | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -172,6 +176,8 @@ class Tempered(Kernel):
         self._betas()
         if self.reference not in REFERENCES:
             raise ArgumentError(unknown("reference", self.reference, REFERENCES))
+        if self.keep not in KEEP:
+            raise ArgumentError(unknown("keep", self.keep, KEEP))
 
     def _betas(self) -> Floats:
         """Return the ladder that was given, or the one to try first."""
@@ -235,8 +241,9 @@ class Tempered(Kernel):
             return side_parameters(graph, self.start_ladder(graph))
         ladder, rungs = self._rungs(graph)
         gap, cut = np.diff(ladder.betas), np.array(ladder.cut)
+        cell = np.cumsum(graph.cards, dtype=np.int64) - graph.cards
         return TemperedParameters(
-            rungs.graphs, rungs.inner, rungs.like, rungs.beyond, rungs.constant, rungs.hard, gap, cut
+            rungs.graphs, rungs.inner, rungs.like, rungs.beyond, rungs.constant, rungs.hard, gap, cut, cell
         )
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> TemperedMemory:
@@ -266,7 +273,9 @@ class Tempered(Kernel):
             open_batch=np.zeros(2 * (many - 1)),
             batches=np.zeros((ROWS, 2 * (many - 1))),
             samples=np.zeros((SAMPLES, many)),
+            sums=np.zeros((many, int(graph.cards.sum())) if self.keep == "all" else (0, 0)),
             betas=ladder.betas.copy(),
+            level=np.array([level_of(ladder.log_reference, graph)]),
             cut=ladder.cut.copy(),
             work=work,
         )
@@ -355,13 +364,16 @@ class Tempered(Kernel):
             "accepted": np.stack([memory.accepted for memory in memories]),
             "averages": np.stack([memory.batches[:batches] for memory in memories]),
             "gains": np.stack([memory.samples[:taken] for memory in memories]),
+            "sums": np.stack([memory.sums for memory in memories]),
+            "level": np.array([memories[0].level[0]]),
         }
 
     def describe(self) -> dict[str, Any]:
         """Return name and parameters, for plans and reports; not what is found."""
         ladder = self.ladder if isinstance(self.ladder, str) else np.asarray(self.ladder, float)
         inner = self.kernel.describe()
-        return {"name": "Tempered", "kernel": inner, "ladder": ladder, "reference": self.reference}
+        about = {"name": "Tempered", "kernel": inner, "ladder": ladder, "reference": self.reference}
+        return {**about, "keep": self.keep}
 
 
 @implement(visit, TemperedParameters)
@@ -402,6 +414,8 @@ def _visit(
         words[k, 0], words[k, 1], words[k, 2], words[k, 3] = r
         if whole:
             memory.gain[k] = log_potential(parameters.beyond, state) + parameters.constant
+            for i in range(x.size if memory.sums.size > 0 else 0):
+                memory.sums[k, parameters.cell[i] + np.int64(state[i])] += 1.0
     if whole:
         if team.size > 1:
             wait_for_all(team.gate, team.size)
