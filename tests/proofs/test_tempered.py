@@ -20,11 +20,12 @@ from gibbsite._compile.shelf import take
 from gibbsite._random.generators import stream
 from gibbsite.exact import enumerate_states
 from gibbsite.exact.transition import sweep_matrix
-from gibbsite.graph.local import log_potential
+from gibbsite.graph.local import log_odds, log_potential
 from gibbsite.kernel.base import alone
 from gibbsite.kernel.tempered import exchange
 from gibbsite.kernel.tempered.exchange import swap_chance
 from gibbsite.kernel.tempered.ladder import Ladder
+from gibbsite.kernel.tempered.side_by_side import SideParameters, lanes_for
 from gibbsite.model.tempered import blend
 from gibbsite.model.tiny import tiny_models
 from gibbsite.run.chain import advance, start_chain
@@ -42,6 +43,11 @@ def _chance(gap: float, low: float, high: float) -> float:
 @compiled
 def _potential(arrays: Any, x: Any) -> float:
     return log_potential(arrays, x)
+
+
+@compiled
+def _odds(arrays: Any, x: Any, i: int) -> float:
+    return log_odds(arrays, x, np.uintp(i))
 
 
 @compiled
@@ -82,9 +88,7 @@ def joint_chain(
         between = model if beta == 1.0 else blend(model, beta, 1.0 - beta, ladder.log_reference)
         own = enumerate_states(between)
         rung = replace(gs.compile_graph(between, graph.kind), units=graph.units)
-        shelved = [_rung_potential(parameters.graphs, k, graph.arrays, x) for x in states]
-        given = [_potential(rung.arrays, x) for x in states]
-        assert shelved == given  # what compiled code takes from the shelf is this graph
+        check_rung(parameters, graph, rung, k, beta, states)
         laws.append(own.probabilities)
         sweeps.append(sweep_matrix(own, rung, kernel.kernel.settle(graph), gs.Systematic()))
     law = reduce(np.kron, laws)
@@ -109,6 +113,20 @@ def joint_chain(
     return law, matrices
 
 
+def check_rung(
+    parameters: Any, graph: gs.graph.Graph, rung: gs.graph.Graph, k: int, beta: float, states: np.ndarray
+) -> None:
+    """Check that compiled code moves a rung by the conditionals of this graph."""
+    if not isinstance(parameters, SideParameters):
+        shelved = [_rung_potential(parameters.graphs, k, graph.arrays, x) for x in states]
+        assert shelved == [_potential(rung.arrays, x) for x in states]
+        return
+    for x, i in itertools.product(states, range(graph.n_sites)):
+        pull = parameters.pull[i]
+        odds = pull + beta * (_odds(parameters.rows, x, i) - pull)
+        assert odds == pytest.approx(_odds(rung.arrays, x, i), abs=1e-12)
+
+
 def drift(model: gs.FactorGraph, kernel: gs.Tempered, chance: Any = _chance) -> float:
     law, matrices = joint_chain(model, kernel, chance)
     for matrix in matrices:
@@ -122,9 +140,12 @@ def test_the_product_law_is_stationary(name: str, ladder: tuple[float, ...]) -> 
     assert drift(models()[name], gs.Tempered(ladder=ladder)) < 1e-12
 
 
-@pytest.mark.parametrize("inner", [gs.BlockGibbs(entries=4, covers=1), gs.Gibbs("suwa-todo")], ids=str)
+INNER = [gs.BlockGibbs(entries=4, covers=1), gs.Gibbs("suwa-todo"), gs.Gibbs("metropolised")]
+
+
+@pytest.mark.parametrize("inner", INNER, ids=str)
 def test_around_other_kernels(inner: gs.Kernel) -> None:
-    for name in ("ising", "zeros"):
+    for name in ("lattice", "ising", "zeros"):
         assert drift(models()[name], gs.Tempered(inner, ladder=(0.0, 0.4, 1.0))) < 1e-12
 
 
@@ -198,11 +219,12 @@ def test_a_ladder_that_follows_the_states_is_caught() -> None:
     assert np.abs(stationary(adapted).reshape(-1, n).sum(axis=0) - pi).max() > 1e-3
 
 
-def test_exact_draws_stay_in_the_joint_law() -> None:
-    """The compiled loop, from draws of all rungs."""
+@pytest.mark.parametrize("rule", ["heat-bath", "metropolised"])
+def test_exact_draws_stay_in_the_joint_law(rule: str) -> None:
+    """The compiled loop, from draws of all rungs, which stand side by side or one after another."""
     model = gs.ising_grid((1, 3), coupling=1.5)
     graph, schedule = gs.compile_graph(model), gs.Systematic().schedule(gs.compile_graph(model))
-    kernel = gs.Tempered(ladder=(0.0, 0.3, 1.0))
+    kernel, lanes = gs.Tempered(gs.Gibbs(rule), ladder=(0.0, 0.3, 1.0)), lanes_for(3)
     layout, ladder = lay_out(model, graph, kernel, None), kernel.start_ladder(graph)
     laws = [enumerate_states(blend(model, b, 1 - b, ladder.log_reference)) for b in ladder.betas]
     rng, ends = np.random.default_rng(3), np.zeros((3, 3000, 3), np.int8)
@@ -210,10 +232,26 @@ def test_exact_draws_stay_in_the_joint_law() -> None:
         start = laws[-1].draw(1, rng)[0]
         state = start_chain(graph, kernel, gs.Systematic(), start, stream(1, c), False)
         memory, tape = state.memory, layout.empty_tape(graph)
-        memory.states[:] = np.concatenate([law.draw(1, rng)[0] for law in laws[:-1]])
+        many = memory.states.reshape(3, lanes).T if rule == "heat-bath" else memory.states.reshape(2, 3)
+        many[:2] = [law.draw(1, rng)[0] for law in laws[:-1]]
         memory.counts[exchange.BEGUN] = 1
         advance(kernel.parameters(graph), graph.arrays, schedule, state, tape, 4, 3, False, alone())
-        rows = [memory.states[3 * row : 3 * row + 3] for row in memory.place[:2]]
-        ends[:, c] = *rows, state.x
+        ends[:, c] = *many[memory.place[:2]], state.x
     for law, states in zip(laws, ends, strict=True):
         assert law_p_value(law, states)[0] > 1e-6
+
+
+def test_side_by_side_keeps_u_up_to_date() -> None:
+    """From change to change, summed up anew every 64 sweeps: never off by more than rounding."""
+    rng = np.random.default_rng(2)
+    model = gs.ising(np.triu(rng.normal(size=(12, 12)), 1), rng.normal(size=12))
+    graph, kernel = gs.compile_graph(model), gs.Tempered(ladder=np.linspace(0.0, 1.0, 11))
+    layout, scan = lay_out(model, graph, kernel, None), gs.Shuffled()
+    state = start_chain(graph, kernel, scan, np.zeros(12), stream(1, 0), True)
+    parameters, memory, tape = kernel.parameters(graph), state.memory, layout.empty_tape(graph)
+    for sweeps in (1, 5, 60, 200):
+        advance(parameters, graph.arrays, scan.schedule(graph), state, tape, sweeps, 12, True, alone())
+        states = memory.states.reshape(12, -1).T[memory.place]
+        assert (states[-1] == state.x).all()
+        u = [model.log_potential(x) + 12 * np.log(2.0) for x in states]
+        assert memory.gain == pytest.approx(u, abs=1e-9)

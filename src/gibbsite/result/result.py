@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from gibbsite.model.domain import Domains
     from gibbsite.result.observables import Observables
-    from gibbsite.result.tempering import Tempering
+    from gibbsite.result.tempering import AtBeta, Tempering
     from gibbsite.run.recorders.base import OpenRecorder
 
 
@@ -320,6 +320,29 @@ class Result:
         if "betas" not in self.kept:
             raise ArgumentError("The run was not tempered; sample with gs.Tempered().")
         return Tempering(self.kept)
+
+    def at(self, beta: float) -> AtBeta:
+        """Return what a tempered run tells about another inverse temperature: log Z, energy, marginals.
+
+        Marginals are those of the rung at ``beta``, where ``Tempered(keep="all")`` has recorded them.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> kernel = gs.Tempered(ladder=[0.0, 0.4, 1.0], keep="all")
+        >>> model = gs.ising_grid((3, 3), coupling=0.5, field=0.2)
+        >>> result = gs.sample(model, kernel, sweeps=4000, rng=1, progress=False)
+        >>> result.at(0.0).marginals["4"][1] < result.at(0.4).marginals["4"][1] < result.marginals["4"][1]
+        True
+        """
+        found = self.tempering.at(beta)
+        sums, rung = self.kept["sums"], np.flatnonzero(np.isclose(self.tempering.betas, beta, atol=1e-9))
+        if not rung.size or not sums.size:
+            return found
+        cells = sums[:, rung[0]].sum(axis=0) / max(self.tempering.sweeps, 1)
+        cells = cells[1::2] if self.binary else cells
+        observed = observed_cells(self.evidence, self.evidence_labels, 1.0, 0.0)
+        return replace(found, marginals=SiteTable(self.domains, cells, self.binary, True, observed))
 
     @property
     def log_z(self) -> float:

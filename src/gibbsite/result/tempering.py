@@ -3,16 +3,55 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError
 from gibbsite.result.measure.measurement import measure_errors
+from gibbsite.run.budget import is_real
+
+if TYPE_CHECKING:
+    from gibbsite.result.table import SiteTable
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class AtBeta:
+    """A model at another temperature, as far as a tempered run tells.
+
+    Attributes
+    ----------
+    beta : float
+        The inverse temperature: the law is reference^(1 - beta) model^beta.
+    log_z, log_z_error : float
+        Natural logarithm of its partition function, and the standard error; the reference has 0.
+    gain, gain_error : float
+        Mean of U, the logarithm of the model's weight over the reference's probability, and its standard
+        error. It is the derivative of ``log_z``.
+    energy, energy_error : float
+        Mean of the energy, minus the log-potential, and its standard error; NaN where the reference is no
+        constant.
+    effective : float
+        How many draws of this temperature the draws of all rungs are worth, before their dependence.
+    marginals : SiteTable or None
+        Of a rung, where they were recorded (``Tempered(keep="all")``).
+    """
+
+    beta: float
+    log_z: float
+    log_z_error: float
+    gain: float
+    gain_error: float
+    energy: float
+    energy_error: float
+    effective: float
+    marginals: SiteTable | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,3 +132,97 @@ class Tempering:
         if not math.isfinite(self.log_z) or influence.shape[1] < 2 or not np.isfinite(influence).all():
             return math.nan
         return float(measure_errors(influence[:, :, None])[0])
+
+    def at(self, beta: float) -> AtBeta:
+        """Return what the draws of all rungs tell about another temperature, by multistate reweighting.
+
+        Parameters
+        ----------
+        beta : float
+            Inverse temperature, between those of the first and the last rung.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> model = gs.ising_grid((4, 4), coupling=0.8)
+        >>> result = gs.sample(model, gs.Tempered(), sweeps=4000, rng=1, progress=False)
+        >>> half, exact = result.tempering.at(0.5), gs.solve_exact(gs.ising_grid((4, 4), coupling=0.4))
+        >>> abs(half.log_z + 8 * np.log(2.0) - exact.log_z) < 5 * half.log_z_error  # reference^(1/2) is 2^-8
+        True
+        """
+        low, high = float(self.betas[0]), float(self.betas[-1])
+        if not (is_real(beta) and low <= beta <= high):
+            raise ArgumentError(
+                f"{argument('beta')} must be a number from {low:g} to {high:g}, got {beta!r}."
+            )
+        if min(self.kept[name].shape[1] for name in ("gains", "averages")) < 2 * _BLOCKS:
+            raise ArgumentError("The run is too short to tell about other temperatures; run longer.")
+        found = _reweight(beta, self.betas, self._gains, self.log_ratios)
+        parts = [_reweight(beta, self.betas, *part) for part in self._without_a_block]
+        spread = np.array([(one.log_z, one.gain) for one in parts])
+        many = len(parts)
+        errors = np.sqrt((many - 1) / many * np.square(spread - spread.mean(axis=0)).sum(axis=0))
+        level = float(self.kept["level"][0])
+        return replace(
+            found,
+            log_z=found.log_z if low == 0.0 else math.nan,
+            log_z_error=float(errors[0]) if low == 0.0 else math.nan,
+            gain_error=float(errors[1]),
+            energy=-(found.gain + level),
+            energy_error=float(errors[1]) if math.isfinite(level) else math.nan,
+        )
+
+    @cached_property
+    def _gains(self) -> Floats:
+        """U of draws of all rungs (chains, draws, rungs); of many, evenly spread ones."""
+        gains = self.kept["gains"]
+        most = max(_BLOCKS, _MOST_TERMS // (gains.shape[0] * gains.shape[2] ** 2))
+        return gains[:, :: -(-gains.shape[1] // most)]
+
+    @cached_property
+    def _without_a_block(self) -> list[tuple[Floats, Floats]]:
+        """Draws, and differences of log Z, without one of several blocks of each chain: for a jackknife.
+
+        Blocks are long, so that their dependence does not matter much.
+        """
+        averages, gains, cut = self.kept["averages"], self._gains, self.kept["cut"]
+        found = []
+        for chain, block in np.ndindex(len(gains), _BLOCKS):
+            kept = []
+            for rows in (averages, gains):
+                first, last = (rows.shape[1] * k // _BLOCKS for k in (block, block + 1))
+                left = np.concatenate([rows[chain, :first], rows[chain, last:]])
+                kept.append(np.concatenate([left, *(rows[c] for c in range(len(rows)) if c != chain)]))
+            mean = kept[0].mean(axis=0)
+            found.append((kept[1], cut + np.log(mean[::2]) - np.log(mean[1::2])))
+        return found
+
+
+# Blocks of each chain that are left out in turn, and terms of the sums that are taken each time.
+_BLOCKS, _MOST_TERMS = 8, 300_000
+
+
+def _reweight(beta: float, betas: Floats, gains: Floats, log_ratios: Floats) -> AtBeta:
+    """Return estimates at an inverse temperature from draws of all rungs.
+
+    Of no draw it is asked which rung it comes from: all rungs together are one mixture, with the log Z that
+    the run has found (Shirts and Chodera 2008).
+    """
+    log_z = np.concatenate([[0.0], np.cumsum(log_ratios)])
+    logs = gains.ravel()[:, None] * betas - log_z
+    top = logs.max(axis=1)
+    mixed = top + np.log(np.exp(logs - top[:, None]).sum(axis=1))
+    own = beta * gains.ravel() - mixed
+    shift = float(own.max())
+    weight = np.exp(own - shift)
+    total = float(weight.sum())
+    return AtBeta(
+        beta=float(beta),
+        log_z=shift + math.log(total * betas.size / weight.size),
+        log_z_error=math.nan,
+        gain=float(weight @ gains.ravel()) / total,
+        gain_error=math.nan,
+        energy=math.nan,
+        energy_error=math.nan,
+        effective=total**2 / float(weight @ weight),
+    )

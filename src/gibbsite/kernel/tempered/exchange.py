@@ -33,8 +33,8 @@ ROWS, SAMPLES = 256, 1024
 
 # Positions in ``counts``: whether the replicas have been set up; sweeps; round trips; of batches: how many
 # are closed, sweeps in the open one, sweeps of each; of samples: how many there are, and sweeps between them;
-# sweeps since counting began.
-BEGUN, SWEEPS, TRIPS, BATCHES, FILL, LENGTH, TAKEN, STRIDE, COUNTED = range(9)
+# sweeps since counting began; sweeps until U is summed up anew, where it is kept up to date.
+BEGUN, SWEEPS, TRIPS, BATCHES, FILL, LENGTH, TAKEN, STRIDE, COUNTED, SUMMED = range(10)
 
 # Where a replica was last, of both ends.
 _NOWHERE, _AT_REFERENCE, _AT_TARGET = range(3)
@@ -57,8 +57,9 @@ class TemperedMemory(NamedTuple):
 
     Attributes
     ----------
-    states : int ((K - 1) n,)
-        States of the other rungs: rung k has row ``place[k]``.
+    states : int
+        States of the other rungs: rung k has row ``place[k]`` of K - 1; or of all rungs side by side: rung
+        k has lane ``place[k]`` of each site.
     words : uint64 (K, 4)
         Generators of the rungs.
     place, label, last : int64 (K,)
@@ -73,10 +74,14 @@ class TemperedMemory(NamedTuple):
         For each pair of rungs the averages on both sides: sums of the open batch, and means of closed ones.
     samples : float64 (SAMPLES, K)
         U of all rungs, at regular intervals.
-    constants : float64 (2,)
-        The smallest beta, and the constant of U.
-    work : Workspace
-        Memories of the inner kernel.
+    sums : float64 (K, cells) or empty
+        How often each state of each site was seen at each rung, where that is asked for.
+    betas, cut : float64 (K,), (K - 1,)
+        The ladder, for results.
+    level : float64 (1,)
+        Log-probability of every state in the reference; NaN where they differ.
+    work : Workspace or SideWork
+        Memories of the inner kernel; or keys and room for replicas side by side.
     """
 
     states: NDArray[Any]
@@ -90,18 +95,29 @@ class TemperedMemory(NamedTuple):
     open_batch: Floats
     batches: Floats
     samples: Floats
+    sums: Floats
     betas: Floats
     cut: Floats
-    work: Workspace
+    level: Floats
+    work: Any
 
 
 def forget_counts(memory: TemperedMemory) -> None:
     """Begin to count anew, as at the end of a warmup."""
-    for part in (memory.accepted, memory.open_batch, memory.batches, memory.samples, memory.last):
+    for part in (
+        memory.accepted,
+        memory.open_batch,
+        memory.batches,
+        memory.samples,
+        memory.sums,
+        memory.last,
+    ):
         part[...] = 0
-    begun, sweeps = memory.counts[BEGUN], memory.counts[SWEEPS]
+    before = memory.counts.copy()
     memory.counts[:] = 0
-    memory.counts[[BEGUN, SWEEPS, LENGTH, STRIDE]] = begun, sweeps, 1, 1
+    memory.counts[[LENGTH, STRIDE]] = 1
+    for which in (BEGUN, SWEEPS, SUMMED):
+        memory.counts[which] = before[which]
 
 
 @inlined
@@ -122,11 +138,18 @@ def _share(x: float) -> float:
 
 @called
 def exchange(
-    gap: Floats, cut: Floats, memory: TemperedMemory, x: NDArray[Any], possible: bool, rng: Words
+    gap: Floats,
+    cut: Floats,
+    memory: TemperedMemory,
+    x: NDArray[Any],
+    possible: bool,
+    by_place: bool,
+    rng: Words,
 ) -> Words:
     """Count, then swap every second pair of neighbours; return the advanced generator.
 
-    ``possible`` tells whether the target allows the state of the rung before it.
+    ``possible`` tells whether the target allows the state of the rung before it, ``by_place`` whether the
+    state of the target has a place like all others.
     """
     gain, counts = memory.gain, memory.counts
     pairs = gain.size - 1
@@ -134,17 +157,17 @@ def exchange(
     for k in range(counts[SWEEPS] % 2, pairs, 2):
         rng, u = uniform(rng)
         if u < swap_chance(gap[k], gain[k], gain[k + 1]) and (possible or k < pairs - 1):
-            _swap(memory, x, k)
+            _swap(memory, x, k, by_place)
     counts[SWEEPS] += 1
     _follow(memory)
     return rng
 
 
 @inlined
-def _swap(memory: TemperedMemory, x: NDArray[Any], k: Integer) -> None:
-    """Exchange the states of rungs k and k + 1: rows by their numbers, that of the target site by site."""
+def _swap(memory: TemperedMemory, x: NDArray[Any], k: Integer, by_place: bool) -> None:
+    """Exchange the states of rungs k and k + 1 by their places; that of the target site by site."""
     place, label, gain = memory.place, memory.label, memory.gain
-    if k + 2 < gain.size:
+    if by_place or k + 2 < gain.size:
         place[k], place[k + 1] = place[k + 1], place[k]
     else:
         other = memory.states[place[k] * x.size : (place[k] + 1) * x.size]

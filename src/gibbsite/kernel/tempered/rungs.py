@@ -100,3 +100,20 @@ def fit_reference(graph: Graph, marginals: Floats | None, even: float = 1.0) -> 
         law = law / np.repeat(np.add.reduceat(law, start), cards)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(law))
+
+
+def level_of(log_reference: Floats, graph: Graph) -> float:
+    """Return the log-probability that all states have in a reference; NaN where they differ.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> graph = gs.compile_graph(gs.ising_grid((2, 2)))
+    >>> level_of(even_reference(graph), graph) == 4 * np.log(0.5)
+    True
+    """
+    cards = graph.cards.astype(np.int64)
+    possible = np.where(np.isfinite(log_reference), log_reference, -np.inf)
+    top = np.maximum.reduceat(possible, np.cumsum(cards) - cards) if cards.size else np.zeros(0)
+    even = (log_reference == np.repeat(top, cards)) | np.isneginf(log_reference)
+    return float(top.sum()) if even.all() else float("nan")

@@ -34,6 +34,7 @@ from gibbsite.kernel.tempered.exchange import (
     ROWS,
     SAMPLES,
     STRIDE,
+    SUMMED,
     TAKEN,
     TRIPS,
     TemperedMemory,
@@ -42,7 +43,14 @@ from gibbsite.kernel.tempered.exchange import (
     forget_counts,
 )
 from gibbsite.kernel.tempered.ladder import Ladder, first_betas, read_betas
-from gibbsite.kernel.tempered.rungs import Rungs, even_reference, make_rungs
+from gibbsite.kernel.tempered.rungs import Rungs, even_reference, level_of, make_rungs
+from gibbsite.kernel.tempered.side_by_side import (
+    SideParameters,
+    fits_side_by_side,
+    lanes_for,
+    side_parameters,
+    side_work,
+)
 from gibbsite.scan.base import period
 
 if TYPE_CHECKING:
@@ -50,8 +58,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: Product laws that rungs may lead away from.
-REFERENCES = ("fitted", "even")
+#: Product laws that rungs may lead away from, and rungs whose marginals may be kept.
+REFERENCES, KEEP = ("fitted", "even"), ("target", "all")
 # Round trips in every chain, and accepted swaps of every pair, from which on states cross between modes.
 _FEWEST_TRIPS, _LOWEST_RATE = 10, 0.05
 # Ladders whose graphs are kept for later.
@@ -70,6 +78,7 @@ class TemperedParameters(NamedTuple):
     hard: bool
     gap: Floats
     cut: Floats
+    cell: NDArray[np.int64]
 
 
 @register(
@@ -93,6 +102,8 @@ class Tempered(Kernel):
     reference : {"fitted", "even"}
         The product law at inverse temperature 0: with the marginals that the search for a ladder has seen,
         mixed with equal probabilities; or those alone. A ladder that is given starts from the latter.
+    keep : {"target", "all"}
+        Whose marginals are recorded; those of other rungs are ``result.at(beta).marginals``.
 
     Notes
     -----
@@ -114,6 +125,7 @@ class Tempered(Kernel):
     kernel: Kernel = field(default_factory=Gibbs)
     ladder: Any = "auto"
     reference: str = "even"
+    keep: str = "target"
     found: Ladder | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -164,6 +176,8 @@ class Tempered(Kernel):
         self._betas()
         if self.reference not in REFERENCES:
             raise ArgumentError(unknown("reference", self.reference, REFERENCES))
+        if self.keep not in KEEP:
+            raise ArgumentError(unknown("keep", self.keep, KEEP))
 
     def _betas(self) -> Floats:
         """Return the ladder that was given, or the one to try first."""
@@ -221,24 +235,34 @@ class Tempered(Kernel):
         """As the kernel of the replicas."""
         return self.kernel.sites_of(graph, unit)
 
-    def parameters(self, graph: Graph) -> TemperedParameters:
-        """Return the graphs of all rungs."""
+    def parameters(self, graph: Graph) -> TemperedParameters | SideParameters:
+        """Return the graphs of all rungs; of replicas side by side, the model and its reference."""
+        if fits_side_by_side(graph, self.kernel):
+            return side_parameters(graph, self.start_ladder(graph))
         ladder, rungs = self._rungs(graph)
         gap, cut = np.diff(ladder.betas), np.array(ladder.cut)
+        cell = np.cumsum(graph.cards, dtype=np.int64) - graph.cards
         return TemperedParameters(
-            rungs.graphs, rungs.inner, rungs.like, rungs.beyond, rungs.constant, rungs.hard, gap, cut
+            rungs.graphs, rungs.inner, rungs.like, rungs.beyond, rungs.constant, rungs.hard, gap, cut, cell
         )
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> TemperedMemory:
         """Allocate states, generators and counts of all rungs."""
-        ladder, rungs = self._rungs(graph)
+        ladder = self.start_ladder(graph)
         many = ladder.betas.size
         seeds = np.random.SeedSequence([int(word) for word in stream]).generate_state(4 * many, np.uint64)
-        counts = np.zeros(9, np.int64)
+        counts = np.zeros(10, np.int64)
         counts[[LENGTH, STRIDE]] = 1
-        memories = [rungs.kernel.rung_memory(graph, stream) for _ in range(many)]
+        rows: int = many - 1
+        work: Any
+        if fits_side_by_side(graph, self.kernel):
+            rows, work = lanes_for(many), side_work(many, graph.n_sites, stream)
+        else:
+            inner = self._rungs(graph)[1].kernel
+            memories = [inner.rung_memory(graph, stream) for _ in range(many)]
+            work = Workspace(make_shelf(memories), memories[-1])
         return TemperedMemory(
-            states=np.zeros((many - 1) * graph.n_sites, graph.state_dtype),
+            states=np.zeros(rows * graph.n_sites, graph.state_dtype),
             words=seeds.reshape(many, 4).astype(np.uint64),
             place=np.arange(many),
             label=np.arange(many),
@@ -249,9 +273,11 @@ class Tempered(Kernel):
             open_batch=np.zeros(2 * (many - 1)),
             batches=np.zeros((ROWS, 2 * (many - 1))),
             samples=np.zeros((SAMPLES, many)),
+            sums=np.zeros((many, int(graph.cards.sum())) if self.keep == "all" else (0, 0)),
             betas=ladder.betas.copy(),
+            level=np.array([level_of(ladder.log_reference, graph)]),
             cut=ladder.cut.copy(),
-            work=Workspace(make_shelf(memories), memories[-1]),
+            work=work,
         )
 
     def memory_bytes(self, graph: Graph) -> int:
@@ -261,8 +287,14 @@ class Tempered(Kernel):
         return int(many * (each + 8 * (2 * ROWS + SAMPLES + 16)))
 
     def members(self, graph: Graph) -> int:
-        """As many threads as there are rungs can share a sweep."""
+        """As many threads as there are rungs can share a sweep; none where they stand side by side."""
+        if fits_side_by_side(graph, self.kernel):
+            return 1
         return min(MOST_MEMBERS, self.start_ladder(graph).betas.size)
+
+    def forget(self, memory: TemperedMemory) -> None:
+        """Let U be summed up anew."""
+        memory.counts[SUMMED] = 0
 
     def freeze(self, memory: TemperedMemory) -> None:
         """Begin to count."""
@@ -332,13 +364,16 @@ class Tempered(Kernel):
             "accepted": np.stack([memory.accepted for memory in memories]),
             "averages": np.stack([memory.batches[:batches] for memory in memories]),
             "gains": np.stack([memory.samples[:taken] for memory in memories]),
+            "sums": np.stack([memory.sums for memory in memories]),
+            "level": np.array([memories[0].level[0]]),
         }
 
     def describe(self) -> dict[str, Any]:
         """Return name and parameters, for plans and reports; not what is found."""
         ladder = self.ladder if isinstance(self.ladder, str) else np.asarray(self.ladder, float)
         inner = self.kernel.describe()
-        return {"name": "Tempered", "kernel": inner, "ladder": ladder, "reference": self.reference}
+        about = {"name": "Tempered", "kernel": inner, "ladder": ladder, "reference": self.reference}
+        return {**about, "keep": self.keep}
 
 
 @implement(visit, TemperedParameters)
@@ -379,6 +414,8 @@ def _visit(
         words[k, 0], words[k, 1], words[k, 2], words[k, 3] = r
         if whole:
             memory.gain[k] = log_potential(parameters.beyond, state) + parameters.constant
+            for i in range(x.size if memory.sums.size > 0 else 0):
+                memory.sums[k, parameters.cell[i] + np.int64(state[i])] += 1.0
     if whole:
         if team.size > 1:
             wait_for_all(team.gate, team.size)
@@ -387,7 +424,7 @@ def _visit(
             if parameters.hard:
                 first = memory.place[rungs - 2] * x.size
                 possible = log_potential(arrays, memory.states[first : first + x.size]) > -np.inf
-            rng = exchange(parameters.gap, parameters.cut, memory, x, possible, rng)
+            rng = exchange(parameters.gap, parameters.cut, memory, x, possible, False, rng)
         if team.size > 1:
             wait_for_all(team.gate, team.size)
     return rng

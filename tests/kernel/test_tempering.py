@@ -126,6 +126,8 @@ def test_other_bad_input() -> None:
         tempered(gs.ising_grid((2, 2)), gs.Tempered("gibbs"))  # type: ignore[arg-type]
     with pytest.raises(gs.ArgumentError, match="reference"):
         tempered(gs.ising_grid((2, 2)), gs.Tempered(reference="best"))
+    with pytest.raises(gs.ArgumentError, match="keep"):
+        tempered(gs.ising_grid((2, 2)), gs.Tempered(keep="some"))
     with pytest.raises(gs.IncompatibleError, match="Gibbs cannot run on a gaussian graph"):
         tempered(gs.Gaussian(covariance=np.eye(2)))
     plain = gs.sample(gs.ising_grid((2, 2)), sweeps=50, rng=1, progress=False)
@@ -187,6 +189,36 @@ def test_results_are_saved_with_what_was_seen_of_the_rungs(tmp_path: Path) -> No
     assert again.log_z_error == result.log_z_error
     assert again.diagnostics.line() == result.diagnostics.line()
     assert again.diagnostics.reasons == result.diagnostics.reasons
+
+
+def test_other_temperatures() -> None:
+    """Energies and log Z between rungs, and marginals of a rung, against exact answers; no draw is new."""
+    model = gs.ising_grid((3, 3), coupling=0.8, field=0.1)
+    result = tempered(model, gs.Tempered(ladder=(0.0, 0.25, 0.5, 1.0), keep="all"), sweeps=4000)
+    for beta in (0.1, 0.5, 0.8, 1.0):
+        hot = gs.ising_grid((3, 3), coupling=0.8 * beta, field=0.1 * beta)
+        exact, states = gs.solve_exact(hot), gs.exact.enumerate(hot)
+        energy = -states.probabilities @ [model.log_potential(x) for x in states.states]
+        found = result.at(beta)
+        assert abs(found.energy - energy) < 5 * found.energy_error < 1.0
+        log_z = found.log_z + (1.0 - beta) * 9 * math.log(2.0)  # of the reference
+        assert abs(log_z - exact.log_z) < 5 * found.log_z_error < 0.5
+        assert found.effective > 100
+        assert (found.marginals is not None) == (beta in (0.5, 1.0))
+        if found.marginals is not None:
+            assert abs(found.marginals["4"][1] - exact.marginals["4"][1]) < 0.06
+    assert result.at(1.0).log_z == pytest.approx(result.log_z, abs=3 * result.log_z_error)
+    with pytest.raises(gs.ArgumentError, match="from 0 to 1"):
+        result.at(1.5)
+    with pytest.raises(gs.ArgumentError, match="too short"):
+        tempered(model, gs.Tempered(ladder=(0.0, 1.0)), sweeps=10).at(0.5)
+
+
+def test_marginals_of_rungs_one_after_another() -> None:
+    model = gs.potts_grid((2, 2), states=3, coupling=0.9)
+    result = tempered(model, gs.Tempered(ladder=(0.0, 0.5, 1.0), keep="all"))
+    for beta in (0.0, 0.5, 1.0):
+        assert [*result.at(beta).marginals["0"].values()] == pytest.approx([1 / 3] * 3, abs=0.05)
 
 
 def test_rungs_are_spread_by_the_barrier() -> None:
