@@ -19,6 +19,7 @@ from gibbsite import lab as lab
 from gibbsite import learn as learn
 from gibbsite import lfsr as lfsr
 from gibbsite import model as model
+from gibbsite import perfect as perfect
 from gibbsite import persistent as persistent
 from gibbsite import random as random
 from gibbsite import report as report
@@ -107,6 +108,7 @@ from gibbsite.kernel.minibatch.min_gibbs import MinGibbs as MinGibbs
 from gibbsite.kernel.minibatch.poisson import PoissonGibbs as PoissonGibbs
 from gibbsite.kernel.minibatch.poisson_mh import PoissonMH as PoissonMH
 from gibbsite.kernel.minibatch.tuna_mh import TunaMH as TunaMH
+from gibbsite.kernel.perfect.perfect import Perfect as Perfect
 from gibbsite.learn.crf.estimator import ChainCRF as ChainCRF
 from gibbsite.model import AgreementFactors as AgreementFactors
 from gibbsite.model import Angle as Angle
@@ -137,6 +139,7 @@ from gibbsite.model import potts as potts
 from gibbsite.model import potts_grid as potts_grid
 from gibbsite.model import product_factors as product_factors
 from gibbsite.model import rbm as rbm
+from gibbsite.perfect import perfect_draws as perfect_draws
 from gibbsite.persistent import PersistentChains as PersistentChains
 from gibbsite.report import plot_convergence as plot_convergence
 from gibbsite.report import plot_marginals as plot_marginals

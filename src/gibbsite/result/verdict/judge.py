@@ -11,7 +11,7 @@ from gibbsite.result.make import make_result
 from gibbsite.result.measure.energies import count_round_trips
 from gibbsite.result.measure.measurement import measure_cells
 from gibbsite.result.result import Result
-from gibbsite.result.verdict.convergence import INDEPENDENT, MOST_JUDGED
+from gibbsite.result.verdict.convergence import COUNTED, INDEPENDENT, MOST_JUDGED, WITHOUT_LOOK
 from gibbsite.result.verdict.second_look import SecondLook
 from gibbsite.result.verdict.unreached import find_unreached
 from gibbsite.run.engine import Recording
@@ -57,7 +57,7 @@ class Judge:
         verdict = first.diagnostics
         if not verdict.converged or verdict.mcse_max is None or verdict.mcse_max > self.error:
             return False
-        if first.look == INDEPENDENT:
+        if first.look in WITHOUT_LOOK:
             return True
         trips = count_round_trips(first.pulse)
         if trips is not None and trips < _ROUND_TRIPS:
@@ -78,14 +78,16 @@ class Judge:
         """Return the result of a run before anything is asked that costs time."""
         setup = recording.setup
         found = make_result(recording)
-        return found.judged(look=INDEPENDENT) if setup.kernel.independent(setup.graph) else found
+        if not setup.kernel.independent(setup.graph):
+            return found
+        return found.judged(look=INDEPENDENT if setup.layout.conditional else COUNTED)
 
     def _scrutinise(self, recording: Recording, first: Result, stop: Callable[[], bool]) -> Result:
         """Add unreached and a second look, the latter only where nothing else speaks against a run.
 
         Independent draws can have missed nothing.
         """
-        if first.look == INDEPENDENT:
+        if first.look in WITHOUT_LOOK:
             return first
         result = first.judged(unreached=find_unreached(recording, first.totals))
         verdict = result.diagnostics
