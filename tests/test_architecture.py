@@ -27,7 +27,7 @@ ORDER = [
     {"kernel"},
     {"run"},
     {"result"},
-    {"exact", "influence", "variational"},
+    {"exact", "influence", "variational", "coupling"},
     {"learn"},
     {"report"},
     {"sampling"},

@@ -7,6 +7,7 @@ from gibbsite import advice as advice
 from gibbsite import applications as applications
 from gibbsite import batch as batch
 from gibbsite import compatibility as compatibility
+from gibbsite import coupling as coupling
 from gibbsite import dimod_sampler as dimod_sampler
 from gibbsite import errors as errors
 from gibbsite import exact as exact
@@ -35,6 +36,8 @@ from gibbsite.batch import sample_batch as sample_batch
 from gibbsite.batch import sample_models as sample_models
 from gibbsite.compatibility import Compatibility as Compatibility
 from gibbsite.compatibility import check_conditionals as check_conditionals
+from gibbsite.coupling import Coupling as Coupling
+from gibbsite.coupling import couple as couple
 from gibbsite.dimod_sampler import DimodSampler as DimodSampler
 from gibbsite.dimod_sampler import to_sampleset as to_sampleset
 from gibbsite.errors import ArgumentError as ArgumentError

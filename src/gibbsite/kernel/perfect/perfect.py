@@ -30,8 +30,9 @@ from gibbsite.kernel.registry import default_kernel, register
 if TYPE_CHECKING:
     from gibbsite.model import Model
 
-# Unless it is said, a draw goes back as far as so many updates of sites, and so many sweeps.
-_UPDATES = 2**27
+# Unless it is said, a draw goes back as far as so many updates of sites (those of sets cost more), and so
+# many sweeps.
+_UPDATES, _SET_UPDATES = 2**27, 2**22
 _LEAST, _MOST = 2**6, 2**20
 _KEPT = 8
 _TAKEN, _SWEEPS, _FARTHEST, _APART = range(4)
@@ -66,7 +67,7 @@ class PerfectMemory(NamedTuple):
 _FOUND: dict[str, Any] = {}
 
 
-@register(methods={"perfect": ("MAR",)}, proof=[{}])
+@register(methods={"perfect": ("MAR",)}, proof=[{"sweeps": 256}])
 @dataclass(frozen=True)
 class Perfect(Kernel):
     """Independent draws without bias, by coupling from the past.
@@ -75,8 +76,8 @@ class Perfect(Kernel):
     ----------
     sweeps : int, optional
         A draw that has not come after going back so many sweeps is given up, and the run ends with a
-        `SamplingError`. By default as many, a power of two, as make 2^27 updates of sites, at least 2^6 and
-        at most 2^20.
+        `SamplingError`. By default as many, a power of two, as make 2^27 updates of sites (2^22 where sets
+        are needed), at least 2^6 and at most 2^20.
 
     Notes
     -----
@@ -115,7 +116,8 @@ class Perfect(Kernel):
     def most(self, graph: Graph) -> int:
         """Return how many sweeps a draw may go back."""
         if self.sweeps is None:
-            fits = 2 ** int(np.log2(_UPDATES / max(graph.n_sites, 1)))
+            updates = _UPDATES if isinstance(_model_of(graph), IsingGraph) else _SET_UPDATES
+            fits = 2 ** int(np.log2(max(updates / max(graph.n_sites, 1), 1.0)))
             return int(np.clip(fits, _LEAST, _MOST))
         if not isinstance(self.sweeps, int | np.integer) or isinstance(self.sweeps, bool) or self.sweeps < 1:
             raise ArgumentError(

@@ -27,7 +27,7 @@ Sets = NDArray[np.uint64]
 #: States of a site, at most: a set is a word of 64 bits.
 MOST_STATES = 64
 # After so many trials, every state that is possible is taken to be: bounds may be loose, not wrong.
-_MOST_TRIALS = 2000
+_MOST_TRIALS = 256
 _ONE = np.uint64(1)
 
 
