@@ -97,6 +97,7 @@ NAMES = (
     "entities",
     "learn",
     "new_recorder",
+    "perfect",
     "poisson",
     "results",
     "segmentation",

@@ -7,6 +7,7 @@ from gibbsite import advice as advice
 from gibbsite import applications as applications
 from gibbsite import batch as batch
 from gibbsite import compatibility as compatibility
+from gibbsite import coupling as coupling
 from gibbsite import dimod_sampler as dimod_sampler
 from gibbsite import errors as errors
 from gibbsite import exact as exact
@@ -19,6 +20,7 @@ from gibbsite import lab as lab
 from gibbsite import learn as learn
 from gibbsite import lfsr as lfsr
 from gibbsite import model as model
+from gibbsite import perfect as perfect
 from gibbsite import persistent as persistent
 from gibbsite import random as random
 from gibbsite import report as report
@@ -34,6 +36,8 @@ from gibbsite.batch import sample_batch as sample_batch
 from gibbsite.batch import sample_models as sample_models
 from gibbsite.compatibility import Compatibility as Compatibility
 from gibbsite.compatibility import check_conditionals as check_conditionals
+from gibbsite.coupling import Coupling as Coupling
+from gibbsite.coupling import couple as couple
 from gibbsite.dimod_sampler import DimodSampler as DimodSampler
 from gibbsite.dimod_sampler import to_sampleset as to_sampleset
 from gibbsite.errors import ArgumentError as ArgumentError
@@ -109,6 +113,7 @@ from gibbsite.kernel.minibatch.poisson_mh import PoissonMH as PoissonMH
 from gibbsite.kernel.minibatch.tuna_mh import TunaMH as TunaMH
 from gibbsite.kernel.tempered.tempered import Tempered as Tempered
 from gibbsite.learn.aspect.estimator import AspectModel as AspectModel
+from gibbsite.kernel.perfect.perfect import Perfect as Perfect
 from gibbsite.learn.crf.estimator import ChainCRF as ChainCRF
 from gibbsite.model import AgreementFactors as AgreementFactors
 from gibbsite.model import Angle as Angle
@@ -139,6 +144,7 @@ from gibbsite.model import potts as potts
 from gibbsite.model import potts_grid as potts_grid
 from gibbsite.model import product_factors as product_factors
 from gibbsite.model import rbm as rbm
+from gibbsite.perfect import perfect_draws as perfect_draws
 from gibbsite.persistent import PersistentChains as PersistentChains
 from gibbsite.report import plot_convergence as plot_convergence
 from gibbsite.report import plot_marginals as plot_marginals

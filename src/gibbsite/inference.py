@@ -302,7 +302,8 @@ def infer(
         conditional) count instead of drawing; "quasi" (`QuasiGibbs`) is driven by a low-discrepancy
         sequence, in whole periods of sweeps; "blocks" (`BlockGibbs`) draws many sites jointly, blocks that
         are found for the model, "cutset" (`CutsetGibbs`) draws few sites and sums the others out;
-        "swendsen-wang" (`SwendsenWang`) and "wolff" (`Wolff`) move clusters of sites that agree; "poisson"
+        "swendsen-wang" (`SwendsenWang`) and "wolff" (`Wolff`) move clusters of sites that agree;
+        "perfect" (`Perfect`) takes independent draws without bias where couplings are weak; "poisson"
         (`PoissonGibbs`) reads minibatches of the factors of sites that have thousands of them. "annealed"
         looks for a most probable state: annealing at temperatures that fit the model, restarted until the
         budget is used. "mean-field" gives approximate marginals, and a lower bound of the log-partition

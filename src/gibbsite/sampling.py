@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gibbsite._compile.jit import announcing, clock
 from gibbsite._wording import argument
+from gibbsite.coupling.couple import prepare_couple, run_couple
 from gibbsite.errors import ArgumentError, ConvergenceWarning, IncompatibleError, SamplingError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.kernel.base import Kernel, RunOutline
@@ -32,6 +33,9 @@ from gibbsite.support.start import start_states
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
+
+# Pairs of coupled chains that tell how far a run was from stationarity, and sweeps that they have at least.
+_COUPLED_PAIRS, _LEAST_COUPLED = 100, 1000
 
 
 def sample(
@@ -55,6 +59,7 @@ def sample(
     resume: bool = False,
     progress: Any = None,
     second_look: bool = True,
+    coupling: bool = False,
 ) -> Result:
     """Sample from a model.
 
@@ -100,6 +105,10 @@ def sample(
     second_look : bool
         Before the run is called converged, compare it with 64 short chains from other starts, for at most
         15 % of its cost (:mod:`gibbsite.result.verdict.second_look`). Without, the verdict says so.
+    coupling : bool
+        Afterwards, let 100 pairs of coupled chains of the same kernel, scan and start run until they meet
+        (:func:`gibbsite.couple`): ``result.coupling_bound`` is then an upper bound of the distance to
+        stationarity at the end of the warmup. Pairs are given up after ten times the warmup, or 1000 sweeps.
 
     Returns
     -------
@@ -138,6 +147,8 @@ def sample(
     length(model.n_sites)  # refuses what makes no sense before any work
     show = choose_progress(progress)
     judge = Judge(error, second_look, threads, seconds)
+    if coupling:
+        prepare_couple(model, kernel, scan, start)  # refuses before any work
     path = read_checkpoint(checkpoint, checkpoint_every, resume)
     if resume and path is not None and path.exists():
         rng, warmup = _continued(path, rng, warmup)
@@ -168,6 +179,8 @@ def sample(
             wrong.result = None if wrong.recording is None else make_result(wrong.recording)
             raise
         result = judge.conclude(recording)
+        if coupling:
+            result = result.judged(coupling_bound=_bound_distance(recording, start, result.warmup, threads))
         verdict = result.diagnostics
     if verdict.reasons:
         reasons = " ".join(verdict.reasons)
@@ -177,6 +190,25 @@ def sample(
         if remark.grave:
             warnings.warn(remark.text, ConvergenceWarning, stacklevel=2)
     return result
+
+
+def _bound_distance(recording: Recording, start: Any, warmup: int, threads: int) -> float:
+    """Return an upper bound of the distance to stationarity after the warmup, from coupled chains."""
+    setup = recording.setup
+    what = prepare_couple(setup.model, setup.kernel, setup.scan, start)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # pairs that have not met: the bound is one
+        found = run_couple(
+            what,
+            pairs=_COUPLED_PAIRS,
+            sweeps=1,
+            most=max(_LEAST_COUPLED, 10 * warmup),
+            entropy=setup.plan.entropy,
+            threads=threads,
+        )
+    if found.met < found.pairs:
+        return 1.0
+    return min(1.0, float(found.bound(warmup) + found.bound_mcse(warmup)))
 
 
 def try_out(

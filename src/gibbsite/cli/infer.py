@@ -107,10 +107,10 @@ def command(**given: Any) -> int:
     far to trust it; options of sampling say what to do then.
     "herded" and "herded-shared" count instead of drawing, "quasi" is driven by a low-discrepancy sequence
     (MAR); "blocks" draws many sites jointly, and "cutset" sums most of them out, for models whose sites
-    depend strongly on each other; "swendsen-wang" and "wolff" move clusters of sites that agree; "poisson"
-    reads minibatches of factors, for models whose sites have thousands of them; "annealed" looks for a most
-    probable state (MAP); "mean-field" gives approximate marginals (MAR) and a lower bound of the
-    log-partition function (PR).
+    depend strongly on each other; "swendsen-wang" and "wolff" move clusters of sites that agree;
+    "perfect" takes independent draws without bias, where couplings are weak; "poisson" reads minibatches of
+    factors, for models whose sites have thousands of them; "annealed" looks for a most probable state (MAP);
+    "mean-field" gives approximate marginals (MAR) and a lower bound of the log-partition function (PR).
 
     Ctrl-C or SIGTERM ends a run in good order: what there is is saved and written, with exit code 130.
     """

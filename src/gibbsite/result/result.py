@@ -82,6 +82,10 @@ class Result:
         What the kernel says against chains that should cross between modes; see ``Kernel.doubts``.
     interrupted : bool
         The run ended early by Ctrl-C.
+    coupling_bound : float or None
+        Upper bound of the total variation distance to stationarity at the end of the warmup, estimated by
+        coupled chains where that was asked for (``coupling=True``), plus a standard error; one where they
+        have not met.
     seconds : float
         Time taken until the result was there, without compiling; not saved, so that a saved result depends
         on the plan alone.
@@ -126,6 +130,7 @@ class Result:
     open: tuple[OpenRecorder, ...] = ()
     blocks: tuple[NDArray[np.float64], ...] = ()
     interrupted: bool = False
+    coupling_bound: float | None = None
     seconds: float = field(default=float("nan"), compare=False)
 
     # ---- estimates

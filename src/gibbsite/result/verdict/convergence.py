@@ -44,6 +44,9 @@ _ROUNDING = 1e-9  # log-potentials closer than this, relatively, are equal
 _ENERGY_LIMIT = 1.1  # of R-hat of the log-potentials, of which there are a few dozen for each chain
 #: Instead of a second look: draws are independent, whatever state a sweep began in.
 INDEPENDENT = "independent"
+#: The same of draws that are counted: a state that none of them was in may still be possible.
+COUNTED = "independent, counted"
+WITHOUT_LOOK = (INDEPENDENT, COUNTED)
 #: Instead of a second look: chains cross between modes themselves (``Kernel.doubts``).
 CROSSED = "crossed"
 _SETTLED = 1e-5  # standard error at which the number of independent draws does not matter
@@ -264,7 +267,7 @@ def judge(
             "gs.Marginals() to record=."
         )
     worst = _find_worst(cells, chains, draws, name) if source != "none" else _Worst()
-    independent = look == INDEPENDENT
+    independent = look in WITHOUT_LOOK
     if independent and worst.ess is not None:
         worst = worst._replace(ess=max(worst.ess, float(chains * draws)))
     settled = independent and worst.error is not None and worst.error <= _SETTLED
@@ -350,6 +353,8 @@ def _doubted_observables(observed: Sequence[tuple[str, float, float]]) -> list[s
 
 
 def _look_word(look: Look | str) -> str:
+    if look in WITHOUT_LOOK:
+        return INDEPENDENT
     return look if isinstance(look, str) else "agrees" if look.findings.agree else "differs"
 
 

@@ -11,7 +11,7 @@ from gibbsite.result.make import make_result
 from gibbsite.result.measure.energies import count_round_trips
 from gibbsite.result.measure.measurement import measure_cells
 from gibbsite.result.result import Result
-from gibbsite.result.verdict.convergence import CROSSED, INDEPENDENT, MOST_JUDGED
+from gibbsite.result.verdict.convergence import COUNTED, CROSSED, INDEPENDENT, MOST_JUDGED, WITHOUT_LOOK
 from gibbsite.result.verdict.second_look import SecondLook
 from gibbsite.result.verdict.unreached import find_unreached
 from gibbsite.run.engine import Recording
@@ -60,7 +60,7 @@ class Judge:
         verdict = first.diagnostics
         if not verdict.converged or verdict.mcse_max is None or verdict.mcse_max > self.error:
             return False
-        if first.look == INDEPENDENT:
+        if first.look in WITHOUT_LOOK:
             return True
         trips = count_round_trips(first.pulse)
         if first.look != CROSSED and trips is not None and trips < _ROUND_TRIPS:
@@ -82,7 +82,7 @@ class Judge:
         setup = recording.setup
         found = make_result(recording)
         if setup.kernel.independent(setup.graph):
-            return found.judged(look=INDEPENDENT)
+            return found.judged(look=INDEPENDENT if setup.layout.conditional else COUNTED)
         doubts = setup.kernel.doubts(recording.memories)
         return found if doubts is None else found.judged(look=CROSSED, doubts=doubts)
 
@@ -91,7 +91,7 @@ class Judge:
 
         Independent draws can have missed nothing.
         """
-        if first.look == INDEPENDENT:
+        if first.look in WITHOUT_LOOK:
             return first
         result = first.judged(unreached=find_unreached(recording, first.totals))
         verdict = result.diagnostics
