@@ -32,7 +32,7 @@ ORDER = [
     {"report"},
     {"sampling"},
     {"dimod_sampler"},
-    {"search", "persistent", "batch"},
+    {"best", "persistent", "batch"},
     {"efficiency"},
     {"inference", "advice"},
     {"applications"},

@@ -12,7 +12,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.inference import _SAMPLING, ARGUMENTS, METHODS
-from gibbsite.search import search_best
+from gibbsite.best.search import search_best
 
 RNG = np.random.default_rng(8)
 # A chain of eight sites with three states: all methods can answer, and the answers are known.

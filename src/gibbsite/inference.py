@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     import pandas
     from numpy.typing import NDArray
 
+    from gibbsite.best.found import RankedState, SearchResult
     from gibbsite.exact import ExactResult
     from gibbsite.kernel.base import Kernel
     from gibbsite.model import FactorGraph
     from gibbsite.result.result import Result
     from gibbsite.result.table import SiteTable
-    from gibbsite.search import RankedState, SearchResult
     from gibbsite.variational import MeanFieldResult
 
 TASKS = ("MAR", "MAP", "PR")
@@ -535,7 +535,7 @@ def _search(
     until_sure: bool,
 ) -> tuple[SearchResult, Verdict]:
     """Look for the best states by annealing; return what was found, and the verdict on it."""
-    from gibbsite.search import search_best
+    from gibbsite.best.search import search_best
 
     found = search_best(
         model, sweeps=sweeps, seconds=seconds, best=best, progress=progress, until_sure=until_sure, **run
@@ -583,8 +583,8 @@ def _best_states(model: FactorGraph, found: Any, best: int) -> tuple[RankedState
 
     What a sampling run has seen is taken uphill first: single sites may still be improved.
     """
+    from gibbsite.best.found import RankedState, SearchResult
     from gibbsite.exact import ExactResult
-    from gibbsite.search import RankedState, SearchResult
 
     if isinstance(found, SearchResult):
         return found.ranked

@@ -14,7 +14,7 @@ import gibbsite as gs
 from gibbsite.graph.color import markov_graph
 from gibbsite.kernel.gibbs.temperature import temperature_range
 from gibbsite.kernel.gibbs.uphill import Neighbourhood, recombine
-from gibbsite.search import search_best
+from gibbsite.best.search import search_best
 
 
 def glass(shape: tuple[int, int], seed: int, scale: float = 1.0) -> gs.FactorGraph:
