@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.inference import _SAMPLING, ARGUMENTS, METHODS
 from gibbsite.best.search import search_best
+from gibbsite.inference import _SAMPLING, ARGUMENTS, METHODS
 
 RNG = np.random.default_rng(8)
 # A chain of eight sites with three states: all methods can answer, and the answers are known.

@@ -24,8 +24,7 @@ from gibbsite.graph.compile import as_tables
 from gibbsite.graph.graph import Graph, seal
 from gibbsite.graph.kinds.distance import DistanceGraph
 from gibbsite.graph.kinds.table import TableGraph
-from gibbsite.graph.local import log_potential
-from gibbsite.kernel.blocks.climbing import climb_blocks, draw_blocks
+from gibbsite.kernel.blocks.climbing import climb_blocks, draw_blocks, score_state
 from gibbsite.kernel.blocks.cover import Limit, cover_sites
 from gibbsite.kernel.blocks.filtering import BlockWorkspace, draw_block, make_workspace
 from gibbsite.kernel.blocks.tables import BlockTables, find_interactions, lay_out_blocks
@@ -34,7 +33,7 @@ from gibbsite.kernel.blocks.ties import tie_factors, tie_sites
 Floats = NDArray[np.float64]
 
 #: Covers that a search goes through at most.
-MOST_COVERS = 8
+MOST_COVERS = 6
 # log2 of the most entries of a table, by the most sites for which it holds: a sweep takes milliseconds.
 _WIDTHS = ((4_000, 12.0), (10_000, 10.0), (math.inf, 8.0))
 _MOST_SITES = 30_000  # finding blocks takes long in larger models
@@ -79,7 +78,7 @@ class BlockMoves:
         self.draw = point_at(draw_block, empty, self.arrays, work, x)
         climb_blocks(empty, self.firm, work, x)  # compiled or loaded now, so that it does not count as time
         draw_blocks(self.draw, empty, self.arrays, work, x)
-        log_potential(self.firm, x)
+        score_state(self.firm, x)
 
     def add_cover(self) -> None:
         """Find another cover; always the same ones in the same order."""
@@ -131,12 +130,12 @@ class BlockMoves:
 
         Zeros cost the price of climbs; without ``Graph.log_offset``.
         """
-        value = float(log_potential(self.firm, x))
+        value = float(score_state(self.firm, x))
         idle, turn = 0, 0
         while idle < len(self.covers):
             number = turn % len(self.covers)
             climb_blocks(self.covers[number].tables, self.firm, works[number], x)
-            reached = float(log_potential(self.firm, x))
+            reached = float(score_state(self.firm, x))
             idle = 0 if reached > value + 1e-12 * (1.0 + abs(value)) else idle + 1
             value, turn = max(value, reached), turn + 1
         return value

@@ -14,30 +14,38 @@ from gibbsite.errors import CheckpointError
 from gibbsite.run.checkpoint import flatten, load_checkpoint, restore, save_checkpoint
 
 
-def save_search(
-    path: Path, plan: dict[str, Any], searchers: list[Searcher], turns: Any, done: int, seconds: float
-) -> None:
-    """Save a search between two restarts."""
+def pack_search(
+    searchers: list[Searcher], turns: Any, done: int, seconds: float
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return all that a search knows between two restarts: plain data, and copies of its arrays."""
     others: dict[str, NDArray[Any]] = {}
     told = []
     for number, one in enumerate(searchers):
         others.update(flatten(f"{number}/searcher/state", one.state))
-        others[f"{number}/best"] = one.best
+        others[f"{number}/best"], others[f"{number}/last"] = one.best, one.last
         others[f"{number}/ends"] = np.array(one.ends, np.float64)
         others[f"{number}/seen"] = _pack(one, sorted(one.seen))
         others[f"{number}/seen_values"] = np.array([one.seen[key] for key in sorted(one.seen)], np.float64)
         others[f"{number}/ties"] = _pack(one, sorted(one.ties))
         others[f"{number}/numbers"] = np.array([one.value, one.price, one.tie_value, *one.tops.values()])
-        told.append(json.dumps(one.rng.bit_generator.state))
+        told.append(json.dumps([one.rng.bit_generator.state, one.moved]))
     progress = {
         "search": True,
         "done": done,
         "seconds": seconds,
-        "rounds": turns.rounds,
-        "work": turns.work,
+        "rounds": dict(turns.rounds),
+        "work": dict(turns.work),
         "covers": 0 if turns.task.blocks is None else len(turns.task.blocks.covers),
         "generators": told,
     }
+    return progress, {name: part.copy() for name, part in others.items()}
+
+
+def save_search(
+    path: Path, plan: dict[str, Any], packed: tuple[dict[str, Any], dict[str, NDArray[Any]]]
+) -> None:
+    """Write to disk what was packed."""
+    progress, others = packed
     save_checkpoint(path, plan, progress, [], others)
 
 
@@ -55,7 +63,7 @@ def load_search(path: Path, plan: dict[str, Any], searchers: list[Searcher], tur
             )
     for number, one in enumerate(searchers):
         one.state = restore(f"{number}/searcher/state", one.state, arrays)
-        one.best = arrays[f"{number}/best"].copy()
+        one.best, one.last = arrays[f"{number}/best"].copy(), arrays[f"{number}/last"].copy()
         one.ends = arrays[f"{number}/ends"].tolist()
         values = arrays[f"{number}/seen_values"].tolist()
         one.seen = dict(zip(_unpack(arrays[f"{number}/seen"]), values, strict=True))
@@ -63,7 +71,7 @@ def load_search(path: Path, plan: dict[str, Any], searchers: list[Searcher], tur
         one.value, one.price, one.tie_value, *tops = arrays[f"{number}/numbers"].tolist()
         one.tops = dict(zip(one.tops, tops, strict=True))
         one.arrays = one.task.priced(one.price)
-        one.rng.bit_generator.state = json.loads(progress["generators"][number])
+        one.rng.bit_generator.state, one.moved = json.loads(progress["generators"][number])
     turns.rounds.update(progress["rounds"])
     turns.work.update(progress["work"])
     turns.provide(progress["covers"])

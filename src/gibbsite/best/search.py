@@ -10,7 +10,6 @@ That several chains arrive at the same log-potential is what speaks for it; it p
 from __future__ import annotations
 
 import math
-import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +20,8 @@ from numpy.typing import NDArray
 from gibbsite._compile.jit import announcing
 from gibbsite.best.blocks import MOST_COVERS
 from gibbsite.best.found import RankedState, SearchResult
-from gibbsite.best.saving import load_search, save_search
-from gibbsite.best.searcher import BLOCKS, ROUNDING, SINGLE, Searcher, Task
+from gibbsite.best.saving import load_search, pack_search, save_search
+from gibbsite.best.searcher import BLOCKS, ROUNDING, SINGLE, Searcher, Task, clock
 from gibbsite.run.budget import check_integer, read_budget
 from gibbsite.run.checkpoint import read_checkpoint
 from gibbsite.run.executor import Executor, read_threads
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 _FIRST = {SINGLE: 32, BLOCKS: 8}  # sweeps of the first schedule
 _LONGEST = {SINGLE: 1 << 13, BLOCKS: 1 << 9}
 _AT_A_LENGTH = 8  # restarts before schedules get twice as long
-_ROUNDS_PER_COVER = 3  # restarts by blocks before another cover is found
+_ROUNDS_PER_COVER = 6  # restarts by blocks before another cover is found
 _BETTER = (
     7.0  # share of the work of the way to move that has reached the better state, that of the other is 1
 )
@@ -160,13 +159,13 @@ def search_best(
     done, before = 0, 0.0
     if path is not None and resume and path.exists():
         done, before = load_search(path, plan, searchers, turns)
-    begun = saved = time.monotonic()
-    interrupted = False
+    begun = saved = clock()
+    interrupted, packed = False, pack_search(searchers, turns, done, before)
     try:
         with Executor(threads) as executor, catch_interrupt(show.say) as interrupt:
 
             def over() -> bool:
-                return bool(interrupt.up) or before + time.monotonic() - begun >= budget.seconds
+                return bool(interrupt.up) or before + clock() - begun >= budget.seconds
 
             while model.n_sites and done < limit and not (any(turns.rounds.values()) and over()):
                 kind = turns.choose(searchers)
@@ -174,27 +173,31 @@ def search_best(
                 if limit - done < 2 * length:
                     length = int(limit - done)
                 rows = -(-chains // threads)
-                left = budget.seconds - before - (time.monotonic() - begun)
+                left = budget.seconds - before - (clock() - begun)
                 pace = rows * max(searcher.pace[kind] for searcher in searchers)
                 if left < 1.5 * length * pace:
                     length = max(int(left / pace), 1)
+                if path is not None:
+                    packed = pack_search(searchers, turns, done, before + clock() - begun)
+                    if clock() - saved >= checkpoint_every:
+                        save_search(path, plan, packed)
+                        saved = clock()
                 made = executor.map(partial(Searcher.restart, kind=kind, sweeps=length, over=over), searchers)
                 done += max(made)
                 turns.count(kind, max(made))
-                seconds_now = before + time.monotonic() - begun
+                seconds_now = before + clock() - begun
                 total = 0 if math.isinf(limit) else int(limit)
                 show.show(Status("searching", done, total, seconds_now, budget.seconds, chains))
-                if path is not None and time.monotonic() - saved >= checkpoint_every:
-                    save_search(path, plan, searchers, turns, done, seconds_now)
-                    saved = time.monotonic()
                 if until_sure and _is_sure(searchers):
                     break
             interrupted = bool(interrupt.up)
-            if path is not None:
-                save_search(path, plan, searchers, turns, done, before + time.monotonic() - begun)
+            if path is not None and not interrupted:
+                packed = pack_search(searchers, turns, done, before + clock() - begun)
+            if path is not None:  # a restart that was cut short is made again from its beginning
+                save_search(path, plan, packed)
     finally:
         show.close()
-    seconds_taken = before + time.monotonic() - begun
+    seconds_taken = before + clock() - begun
     return _conclude(task, searchers, best, done, interrupted, seconds_taken, plan)
 
 

@@ -41,14 +41,22 @@ if TYPE_CHECKING:
 
 _BLOCK_SECONDS = 0.15  # between two looks at the clock
 _LEAST_WARMTH = 0.2  # of a warmed-up state: from here to 1 on the logarithmic scale from cold to hot
+_BLOCK_WARMTH = (0.4, 0.8)  # on the same scale, where blocks are drawn at first
+_BLOCK_COLD = 2.0  # where they are drawn last, in lowest temperatures of single sites
 _PRICE = 3.0  # of a zero at first, in steep differences of log-weights
 _DEARER, _CHEAPER = 1.5, 1.1  # what a price is multiplied with, or divided by, after a restart
 _FORBIDDING = 1e4  # price of a zero where states are compared
 _MOST_TIES, _MOST_TIE_BYTES = 1 << 12, 1 << 25  # best states that a searcher keeps count of
 _MANY, _STRONGEST = 12, 3  # neighbours of a spin: more than so many on average are cut down to so many
+_CLOCK = [time.monotonic]
 #: How a restart moves: by single sites, or by blocks.
 SINGLE, BLOCKS = "single", "blocks"
 ROUNDING = 1e-9  # log-potentials that differ by less, relative to their size, are equal
+
+
+def clock() -> float:
+    """Return the time, in seconds; benchmarks that share a machine put processor time in its place."""
+    return _CLOCK[0]()
 
 
 class Task:
@@ -142,6 +150,7 @@ class Searcher:
         self.works: list[BlockWorkspace] = []
         self.best = np.array(start, graph.state_dtype)
         self.value = -math.inf
+        self.last, self.moved = self.best.copy(), False  # where blocks were drawn last, within the support
         if task.zeros or given or not graph.n_sites:  # otherwise any state would do, and this is one
             self.value = go_uphill(task.firm, self.best, self.work)
             self.note(self.best)
@@ -155,10 +164,10 @@ class Searcher:
         hot = AnnealedParameters(np.ones(1), self.task.graph.n_sites)
         state = self.state
         advance(hot, self.arrays, self.task.schedule, state, self.tape, 0, 0, False, alone())
-        began = time.monotonic()
+        began = clock()
         sites = self.task.graph.n_sites
         advance(hot, self.arrays, self.task.schedule, state, self.tape, 1, sites, False, alone())
-        self.pace[SINGLE] = max(time.monotonic() - began, 1e-9)
+        self.pace[SINGLE] = max(clock() - began, 1e-9)
         if self.near is not None:
             recombine(self.task.firm, self.near, self.best, self.best.copy(), self.work)
 
@@ -172,18 +181,22 @@ class Searcher:
         else:
             state.x[:] = self.best
             hot, fresh = cold * (hot / cold) ** self.rng.uniform(_LEAST_WARMTH, 1.0), False
-        inverse = 1.0 / np.geomspace(hot, cold, sweeps)
-        if kind == BLOCKS:
+        if kind == BLOCKS:  # which freeze later than single sites do, and need not be as hot to move
+            hot, cold = self.task.range[:2]
+            cooler = cold * (hot / cold) ** self.rng.uniform(*_BLOCK_WARMTH)
+            cold *= _BLOCK_COLD
+            inverse = 1.0 / np.geomspace(max(cooler, 1.5 * cold), cold, sweeps)
             return self._cool_blocks(inverse, fresh, over)
+        inverse = 1.0 / np.geomspace(hot, cold, sweeps)
         self.task.kernel.forget(state.memory)
         state.memory.clock[:] = 0
         falling = AnnealedParameters(inverse, n)
         done = 0
         while done < sweeps and not over():
             block = min(int(max(_BLOCK_SECONDS / self.pace[SINGLE], 1.0)), sweeps - done)
-            began = time.monotonic()
+            began = clock()
             advance(falling, self.arrays, self.task.schedule, state, self.tape, block, n, False, alone())
-            self.pace[SINGLE] = max((time.monotonic() - began) / block, 1e-9)
+            self.pace[SINGLE] = max((clock() - began) / block, 1e-9)
             done += block
         self.finish(SINGLE, state.x.copy())
         return done
@@ -191,18 +204,17 @@ class Searcher:
     def _cool_blocks(self, inverse: NDArray[np.float64], fresh: bool, over: Callable[[], bool]) -> int:
         """Draw the blocks of one cover after another at falling temperatures, then climb.
 
-        From a state of the support, zeros stay zeros; from any other they have a price, and so have those
-        of a state that no block leads out of.
+        From a state of the support, zeros stay zeros; from any other they have a price.
         """
         blocks, x = self.task.blocks, self.state.x
         assert blocks is not None
         while len(self.works) < len(blocks.covers):
             self.works.append(blocks.workspace(blocks.covers[len(self.works)]))
-        if fresh and self.task.zeros and len(self.ends) % 4 == 0 and self.value > -math.inf:
-            x[:] = self.best  # hot draws lead away from it soon enough, and stay possible
+        if fresh and self.task.zeros and self.tie_value > -math.inf:  # go on where the last draws were
+            x[:] = self.last if self.moved else self.best
             fresh = False
         price = self.price if self.task.zeros and fresh else math.inf
-        done, began = 0, time.monotonic()
+        done, began = 0, clock()
         for level in inverse:
             if done and over():
                 break
@@ -212,9 +224,10 @@ class Searcher:
             blocks.draw_cover(blocks.covers[turn], blocks.cooled(level, price), level, price, work, x)
             self.state.rng[:] = work.words
             done += 1
+        self.last[:], self.moved = x, self.moved or not fresh
         end = x.copy()
         blocks.climb(end, self.works)
-        self.pace[BLOCKS] = max((time.monotonic() - began) / done, 1e-9)
+        self.pace[BLOCKS] = max((clock() - began) / done, 1e-9)
         self.finish(BLOCKS, end)
         return done
 

@@ -16,6 +16,7 @@ from gibbsite._compile.jit import Integer, called, compiled_loop
 from gibbsite._compile.pointer import call_pointer
 from gibbsite.elimination.rings import Max
 from gibbsite.graph.kinds.table import TableGraph
+from gibbsite.graph.local import log_potential
 from gibbsite.kernel.blocks.filtering import (
     DRAW,
     BlockWorkspace,
@@ -101,3 +102,9 @@ def draw_blocks(
     for block in range(tables.start.size - 1):
         work.what[0], work.what[1] = block, DRAW
         call_pointer(draw, tables, arrays, work, x)
+
+
+@compiled_loop
+def score_state(arrays: TableGraph, x: NDArray[Any]) -> float:
+    """Return the log-potential of a state, without ``Graph.log_offset``."""
+    return log_potential(arrays, x)
