@@ -32,7 +32,7 @@ ORDER = [
     {"report"},
     {"sampling"},
     {"dimod_sampler"},
-    {"search", "persistent", "batch", "perfect"},
+    {"best", "persistent", "batch", "perfect"},
     {"efficiency"},
     {"inference", "advice"},
     {"applications"},

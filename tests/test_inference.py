@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite.best.search import search_best
 from gibbsite.inference import _SAMPLING, ARGUMENTS, METHODS
-from gibbsite.search import search_best
 
 RNG = np.random.default_rng(8)
-# A chain of eight sites with three states that like to agree: all methods can answer, and the answers are known.
+# A chain of eight sites with three states that like to agree: all methods answer, and the answers are known.
 CHAIN = gs.FactorGraph(
     {f"s{i}": ["a", "b", "c"] for i in range(8)},
     [((f"s{i}", f"s{i + 1}"), np.exp(RNG.uniform(0.2, 1.0) * np.eye(3))) for i in range(7)]

@@ -111,9 +111,9 @@ from gibbsite.kernel.minibatch.min_gibbs import MinGibbs as MinGibbs
 from gibbsite.kernel.minibatch.poisson import PoissonGibbs as PoissonGibbs
 from gibbsite.kernel.minibatch.poisson_mh import PoissonMH as PoissonMH
 from gibbsite.kernel.minibatch.tuna_mh import TunaMH as TunaMH
+from gibbsite.kernel.perfect.perfect import Perfect as Perfect
 from gibbsite.kernel.tempered.tempered import Tempered as Tempered
 from gibbsite.learn.aspect.estimator import AspectModel as AspectModel
-from gibbsite.kernel.perfect.perfect import Perfect as Perfect
 from gibbsite.learn.crf.estimator import ChainCRF as ChainCRF
 from gibbsite.model import AgreementFactors as AgreementFactors
 from gibbsite.model import Angle as Angle

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     import pandas
     from numpy.typing import NDArray
 
+    from gibbsite.best.found import RankedState, SearchResult
     from gibbsite.exact import ExactResult
     from gibbsite.kernel.base import Kernel
     from gibbsite.model import FactorGraph
     from gibbsite.result.result import Result
     from gibbsite.result.table import SiteTable
-    from gibbsite.search import RankedState, SearchResult
     from gibbsite.variational import MeanFieldResult
 
-TASKS = ("MAR", "MAP", "PR")
+TASKS = ("MAR", "MAP", "PR", "MMAP")
 _DECLARED = [one for one in read_declarations("kernel") if "methods" in one]
 #: What each method answers; what :func:`_solve` does not name samples, with the kernel registered for it.
 METHODS: dict[str, tuple[str, ...]] = {
@@ -36,7 +36,9 @@ METHODS: dict[str, tuple[str, ...]] = {
     "exact": TASKS,
     **{name: tasks for one in _DECLARED for name, tasks in one["methods"].items()},
     "mean-field": ("MAR", "PR"),
+    "proved": ("MAP",),
 }
+METHODS["annealed"] = ("MAP", "MMAP")
 #: The kernel, and its parameters, of each method that samples. "annealed" is a search of its own; its kernel
 #: is named here for messages.
 KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -47,21 +49,24 @@ KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
 _BUDGET = ("seconds", "sweeps")
 _SEARCH = (*_BUDGET, "chains", "rng", "start", "scan", "threads")
 _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
-_SAMPLING = (*_SEARCH, "steps", "warmup", "thin", "record", "second_look", *_CHECKPOINT)
+_SAMPLING = (*_SEARCH, "maximise", "steps", "warmup", "thin", "record", "second_look", *_CHECKPOINT)
 #: What each method takes besides accuracy, best and progress; what is not named here samples, and so does any
 #: kernel. With "auto", what is about sampling says what to do if an exact solution does not fit.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
-    "exact": (),
-    "annealed": _SEARCH,
+    "exact": ("maximise",),
+    "annealed": (*_SEARCH, *_CHECKPOINT, "maximise"),
+    "proved": (*_SEARCH, *_CHECKPOINT),
     "mean-field": (*_BUDGET, "parallel", "damping", "start", "tolerance", "rng"),
 }
 # What "auto" does where an exact solution does not fit.
-_OTHERWISE = {"MAR": "gibbs", "MAP": "annealed", "PR": "tempered"}
+_OTHERWISE = {"MAR": "gibbs", "MAP": "annealed", "PR": "tempered", "MMAP": "annealed"}
 DEFAULT_SECONDS = 10.0
 # Share of a time limit for finding out which of several kernels is best; an R-hat that is good enough then.
 _PILOT_SHARE, _AGREE = 0.2, 1.1
 # Share of it for a bound of log Z by mean field.
 _BOUND_SHARE = 0.05
+_SEARCH_SHARE = 0.5  # of a time limit, for the search before a proof
+_MOST_COUNTED, _MOST_COUNTED_SITES = 1024, 2000  # best states that are counted exactly, and sites then
 _STANDARD_ERRORS = 4.0  # an error of more than so many standard errors is taken to be impossible
 
 
@@ -96,8 +101,9 @@ class Inference:
 
     Attributes
     ----------
-    task : {"MAR", "MAP", "PR"}
-        Marginals, most probable state, or log-partition function.
+    task : {"MAR", "MAP", "PR", "MMAP"}
+        Marginals, most probable state, log-partition function, or marginal MAP: the best states of some
+        sites with all others summed out.
     method, reason : str
         What was used, and why.
     result : ExactResult, Result, SearchResult or MeanFieldResult
@@ -107,15 +113,19 @@ class Inference:
     seconds : float
         Time taken.
     assignment : dict, optional
-        The state found (MAP), by name and label, observed sites included.
+        The state found (MAP, MMAP), by name and label, observed sites included.
     log_potential : float, optional
-        Its log-potential.
+        Its log-potential; on MMAP the logarithm of the sum over all other sites, which is the log of the
+        state's probability plus the log-partition function.
     best : tuple of RankedState
         The best states (MAP), as many as were asked for: assignment, log-potential, and how many chains have
         found it. An exact answer has the most probable states of all; a search has distinct local maxima
         that it has seen, and there may be others between them.
     log_z_bound : float, optional
         Lower bound of the log-partition function by mean field, beside an estimate of it (PR).
+    ties : dict, optional
+        How many states are as good as the best one (MAP): "count", whether that is all of them ("complete"),
+        and whether they were "counted" by an exact solution or "seen" by a search.
 
     Examples
     --------
@@ -136,6 +146,7 @@ class Inference:
     log_potential: float | None = None
     best: tuple[RankedState, ...] = ()
     log_z_bound: float | None = None
+    ties: dict[str, Any] | None = None
 
     @property
     def kind(self) -> str:
@@ -237,7 +248,7 @@ class Inference:
         if self.task == "MAR":
             answer["marginals"] = _by_text(self.marginals)
             answer["mcse"] = _by_text(self.mcse)
-        elif self.task == "MAP":
+        elif self.task in ("MAP", "MMAP"):
             assert self.assignment is not None
             answer["assignment"] = {site: str(state) for site, state in self.assignment.items()}
             answer["log_potential"] = self.log_potential
@@ -251,6 +262,11 @@ class Inference:
                 for one in self.best
             ]
             answer["best_are"] = "most probable states" if self.kind == "exact" else "local maxima found"
+            answer["log_potential_is"] = (
+                "log of the sum over all other sites" if self.task == "MMAP" else "log-potential of the state"
+            )
+            if self.ties is not None:
+                answer["ties"] = self.ties
         else:
             answer["log_z"] = _finite(self.log_z)
             answer["log_z_error"] = _finite(self.log_z_error)
@@ -291,8 +307,9 @@ def infer(
     ----------
     model : FactorGraph
         The model, with evidence folded in.
-    task : {"MAR", "MAP", "PR"}
-        Marginals, a most probable state, or the log-partition function.
+    task : {"MAR", "MAP", "PR", "MMAP"}
+        Marginals, a most probable state, the log-partition function, or marginal MAP: a best state of the
+        sites in ``maximise``, with all others summed out.
     method : str or Kernel
         "auto" solves exactly if the predicted cost fits time and memory, otherwise samples, anneals for a
         most probable state, or tempers for the log-partition function; these are also the methods "exact",
@@ -307,7 +324,9 @@ def infer(
         (`PoissonGibbs`) reads minibatches of the factors of sites that have thousands of them. "annealed"
         looks for a most probable state: annealing at temperatures that fit the model, restarted until the
         budget is used. "mean-field" gives approximate marginals, and a lower bound of the log-partition
-        function. Any kernel samples with that: marginals, or the best state it sees.
+        function. "proved" searches with half of the time, and lets toulbar2 prove that there is no better
+        state, or find it (``pip install gibbsite[proved]``). Any kernel samples with that: marginals, or the
+        best state it sees.
     seconds, sweeps : number, optional
         Budget; 10 seconds by default. A search with that default ends earlier where all chains keep finding
         the same state.
@@ -320,7 +339,8 @@ def infer(
     progress : optional
         As in :func:`gibbsite.sample`.
     **run
-        Further arguments of :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...) or of
+        ``maximise``, the sites to maximise over (MMAP), as names or positions; and further arguments of
+        :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...) or of
         :func:`gibbsite.mean_field`. A method refuses those it has no use for; those that say how to sample
         may be given with "auto", which checks them, and names them in ``reason`` if it did not sample.
 
@@ -355,24 +375,104 @@ def infer(
     given = {name: value for name, value in given.items() if value is not None}
     _check_arguments(model, task, method, given, progress)
     limit = DEFAULT_SECONDS if seconds is None and sweeps is None else seconds
+    whole, summed = model, None
+    if task == "MMAP":
+        from gibbsite.best.marginal import read_maximised, sum_out
+
+        model = sum_out(model, read_maximised(model, run.pop("maximise", ())))
+        summed = f"{whole.n_sites - model.n_sites} sites summed out"
+    elif "maximise" in run:
+        raise ArgumentError(
+            f"{argument('maximise')} belongs to MMAP, and the task is {task}; leave it out, or ask for MMAP."
+        )
     chosen, reason = _choose(model, task, method, limit)
     if chosen == "exact":
-        reason = _with_unused(reason, given)
+        reason = _with_unused(reason, {name: value for name, value in given.items() if name != "maximise"})
+    if summed is not None:
+        reason = Text(f"{summed}; {reason.marked if isinstance(reason, Text) else reason}")
     best = _read_best(best, task, chosen)
     bound = None
     if task == "PR" and chosen not in ("exact", "mean-field"):
         bound, limit = _bound_log_z(model, limit)
-    if task == "MAP" and chosen == "annealed":
-        found, verdict = _search(
-            model, limit, sweeps, best, progress, run, seconds is None and sweeps is None
-        )
+    until_sure = seconds is None and sweeps is None
+    if chosen == "proved":
+        found, verdict, ranked = _prove(model, limit, sweeps, progress, run)
+    elif task in ("MAP", "MMAP") and chosen == "annealed":
+        found, verdict = _search(model, limit, sweeps, best, progress, run, until_sure)
     else:
-        found, verdict = _solve(model, task, chosen, limit, sweeps, accuracy, progress, run)
-    ranked = _best_states(model, found, best) if task == "MAP" else ()
+        found, verdict = _solve(
+            model, "MAP" if task == "MMAP" else task, chosen, limit, sweeps, accuracy, progress, run
+        )
+    if chosen != "proved":
+        ranked = _best_states(model, found, best) if task in ("MAP", "MMAP") else ()
+    if task == "MMAP":
+        ranked = tuple(replace(one, assignment={**one.assignment, **whole.evidence}) for one in ranked)
+    ties = _count_ties(model, found) if task == "MAP" else None
     assignment, score = (ranked[0].assignment, ranked[0].log_potential) if ranked else (None, None)
     name = chosen if isinstance(chosen, str) else type(chosen).__name__
     taken = time.monotonic() - begun
-    return Inference(task, name, reason, model, found, verdict, taken, assignment, score, ranked, bound)
+    return Inference(task, name, reason, whole, found, verdict, taken, assignment, score, ranked, bound, ties)
+
+
+def _count_ties(model: FactorGraph, found: Any) -> dict[str, Any] | None:
+    """Return how many states are as good as the best one, as far as the result tells."""
+    from gibbsite.best.found import SearchResult
+    from gibbsite.exact import ExactResult
+
+    if isinstance(found, SearchResult):
+        return {"count": found.ties, "complete": False, "how": "seen"}
+    if not isinstance(found, ExactResult) or model.n_sites > _MOST_COUNTED_SITES:
+        return None
+    many = 2
+    while True:
+        levels = [float(model.log_potential(codes)) for codes in found.rank(many)]
+        count = sum(level >= levels[0] - 1e-9 * (1.0 + abs(levels[0])) for level in levels)
+        if count < many or many >= _MOST_COUNTED:
+            return {"count": count, "complete": count < many, "how": "counted"}
+        many = min(many * 8, _MOST_COUNTED)
+
+
+def _prove(
+    model: FactorGraph, seconds: float | None, sweeps: int | None, progress: Any, run: dict[str, Any]
+) -> tuple[SearchResult, Verdict, tuple[RankedState, ...]]:
+    """Look for the best state with half of the time, then let toulbar2 prove that there is no better one."""
+    from gibbsite.best.found import RankedState
+    from gibbsite.best.proved import check_toulbar, prove_best
+    from gibbsite.best.search import search_best
+    from gibbsite.run.progress import choose_progress
+
+    check_toulbar()
+    begun = time.monotonic()
+    half = None if seconds is None else _SEARCH_SHARE * seconds
+    found = search_best(model, sweeps=sweeps, seconds=half, progress=progress, until_sure=True, **run)
+    left = math.inf if seconds is None else max(seconds - (time.monotonic() - begun), 1.0)
+    if found.interrupted:
+        left = 0.0
+    show = choose_progress(progress)
+    try:
+        proof = prove_best(model, found.best_codes, seconds=left, show=show) if left > 0.0 else None
+    finally:
+        show.close()
+    if proof is None:
+        text, reasons = "no proof: interrupted before it began", ("interrupted before the proof began.",)
+        return found, Verdict("best found", text, reasons, {"bound": None}, found.plan), found.ranked
+    named = {name: model.labels(i)[proof.codes[i]] for i, name in enumerate(model.sites)}
+    best = RankedState({**named, **model.evidence}, proof.log_potential)
+    numbers = {
+        "bound": proof.bound if math.isfinite(proof.bound) else None,
+        "gap": proof.bound - proof.log_potential if math.isfinite(proof.bound) else None,
+        "tolerance": proof.tolerance,
+        "search_log_potential": found.log_potential,
+        "improved": proof.improved,
+    }
+    if proof.proved:
+        text = f"proved by toulbar2: no state is better by more than {proof.tolerance:.1g}"
+        return found, Verdict("exact", text, (), numbers, found.plan), (best,)
+    said = (
+        f"no state is better than {proof.bound:.10g}" if numbers["bound"] is not None else "there is no bound"
+    )
+    reasons = (f"toulbar2 has not finished: {said}; give it more time.",)
+    return found, Verdict("best found", f"NOT PROVED: {said}", reasons, numbers, found.plan), (best,)
 
 
 def _solve(
@@ -479,7 +579,7 @@ def _check_arguments(
 
 def _no_use(name: str, method: str | Kernel) -> str:
     """Return the message on an argument that a method has no use for."""
-    if method in ("auto", "annealed"):
+    if method in ("auto", "annealed", "proved"):
         return (
             f"{argument(name)} belongs to sampling runs, and this is a search for the best state; leave it "
             f"out, or sample with {argument('method', 'gibbs')}."
@@ -575,7 +675,7 @@ def _search(
     until_sure: bool,
 ) -> tuple[SearchResult, Verdict]:
     """Look for the best states by annealing; return what was found, and the verdict on it."""
-    from gibbsite.search import search_best
+    from gibbsite.best.search import search_best
 
     found = search_best(
         model, sweeps=sweeps, seconds=seconds, best=best, progress=progress, until_sure=until_sure, **run
@@ -606,7 +706,7 @@ def _read_best(best: Any, task: str, method: str | Kernel) -> int:
     from gibbsite.run.budget import check_integer
 
     many = check_integer("best", best, 1)
-    if many > 1 and task != "MAP":
+    if many > 1 and task not in ("MAP", "MMAP"):
         raise ArgumentError(
             f"{argument('best')} is a number of most probable states, and the task is {task}; ask for MAP."
         )
@@ -623,8 +723,8 @@ def _best_states(model: FactorGraph, found: Any, best: int) -> tuple[RankedState
 
     What a sampling run has seen is taken uphill first: single sites may still be improved.
     """
+    from gibbsite.best.found import RankedState, SearchResult
     from gibbsite.exact import ExactResult
-    from gibbsite.search import RankedState, SearchResult
 
     if isinstance(found, SearchResult):
         return found.ranked

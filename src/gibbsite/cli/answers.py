@@ -11,7 +11,7 @@ from gibbsite.cli.inputs import as_said
 from gibbsite.errors import GibbsiteError
 from gibbsite.formats.parsing.plain_json import write_json
 from gibbsite.formats.parsing.text import save
-from gibbsite.formats.uai_results import write_uai_map, write_uai_mar, write_uai_pr
+from gibbsite.formats.uai_results import write_uai_map, write_uai_mar, write_uai_mmap, write_uai_pr
 from gibbsite.result.table import with_sign
 
 if TYPE_CHECKING:
@@ -43,8 +43,17 @@ def _write_uai(answer: Inference, model: FactorGraph, out: str) -> None:
     elif answer.task == "MAP":
         assert answer.assignment is not None
         write_uai_map(answer.assignment, out, model)
+    elif answer.task == "MMAP":
+        assert answer.assignment is not None
+        write_uai_mmap({name: answer.assignment[name] for name in _maximised(answer)}, out, model)
     else:
         write_uai_pr(answer.log_z, out)
+
+
+def _maximised(answer: Inference) -> list[str]:
+    """Return the sites that were maximised over: those of the state that were not observed."""
+    assert answer.assignment is not None
+    return [name for name in answer.assignment if name not in answer.model.evidence]
 
 
 def as_json(answer: Inference, sites: list[str] | None) -> dict[str, Any]:
@@ -73,7 +82,7 @@ def as_csv(answer: Inference, sites: list[str] | None) -> str:
             for state, p in answer.marginals[site].items():
                 known = math.isfinite(errors[state])
                 writer.writerow([site, state, repr(p), repr(errors[state]) if known else ""])
-    elif answer.task == "MAP":
+    elif answer.task in ("MAP", "MMAP"):
         assert answer.assignment is not None
         writer.writerow(["site", "state"])
         writer.writerows([site, answer.assignment[site]] for site in sites or answer.assignment)
@@ -99,7 +108,7 @@ def as_table(answer: Inference, model: FactorGraph, sites: list[str] | None, sho
             return _estimated(answer)
         sign, note = ("=", "") if answer.kind == "exact" else (">=", f"   {answer.kind}")
         return f"log Z {sign} {answer.log_z:.10g}   (log10 {answer.log_z / math.log(10):.10g}){note}\n"
-    if answer.task == "MAP":
+    if answer.task in ("MAP", "MMAP"):
         return _states(answer, sites)
     prior = _prior(model) if answer.model.evidence else None
     names = sites or [name for name in model.sites if name not in answer.model.evidence]
@@ -124,6 +133,7 @@ def _estimated(answer: Inference) -> str:
 def _states(answer: Inference, sites: list[str] | None) -> str:
     """Return the best states side by side, the best one first, with log-potentials and how often found."""
     names = sites or list(answer.best[0].assignment)
+    what = "log of the sum" if answer.task == "MMAP" else "log-potential"
     columns = [[str(one.assignment[name]) for name in names] for one in answer.best]
     widths = [max((len(state) for state in column), default=0) for column in columns]
     rows = {
@@ -136,7 +146,10 @@ def _states(answer: Inference, sites: list[str] | None) -> str:
     for number, one in enumerate(answer.best, 1):
         which = f"{number}. " if len(answer.best) > 1 else ""
         chains = "" if one.found is None else f"   found by {one.found} of {_chains(answer)} chains"
-        lines.append(f"{which}log-potential {one.log_potential:.10g}{chains}\n")
+        lines.append(f"{which}{what} {one.log_potential:.10g}{chains}\n")
+    if answer.ties is not None and answer.ties["count"] > 1:
+        most = "" if answer.ties["how"] == "counted" and answer.ties["complete"] else "at least "
+        lines.append(f"{most}{answer.ties['count']:,} states are as good ({answer.ties['how']})\n")
     return _lines(rows) + "".join(lines)
 
 

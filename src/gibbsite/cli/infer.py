@@ -41,6 +41,7 @@ _SAMPLING = ("scan", *_LENGTH, "chains", "threads", "rng", "no_second_look", *_C
 _MEAN_FIELD = ("sweeps", "seconds", "damping", "parallel")
 # Parameters of kernels, by the method that takes them.
 _KERNEL = {"blocks": ("entries",), "cutset": ("width",)}
+_NO_SEARCH = ("warmup", "accuracy", "no_second_look")
 # Options that only some methods have a use for. With "auto", those of sampling say what to do if an exact
 # solution does not fit.
 _USED = {
@@ -48,6 +49,7 @@ _USED = {
     "exact": (),
     "mean-field": _MEAN_FIELD,
     **{method: (*_SAMPLING, *names) for method, names in _KERNEL.items()},
+    **dict.fromkeys(("annealed", "proved"), tuple(n for n in _SAMPLING if n not in _NO_SEARCH)),
 }
 
 
@@ -56,7 +58,15 @@ _USED = {
 @format_option
 @evidence_option
 @observe_option
-@click.option("--task", type=_TASKS, default="MAR", help="Marginals, most probable state, log-partition.")
+@click.option(
+    "--task",
+    type=_TASKS,
+    default="MAR",
+    help="Marginals, most probable state, log-partition, or best states of some sites (MMAP).",
+)
+@click.option(
+    "--max", "maximise", metavar="SITES", help="Sites to maximise over, the rest summed out (MMAP)."
+)
 @click.option("--method", type=Choice(list(METHODS)), default="auto", show_default=True)
 @scan_option
 @click.option("--sweeps", type=COUNT, help="Sweeps of each chain after the warmup.")
@@ -109,7 +119,8 @@ def command(**given: Any) -> int:
     (MAR); "blocks" draws many sites jointly, and "cutset" sums most of them out, for models whose sites
     depend strongly on each other; "swendsen-wang" and "wolff" move clusters of sites that agree;
     "perfect" takes independent draws without bias, where couplings are weak; "poisson" reads minibatches of
-    factors, for models whose sites have thousands of them; "annealed" looks for a most probable state (MAP);
+    factors, for models whose sites have thousands of them; "annealed" looks for a most probable state (MAP,
+    MMAP), and "proved" has toulbar2 prove that there is no better one (pip install gibbsite[proved]);
     "mean-field" gives approximate marginals (MAR) and a lower bound of the log-partition function (PR).
 
     Ctrl-C or SIGTERM ends a run in good order: what there is is saved and written, with exit code 130.
@@ -133,6 +144,7 @@ def command(**given: Any) -> int:
             accuracy=given["accuracy"],
             best=given["best"],
             progress=False if given["quiet"] else None,
+            **({} if given["maximise"] is None else {"maximise": read_sites(model, given["maximise"])}),
             **_run_options(given),
         )
     answers.write(answer, model, layout, sites, given["show_all"], given["out"] or "-")
@@ -158,8 +170,12 @@ def _check_options(given: dict[str, Any]) -> str:
     refuse([name for name in given if name in unused], f"with --method {method}")
     if task != "MAR":
         refuse(["accuracy", "no_second_look"], f"on --task {task}")
-    if task != "MAP":
+    if task not in ("MAP", "MMAP"):
         refuse(["best"], f"on --task {task}")
+    if task != "MMAP":
+        refuse(["maximise"], f"on --task {task}")
+    elif given["maximise"] is None:
+        raise click.UsageError("--task MMAP needs --max, the sites to maximise over, separated by commas.")
     if given["checkpoint"] is None:
         for name in ("--resume", "--checkpoint-every"):
             if is_given(name[2:].replace("-", "_")):

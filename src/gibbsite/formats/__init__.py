@@ -27,6 +27,7 @@ from gibbsite.formats.uai_results import (
     read_uai_pr,
     write_uai_map,
     write_uai_mar,
+    write_uai_mmap,
     write_uai_pr,
 )
 from gibbsite.formats.xmlbif import read_xmlbif, write_xmlbif
@@ -70,6 +71,7 @@ __all__ = [
     "write_uai_evidence",
     "write_uai_map",
     "write_uai_mar",
+    "write_uai_mmap",
     "write_uai_pr",
     "write_xmlbif",
 ]

@@ -213,6 +213,30 @@ def write_uai_map(
     save(path, f"MAP\n{' '.join(words)}\n")
 
 
+def write_uai_mmap(assignment: Mapping[str, Label], path: PathLike, model: FactorGraph) -> None:
+    """Write a best state of some variables: how many, then variable and state of each.
+
+    Parameters
+    ----------
+    assignment : mapping
+        Site name -> state label, of the sites that were maximised over.
+    path : str or path
+        The file; ``"-"`` is standard output.
+    model : FactorGraph
+        The model before any evidence: it gives the order of the variables and their states.
+
+    Examples
+    --------
+    >>> write_uai_mmap({"a": "x"}, "-", FactorGraph({"b": 2, "a": ["z", "x"]}))
+    MMAP
+    1 1 1
+    """
+    words = [str(len(assignment))]
+    for site in sorted(assignment, key=model.index):
+        words += [str(model.index(site)), str(model.code(site, assignment[site]))]
+    save(path, f"MMAP\n{' '.join(words)}\n")
+
+
 def read_uai_pr(path: PathLike) -> float:
     r"""Read a log-partition function and return it as a *natural* logarithm.
 

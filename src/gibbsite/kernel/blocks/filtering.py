@@ -260,7 +260,7 @@ def filter_logs(
 
 
 @inlined
-def _column(tables: BlockTables, x: NDArray[Any], t: Integer) -> Integer:
+def find_column(tables: BlockTables, x: NDArray[Any], t: Integer) -> Integer:
     """Return the column of a table that belongs to the states of its separator."""
     column = tables.place[t]
     for k in range(tables.axis[t], tables.axis[t + 1]):
@@ -282,7 +282,7 @@ def draw_backwards(
     pool = work.pool
     for t in range(end - 1, begin - 1, -1):
         i = tables.site[t]
-        size, many, column = np.int64(arrays.card[i]), tables.separator[t], _column(tables, x, t)
+        size, many, column = np.int64(arrays.card[i]), tables.separator[t], find_column(tables, x, t)
         total = 0.0
         for a in range(size):
             total += pool[column + a * many]
@@ -303,7 +303,7 @@ def chance_of(
     tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], t: Integer
 ) -> float:
     """Return the probability that the site of a table is drawn as it is, given its separator."""
-    size, many, column = np.int64(arrays.card[tables.site[t]]), tables.separator[t], _column(tables, x, t)
+    size, many, column = np.int64(arrays.card[tables.site[t]]), tables.separator[t], find_column(tables, x, t)
     total = 0.0
     for a in range(size):
         total += work.pool[column + a * many]

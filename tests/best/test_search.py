@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite.best.search import search_best
+from gibbsite.best.searcher import Searcher
 from gibbsite.graph.color import markov_graph
 from gibbsite.kernel.gibbs.temperature import temperature_range
 from gibbsite.kernel.gibbs.uphill import Neighbourhood, recombine
-from gibbsite.search import search_best
 
 
 def glass(shape: tuple[int, int], seed: int, scale: float = 1.0) -> gs.FactorGraph:
@@ -211,7 +212,8 @@ def test_a_search_lists_distinct_local_maxima() -> None:
         ({"best": 2, "method": "gibbs"}, "'gibbs' gives one best state"),
         ({"best": 2, "method": gs.AnnealedGibbs()}, "'AnnealedGibbs' gives one best state"),
         ({"method": "annealed", "warmup": 5}, "warmup belongs to sampling runs"),
-        ({"method": "annealed", "checkpoint": "x"}, "checkpoint belongs to sampling runs"),
+        ({"method": "annealed", "thin": 2}, "thin belongs to sampling runs"),
+        ({"method": "annealed", "resume": True}, "needs checkpoint"),
         ({"method": "annealed", "sweeps": 0}, "sweeps must be a whole number"),
         ({"method": "annealed", "seconds": -1}, "seconds must be a positive number"),
     ],
@@ -240,3 +242,112 @@ def test_domains_of_long_range_models_are_turned_over() -> None:
     runs = [search_best(model, sweeps=12_000, rng=seed, progress=False) for seed in (1, 2, 3)]
     assert len({round(run.log_potential) for run in runs}) == 1
     assert min(run.found for run in runs) >= 1
+
+
+# ---- blocks, zeros, ties
+
+
+def tied(seed: int) -> gs.FactorGraph:
+    """Return a network of noisy ors, whose zeros tie sites together, as tables of two and three sites."""
+    rng = np.random.default_rng(seed)
+    sites = {f"s{i}": 2 for i in range(40)}
+    factors: list[Any] = [(f"s{i}", rng.dirichlet([1, 6])[::-1]) for i in range(15)]
+    for i in range(15, 40):
+        a, b = rng.choice(i, 2, replace=False)
+        either = np.zeros((2, 2, 2))
+        for x, y in itertools.product((0, 1), repeat=2):
+            either[x, y, x | y] = 1.0
+        factors.append(((f"s{a}", f"s{b}", f"s{i}"), either))
+    factors += [(f"s{i}", [0.05, 0.95]) for i in range(30, 40, 3)]
+    return gs.FactorGraph(sites, factors)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sites_that_zeros_tie_together_move_together(seed: int) -> None:
+    model = tied(seed)
+    exact = gs.solve_exact(model, task="MAP")
+    found = search_best(model, sweeps=300, rng=1, progress=False)
+    assert found.log_potential == pytest.approx(exact.log_potential, abs=1e-9)
+    assert found.log_potential == pytest.approx(model.log_potential(found.best_codes), abs=1e-12)
+
+
+def test_every_state_found_is_possible() -> None:
+    found = search_best(tied(5), sweeps=200, best=20, rng=2, progress=False)
+    assert all(np.isfinite(tied(5).log_potential(codes)) for codes in found.codes)
+
+
+def test_ties_are_counted() -> None:
+    # A frustrated plaquette with couplings of equal size: 8 of 16 states are best.
+    square = gs.FactorGraph(
+        4, groups=[gs.SpinFactors([[0, 1], [1, 2], [2, 3], [3, 0]], [1.0, 1.0, 1.0, -1.0])], states=[-1, 1]
+    )
+    answer = ask(square)
+    assert answer.ties == {"count": 8, "complete": True, "how": "counted"}
+    searched = ask(square, method="annealed", sweeps=2000)
+    assert searched.ties == {"count": 8, "complete": False, "how": "seen"}
+    assert searched.to_dict()["ties"]["count"] == 8
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        model = gs.FactorGraph(
+            9,
+            groups=[gs.SpinFactors(glass((3, 3), 0).groups[0].scopes, rng.choice([-1.0, 1.0], 12))],
+            states=2,
+        )
+        levels = np.array([model.log_potential(x) for x in gs.exact.enumerate(model).states])
+        wanted = int((levels > levels.max() - 1e-9).sum())
+        assert ask(model).ties["count"] == wanted
+        assert ask(model, method="annealed", sweeps=4000).ties["count"] == wanted
+
+
+@pytest.mark.parametrize("model", [glass((12, 12), 3), tied(7)], ids=["glass", "zeros"])
+def test_a_resumed_search_goes_on_as_if_it_had_not_been_stopped(model: gs.FactorGraph, tmp_path: Any) -> None:
+    stopped = tmp_path / "search.npz"
+    seen = []
+
+    def interrupt(status: Any) -> None:
+        seen.append(status)
+        if len(seen) == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    given: dict[str, Any] = {"rng": 3, "best": 4}
+    whole = search_best(model, sweeps=2000, progress=False, **given)
+    first = search_best(model, sweeps=2000, progress=interrupt, checkpoint=stopped, **given)
+    assert first.interrupted
+    assert first.sweeps < 2000
+    rest = search_best(
+        model, sweeps=2000, progress=False, checkpoint=stopped, resume=True, threads=1, **given
+    )
+    assert rest.codes.tobytes() == whole.codes.tobytes()
+    assert rest.bests.tobytes() == whole.bests.tobytes()
+    assert (rest.sweeps, rest.restarts, rest.hits, rest.ties) == (
+        whole.sweeps,
+        whole.restarts,
+        whole.hits,
+        whole.ties,
+    )
+    with pytest.raises(gs.CheckpointError, match="another search"):
+        search_best(DENSE, progress=False, checkpoint=stopped, resume=True, **given)
+    with pytest.raises(gs.CheckpointError, match="exists already"):
+        search_best(model, progress=False, checkpoint=stopped, **given)
+
+
+def test_an_interrupt_in_the_middle_of_a_restart_is_resumed_bit_for_bit(
+    tmp_path: Any, monkeypatch: Any
+) -> None:
+    model, stopped, calls = glass((12, 12), 3), tmp_path / "search.npz", []
+    given: dict[str, Any] = {"rng": 3, "sweeps": 1000, "threads": 1, "progress": False}
+    whole = search_best(model, **given)
+    finish = Searcher.finish
+
+    def interrupt(self: Searcher, kind: str, x: Any) -> None:
+        calls.append(kind)
+        if len(calls) == 14:  # of four chains in one round, the second one
+            os.kill(os.getpid(), signal.SIGINT)
+        finish(self, kind, x)
+
+    monkeypatch.setattr(Searcher, "finish", interrupt)
+    assert search_best(model, checkpoint=stopped, **given).interrupted
+    monkeypatch.setattr(Searcher, "finish", finish)
+    rest = search_best(model, checkpoint=stopped, resume=True, **given)
+    assert rest.codes.tobytes() == whole.codes.tobytes()
+    assert (rest.sweeps, rest.restarts, rest.hits) == (whole.sweeps, whole.restarts, whole.hits)

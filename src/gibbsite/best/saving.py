@@ -1,0 +1,88 @@
+"""A search on disk: all that its chains know, so that it goes on as if it had not been stopped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.best.searcher import Searcher
+from gibbsite.errors import CheckpointError
+from gibbsite.run.checkpoint import flatten, load_checkpoint, restore, save_checkpoint
+
+
+def pack_search(
+    searchers: list[Searcher], turns: Any, done: int, seconds: float
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return all that a search knows between two restarts: plain data, and copies of its arrays."""
+    others: dict[str, NDArray[Any]] = {}
+    told = []
+    for number, one in enumerate(searchers):
+        others.update(flatten(f"{number}/searcher/state", one.state))
+        others[f"{number}/best"], others[f"{number}/last"] = one.best, one.last
+        others[f"{number}/ends"] = np.array(one.ends, np.float64)
+        others[f"{number}/seen"] = _pack(one, sorted(one.seen))
+        others[f"{number}/seen_values"] = np.array([one.seen[key] for key in sorted(one.seen)], np.float64)
+        others[f"{number}/ties"] = _pack(one, sorted(one.ties))
+        others[f"{number}/numbers"] = np.array([one.value, one.price, one.tie_value, *one.tops.values()])
+        told.append(json.dumps([one.rng.bit_generator.state, one.moved]))
+    progress = {
+        "search": True,
+        "done": done,
+        "seconds": seconds,
+        "rounds": dict(turns.rounds),
+        "work": dict(turns.work),
+        "covers": 0 if turns.task.blocks is None else len(turns.task.blocks.covers),
+        "generators": told,
+    }
+    return progress, {name: part.copy() for name, part in others.items()}
+
+
+def save_search(
+    path: Path, plan: dict[str, Any], packed: tuple[dict[str, Any], dict[str, NDArray[Any]]]
+) -> None:
+    """Write to disk what was packed."""
+    progress, others = packed
+    save_checkpoint(path, plan, progress, [], others)
+
+
+def load_search(path: Path, plan: dict[str, Any], searchers: list[Searcher], turns: Any) -> tuple[int, float]:
+    """Bring a search to where it was saved; return the sweeps and seconds it has behind it."""
+    about, arrays = load_checkpoint(path)
+    progress = about["progress"]
+    if "search" not in progress:
+        raise CheckpointError(f"{path} is the checkpoint of another kind of run; give another file.")
+    for name, value in json.loads(json.dumps(plan)).items():
+        if about["plan"].get(name) != value:
+            raise CheckpointError(
+                f"{path} belongs to another search: its {name} differs; remove it to start afresh, or resume "
+                "with the same model and arguments."
+            )
+    for number, one in enumerate(searchers):
+        one.state = restore(f"{number}/searcher/state", one.state, arrays)
+        one.best, one.last = arrays[f"{number}/best"].copy(), arrays[f"{number}/last"].copy()
+        one.ends = arrays[f"{number}/ends"].tolist()
+        values = arrays[f"{number}/seen_values"].tolist()
+        one.seen = dict(zip(_unpack(arrays[f"{number}/seen"]), values, strict=True))
+        one.ties = set(_unpack(arrays[f"{number}/ties"]))
+        one.value, one.price, one.tie_value, *tops = arrays[f"{number}/numbers"].tolist()
+        one.tops = dict(zip(one.tops, tops, strict=True))
+        one.arrays = one.task.priced(one.price)
+        one.rng.bit_generator.state, one.moved = json.loads(progress["generators"][number])
+    turns.rounds.update(progress["rounds"])
+    turns.work.update(progress["work"])
+    turns.provide(progress["covers"])
+    return int(progress["done"]), float(progress["seconds"])
+
+
+def _pack(one: Searcher, keys: list[bytes]) -> NDArray[Any]:
+    """Return states, which are kept as bytes, as rows of an array."""
+    rows = [np.frombuffer(key, one.best.dtype) for key in keys]
+    return np.array(rows, one.best.dtype).reshape(len(keys), one.best.size)
+
+
+def _unpack(rows: NDArray[Any]) -> list[bytes]:
+    return [row.tobytes() for row in rows]
