@@ -74,7 +74,7 @@ def read_bags(X: Any) -> Bags:
     Parameters
     ----------
     X : array or sparse matrix (documents, words), or sequence of integer arrays
-        Counts (also as lists of floats); or the words of every document, of shape (tokens,), or (tokens, kinds).
+        Counts (also lists of floats); or the words of every document, (tokens,) or (tokens, kinds).
 
     Examples
     --------
