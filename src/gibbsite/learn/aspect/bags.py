@@ -61,7 +61,11 @@ def is_counts(X: Any) -> bool:
     >>> is_counts(np.zeros((3, 5))), is_counts([[0, 1, 1], [4]])
     (True, False)
     """
-    return hasattr(X, "tocsr") or (hasattr(X, "__array__") and np.asarray(X).ndim != 3)
+    if hasattr(X, "tocsr") or hasattr(X, "__array__"):
+        return hasattr(X, "tocsr") or np.asarray(X).ndim != 3
+    # words are whole numbers: a list of lists of floats can only mean counts
+    rows = X[0] if isinstance(X, list | tuple) and X else None
+    return isinstance(rows, list | tuple) and bool(rows) and isinstance(rows[0], float)
 
 
 def read_bags(X: Any) -> Bags:
@@ -70,7 +74,7 @@ def read_bags(X: Any) -> Bags:
     Parameters
     ----------
     X : array or sparse matrix (documents, words), or sequence of integer arrays
-        Counts; or the words of every document, of shape (tokens,), or (tokens, kinds).
+        Counts (also lists of floats); or the words of every document, (tokens,) or (tokens, kinds).
 
     Examples
     --------
