@@ -23,6 +23,7 @@ from benchmarks import (
     memory,
     peers,
     poisson,
+    scribbles,
     speed,
     startup,
     strips,
@@ -44,6 +45,7 @@ PARTS = (
     "exact",
     "denoise",
     "entities",
+    "scribbles",
     "dogs",
     "poisson",
     "gaussian",
@@ -144,6 +146,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield denoise.measure(quick=quick)
     if not only or "entities" in only:
         yield from entities.measure(quick=quick)
+    if not only or "scribbles" in only:
+        yield scribbles.measure(quick=quick)
     if not only or "dogs" in only:
         yield dogs.measure(quick=quick)
     if not only or "poisson" in only:

@@ -98,6 +98,7 @@ NAMES = (
     "new_recorder",
     "poisson",
     "results",
+    "segmentation",
 )
 PAGES = ["README.md", *(f"docs/{page}.md" for page in NAMES)]
 
