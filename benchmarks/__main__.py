@@ -24,6 +24,7 @@ from benchmarks import (
     memory,
     peers,
     poisson,
+    scribbles,
     segmentation,
     speed,
     startup,
@@ -47,6 +48,7 @@ PARTS = (
     "denoise",
     "entities",
     "segmentation",
+    "scribbles",
     "dogs",
     "poisson",
     "gaussian",
@@ -150,6 +152,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield from entities.measure(quick=quick)
     if not only or "segmentation" in only:
         yield from segmentation.measure(quick=quick)
+    if not only or "scribbles" in only:
+        yield scribbles.measure(quick=quick)
     if not only or "dogs" in only:
         yield dogs.measure(quick=quick)
     if not only or "poisson" in only:

@@ -1,4 +1,4 @@
-"""A picture made with NumPy, four strokes, and the regions they stand for."""
+"""A picture made with NumPy, strokes in four colours, and the regions they stand for."""
 
 import sys
 
@@ -22,11 +22,11 @@ def paint(height: int = 240, width: int = 360) -> np.ndarray:
 
 
 def scribble(shape: tuple[int, ...]) -> np.ndarray:
-    """Return four strokes in four colours on a transparent ground."""
+    """Return strokes in four colours on a transparent ground."""
     strokes = np.zeros((*shape[:2], 4), np.uint8)
-    strokes[20:23, 20:220] = (86, 180, 233, 255)  # sky
+    strokes[8:11, 20:340] = strokes[10:110, 215:218] = strokes[10:80, 330:333] = (86, 180, 233, 255)  # sky
     strokes[44:47, 266:284] = (240, 228, 66, 255)  # moon
-    strokes[150:153, 30:330] = (0, 158, 115, 255)  # hills
+    strokes[158:161, 20:345] = (0, 158, 115, 255)  # hills
     strokes[215:218, 20:340] = (0, 114, 178, 255)  # lake
     return strokes
 

@@ -28,6 +28,16 @@ def run_critical(*words: str) -> list[list[float]]:
     return [[float(word) for word in re.findall(r"-?\d+\.\d+", row.replace("+-", " "))] for row in rows]
 
 
+def test_scribbles_find_the_regions() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "scribbles.py")], capture_output=True, text=True, check=True
+    )
+    shares = dict(line.split() for line in done.stdout.splitlines())
+    # of the picture, by its formulas: lake, hills, sky, moon
+    for colour, share in (("#0072b2", 25.8), ("#009e73", 22.0), ("#56b4e9", 50.1), ("#f0e442", 2.1)):
+        assert float(shares[colour].rstrip("%")) == pytest.approx(share, abs=2.0)
+
+
 def test_critical_ising_model_agrees_with_enumeration() -> None:
     """Six standard errors of 18 numbers: a false alarm rate of 4e-8."""
     model = gs.ising_grid((4, 4), coupling=1.0, periodic=True)
