@@ -49,6 +49,7 @@ NAMES = (
     "notes-sgld",
     "notes-denoising",
     "notes-comparison",
+    "tempering-round-trips",
 )
 
 
