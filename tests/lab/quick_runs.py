@@ -8,7 +8,7 @@ from pathlib import Path
 
 import gibbsite as gs
 
-FAMILIES = ("herded", "dogs", "poisson", "notes")
+FAMILIES = ("herded", "dogs", "poisson", "notes", "tempering")
 
 
 def family(name: str) -> list[str]:

@@ -11,6 +11,9 @@ from gibbsite.cli import inputs
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
 
+# Time for kernels that find something out about a model in short runs.
+_PILOT_SECONDS = 0.5
+
 
 @click.command("info")
 @inputs.model_argument
@@ -57,6 +60,7 @@ def describe(model: FactorGraph) -> dict[str, Any]:
     from gibbsite.graph import color_sites, compile_graph
     from gibbsite.graph.color import markov_graph
     from gibbsite.kernel.registry import registered_kernels
+    from gibbsite.run.pilot import tune_in
     from gibbsite.support.possible import has_zeros
 
     graph = compile_graph(model)
@@ -92,7 +96,11 @@ def describe(model: FactorGraph) -> dict[str, Any]:
             "bytes": cost.bytes,
             "seconds": round(cost.seconds, 4),
         },
-        **{type(kernel).__name__: said for kernel in kernels if (said := kernel.summary(graph))},
+        **{
+            type(kernel).__name__: said
+            for kernel in kernels
+            if (said := tune_in(_PILOT_SECONDS, model, graph, kernel).summary(graph))
+        },
         "kernel_bytes_per_chain": {
             type(kernel).__name__: kernel.memory_bytes(graph) + graph.n_cells * 8 + model.n_sites
             for kernel in kernels

@@ -50,6 +50,7 @@ NAMES = (
     "notes-sgld",
     "notes-denoising",
     "notes-comparison",
+    "tempering-round-trips",
 )
 
 

@@ -11,17 +11,19 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import clock
 from gibbsite._random.generators import stream
+from gibbsite.errors import SupportError
 from gibbsite.kernel.base import Trial, alone
+from gibbsite.run.budget import Budget
 from gibbsite.run.chain import advance
 from gibbsite.run.chain_layout import PlainLayout
 from gibbsite.run.executor import Executor
 from gibbsite.run.record import lay_out
+from gibbsite.support.start import start_states
 
 if TYPE_CHECKING:
     from gibbsite.graph.graph import Graph
     from gibbsite.kernel.base import Kernel
     from gibbsite.model import Model
-    from gibbsite.run.budget import Budget
     from gibbsite.scan.base import Scan
 
 # Sweeps of all short runs together, where the run is counted in sweeps: its warmup, but at least so many.
@@ -32,6 +34,29 @@ _SHARE = 0.15
 _FEWEST, _FORGOTTEN = 8, 1 / 3
 # Sweeps between two looks whether the user wants to stop.
 _BLOCK_SECONDS = 0.2
+
+
+def tune_in(seconds: float, model: Model, graph: Graph, kernel: Kernel) -> Kernel:
+    """Return a kernel with what it finds out about a model in about so many seconds.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((3, 3), coupling=0.5)
+    >>> graph = gs.compile_graph(model)
+    >>> tune_in(0.2, model, graph, gs.Tempered()).summary(graph)["rungs"]
+    4.0
+    """
+    from gibbsite.scan.systematic import Systematic
+
+    if not kernel.tunes:
+        return kernel
+    budget = Budget(None, None, graph.n_units, 0, seconds / _SHARE, counted=False)
+    try:
+        starts = start_states(model, graph, 2, None, 0)
+    except SupportError:  # there is nothing to run
+        return kernel
+    return kernel.tune(ChainPilot(model, graph, Systematic(), starts, 0, 1, budget))
 
 
 @dataclass

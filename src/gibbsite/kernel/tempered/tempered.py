@@ -62,6 +62,8 @@ Floats = NDArray[np.float64]
 REFERENCES, KEEP = ("fitted", "even"), ("target", "all")
 # Round trips in every chain, and accepted swaps of every pair, from which on states cross between modes.
 _FEWEST_TRIPS, _LOWEST_RATE = 10, 0.05
+# Finding a ladder takes long in models of more sites.
+_FEW_SITES = 20_000
 # Ladders whose graphs are kept for later.
 _KEPT = 4
 _RUNGS: dict[tuple[Any, ...], Rungs] = {}
@@ -309,8 +311,12 @@ class Tempered(Kernel):
         return True
 
     def quick(self, graph: Graph) -> bool:
-        """As the kernel of the replicas."""
-        return self.kernel.quick(graph)
+        """Tell whether a ladder is found in no time: in small models."""
+        return graph.n_sites <= _FEW_SITES and self.kernel.quick(graph)
+
+    def summary(self, graph: Graph) -> dict[str, float]:
+        """Return the number of rungs that was found."""
+        return {} if self.found is None else {"rungs": float(self.found.betas.size)}
 
     # ---- after it
 

@@ -1,0 +1,1 @@
+"""Parallel tempering: barriers, round trips and log-partition functions."""

@@ -1,0 +1,27 @@
+"""The experiment on tempering in quick mode."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.lab.quick_runs import check_what_it_says_and_saves, claims, family, findings
+
+NAME = "tempering-round-trips"
+
+
+@pytest.mark.parametrize("name", family("tempering"))
+def test_experiments_say_what_they_are_and_save_what_they_found(name: str, tmp_path: Path) -> None:
+    check_what_it_says_and_saves(name, tmp_path)
+
+
+def test_what_is_known_is_found() -> None:
+    said = claims(NAME)
+    assert [holds for holds in said.values() if holds == "no"] == []
+    curve = findings(NAME).arrays["log_z"]
+    # errors along one run go together: each of the twenty is within five standard errors
+    assert np.abs(curve[:, 1]).max() < 5.0
+    _, _, measured, expected = findings(NAME).arrays["rates"].T
+    assert (measured < 1.1 * expected).all()
