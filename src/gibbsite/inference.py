@@ -49,7 +49,11 @@ KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
 _BUDGET = ("seconds", "sweeps")
 _SEARCH = (*_BUDGET, "chains", "rng", "start", "scan", "threads")
 _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
-_SAMPLING = (*_SEARCH, "maximise", "steps", "warmup", "thin", "record", "second_look", *_CHECKPOINT)
+_SAMPLING = (
+    *_SEARCH,
+    *("maximise", "steps", "warmup", "thin", "record", "second_look", "coupling"),
+    *_CHECKPOINT,
+)
 #: What each method takes besides accuracy, best and progress; what is not named here samples, and so does any
 #: kernel. With "auto", what is about sampling says what to do if an exact solution does not fit.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
