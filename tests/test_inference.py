@@ -39,6 +39,8 @@ def test_every_method_answers_its_tasks_and_no_others(method: str, task: str) ->
         ):
             ask(task, method)
         return
+    if method == "proved":
+        pytest.importorskip("pytoulbar2")
     answer = ask(task, method, **({} if method == "exact" else {"sweeps": 2048}))
     said = json.loads(json.dumps(answer.to_dict(), allow_nan=False))
     assert {"task", "method", "reason", "kind", "diagnostics", "seconds", "plan"} <= set(said)
@@ -152,7 +154,7 @@ def test_the_table_of_arguments_is_that_of_the_functions() -> None:
         return set(inspect.signature(function).parameters) - own
 
     assert set(_SAMPLING) == named(gs.sample)
-    assert set(ARGUMENTS["annealed"]) == named(search_best)
+    assert set(ARGUMENTS["annealed"]) == named(search_best) | {"maximise"}  # MMAP
     assert set(ARGUMENTS["mean-field"]) == named(gs.mean_field)
 
 

@@ -38,7 +38,6 @@ METHODS: dict[str, tuple[str, ...]] = {
     "mean-field": ("MAR", "PR"),
     "proved": ("MAP",),
 }
-METHODS["annealed"] = ("MAP", "MMAP")
 #: The kernel, and its parameters, of each method that samples. "annealed" is a search of its own; its kernel
 #: is named here for messages.
 KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -49,11 +48,7 @@ KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
 _BUDGET = ("seconds", "sweeps")
 _SEARCH = (*_BUDGET, "chains", "rng", "start", "scan", "threads")
 _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
-_SAMPLING = (
-    *_SEARCH,
-    *("maximise", "steps", "warmup", "thin", "record", "second_look", "coupling"),
-    *_CHECKPOINT,
-)
+_SAMPLING = (*_SEARCH, "steps", "warmup", "thin", "record", "second_look", "coupling", *_CHECKPOINT)
 #: What each method takes besides accuracy, best and progress; what is not named here samples, and so does any
 #: kernel. With "auto", what is about sampling says what to do if an exact solution does not fit.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
