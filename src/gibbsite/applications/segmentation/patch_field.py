@@ -57,7 +57,7 @@ class Labelled:
     steps : int
         Updates of single patches, or of blocks.
     seconds : float
-        Time of sampling, without that of compiling.
+        Time of sampling, without that of compiling and of laying out the model.
     """
 
     labels: NDArray[np.int64]
@@ -234,7 +234,6 @@ def label_field(
         return _labelled(found.cells, alone, rounds * model.n_sites, clock() - begun)
     kernel, scan = _parts(method, shape, coupling, neighbours, region)
     length = len(scan.order) if isinstance(scan, DogsScan) else None
-    begun = clock()
     recording = record_chains(
         model,
         kernel,
@@ -246,11 +245,10 @@ def label_field(
         threads=read_threads(1),
         progress=choose_progress(False),
     )
-    seconds = clock() - begun
     cells = (recording.tapes[0].total + recording.tapes[0].open_batch) / rounds
     visited = None if length is None else np.unique(np.asarray(scan.order))  # type: ignore[union-attr]
     steps = rounds * (shape[0] if method == "blocks" else length or model.n_sites)
-    return _labelled(cells, alone, steps, seconds, visited)
+    return _labelled(cells, alone, steps, recording.seconds, visited)
 
 
 def _parts(
