@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -195,6 +196,19 @@ def test_wolff_learns_how_many_clusters_make_a_sweep() -> None:
     result = gs.sample(model, gs.Wolff(), sweeps=200, rng=1, progress=False, second_look=False)
     visited = result.report["sites_per_cluster"] * result.report["clusters_per_sweep"]
     assert 0.5 < visited / model.n_sites < 2
+
+
+@pytest.mark.filterwarnings("ignore::gibbsite.errors.ConvergenceWarning")
+@pytest.mark.parametrize("kernel", [gs.SwendsenWang(), gs.Wolff(), gs.Perfect()], ids=str)
+def test_runs_resume_bit_for_bit_on_any_number_of_threads(kernel: gs.Kernel, tmp_path: Path) -> None:
+    model = gs.ising_grid((12, 12), coupling=0.4, field=0.02)
+    how: Any = {"rng": 1, "progress": False, "second_look": False, "warmup": 20, "chains": 2}
+    whole = gs.sample(model, kernel, sweeps=200, threads=2, **how)
+    kept = tmp_path / "kept"
+    gs.sample(model, kernel, sweeps=100, threads=1, checkpoint=kept, **how)
+    resumed = gs.sample(model, kernel, sweeps=200, threads=1, checkpoint=kept, resume=True, **how)
+    assert np.array_equal(whole.totals, resumed.totals)
+    assert whole.report == resumed.report
 
 
 @needs_data("physics/potts_small_exact.json")
