@@ -32,7 +32,7 @@ ORDER = [
     {"report"},
     {"sampling"},
     {"dimod_sampler"},
-    {"search", "persistent", "batch"},
+    {"search", "persistent", "batch", "partition"},
     {"efficiency"},
     {"inference", "advice"},
     {"applications"},
