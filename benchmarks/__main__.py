@@ -26,6 +26,7 @@ from benchmarks import (
     speed,
     startup,
     strips,
+    tempering,
 )
 from benchmarks.figures import Figures, FiguresError
 from benchmarks.page import TARGET_HEAD, page
@@ -49,6 +50,7 @@ PARTS = (
     "gaussian",
     "densities",
     "strips",
+    "tempering",
     "peers",
 )
 
@@ -154,6 +156,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield densities.measure(quick=quick)
     if not only or "strips" in only:
         yield strips.measure(quick=quick)
+    if not only or "tempering" in only:
+        yield tempering.measure(quick=quick)
     if "peers" in only:
         yield peers.measure(quick=quick)
     if not only or "speed" in only or workloads:
