@@ -29,6 +29,7 @@ from benchmarks import (
     speed,
     startup,
     strips,
+    tempering,
 )
 from benchmarks.figures import Figures, FiguresError
 from benchmarks.page import TARGET_HEAD, page
@@ -55,6 +56,7 @@ PARTS = (
     "densities",
     "strips",
     "clusters",
+    "tempering",
     "peers",
 )
 
@@ -166,6 +168,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield strips.measure(quick=quick)
     if not only or "clusters" in only:
         yield clusters.measure(quick=quick)
+    if not only or "tempering" in only:
+        yield tempering.measure(quick=quick)
     if "peers" in only:
         yield peers.measure(quick=quick)
     if not only or "speed" in only or workloads:

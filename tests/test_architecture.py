@@ -32,7 +32,7 @@ ORDER = [
     {"report"},
     {"sampling"},
     {"dimod_sampler"},
-    {"best", "persistent", "batch", "perfect"},
+    {"best", "persistent", "batch", "perfect", "partition"},
     {"efficiency"},
     {"inference", "advice"},
     {"applications"},

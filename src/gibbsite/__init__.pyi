@@ -144,6 +144,10 @@ from gibbsite.model import potts as potts
 from gibbsite.model import potts_grid as potts_grid
 from gibbsite.model import product_factors as product_factors
 from gibbsite.model import rbm as rbm
+from gibbsite.partition.annealed import AnnealedEstimate as AnnealedEstimate
+from gibbsite.partition.annealed import annealed_importance as annealed_importance
+from gibbsite.partition.sequential import ParticleEstimate as ParticleEstimate
+from gibbsite.partition.sequential import particle_log_z as particle_log_z
 from gibbsite.perfect import perfect_draws as perfect_draws
 from gibbsite.persistent import PersistentChains as PersistentChains
 from gibbsite.report import plot_convergence as plot_convergence

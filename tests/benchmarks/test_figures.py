@@ -142,6 +142,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "densities",
         "strips",
         "clusters",
+        "tempering",
         "peers",
     ):
         section = Section(part, [], ["a"], [], None)
@@ -171,6 +172,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "densities",
         "strips",
         "clusters",
+        "tempering",
     ]
     assert [section.name for section in command.measure(True, ["peers"])] == ["peers"]
 

@@ -36,8 +36,11 @@ _FEWEST, _FORGOTTEN = 8, 1 / 3
 _BLOCK_SECONDS = 0.2
 
 
-def tune_in(seconds: float, model: Model, graph: Graph, kernel: Kernel) -> Kernel:
+def tune_in(seconds: float | None, model: Model, graph: Graph, kernel: Kernel) -> Kernel:
     """Return a kernel with what it finds out about a model in about so many seconds.
+
+    Without a time limit the short runs have as many sweeps as those of a short run that is counted in sweeps,
+    and the same is found every time.
 
     Examples
     --------
@@ -51,7 +54,8 @@ def tune_in(seconds: float, model: Model, graph: Graph, kernel: Kernel) -> Kerne
 
     if not kernel.tunes:
         return kernel
-    budget = Budget(None, None, graph.n_units, 0, seconds / _SHARE, counted=False)
+    limit = math.inf if seconds is None else seconds / _SHARE
+    budget = Budget(None, None, graph.n_units, 0, limit, counted=seconds is None)
     try:
         starts = start_states(model, graph, 2, None, 0)
     except SupportError:  # there is nothing to run
