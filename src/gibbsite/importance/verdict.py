@@ -51,8 +51,8 @@ class WeightDiagnostics:
     pareto_k : float
         Shape of the tail of weights; below 0.7 they can be averaged.
     gap : float
-        Upper bound of a log-weight minus the estimate of log Z: how much more a draw may weigh than they do on
-        average.
+        Upper bound of a log-weight minus the estimate of log Z: how much more a draw may weigh than they
+        do on average.
     unseen : float
         The largest share of the probability that states can have which no draw has met, infinite if weights
         have no known bound.
@@ -96,8 +96,8 @@ class WeightDiagnostics:
         """Return the numbers in one line."""
         unseen = "not bounded" if math.isinf(self.unseen) else f"at most {min(self.unseen, 1.0):.2g}"
         return (
-            f"{self.draws:,} draws, effective size {self.effective:,.0f}, Pareto k {in_words(self.pareto_k, '.2f')}, "
-            f"share of what was not drawn {unseen}, largest standard error {in_words(self.mcse_max, '.2g')}"
+            f"{self.draws:,} draws, effective size {self.effective:,.0f}, Pareto k "
+            f"{in_words(self.pareto_k, '.2f')}, share of what was not drawn {unseen}, largest standard error {in_words(self.mcse_max, '.2g')}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def judge(
     ...     x = rng.integers(0, 2, (1, 8192), np.int32)
     ...     add_block(tally, group, x, np.log(1.0 + x[0]), np.zeros(8192))
     >>> found, verdict = judge([tally], [np.log(2.0)], 0.02)
-    >>> verdict.converged, abs(found.cells[1] - 2 / 3) < 0.01
+    >>> verdict.converged, bool(abs(found.cells[1] - 2 / 3) < 0.01)
     (True, True)
     >>> judge([tally], [np.inf], 0.02)[1].converged
     False
@@ -145,8 +145,8 @@ def judge(
     found = combine(each)
     if not found.positive:
         reason = (
-            f"the weights of all {found.draws:,} draws are zero, so nothing is known; the evidence is impossible, "
-            "or the proposal misses what it allows."
+            f"the weights of all {found.draws:,} draws are zero, so nothing is known; the evidence is "
+            "impossible, or the proposal misses what it allows."
         )
         numbers = (math.inf, math.inf, math.nan, math.nan, math.nan, math.nan)
         nothing = WeightDiagnostics(found.draws, 0, 0.0, math.nan, math.inf, *numbers, accuracy, (reason,))
@@ -165,40 +165,41 @@ def judge(
     reasons = []
     if found.effective < LEAST_EFFECTIVE:
         reasons.append(
-            f"the effective size of the weights is {found.effective:,.0f}, less than {LEAST_EFFECTIVE:,.0f}; draw "
-            "more, or use another proposal."
+            f"the effective size of the weights is {found.effective:,.0f}, less than {LEAST_EFFECTIVE:,.0f}; "
+            "draw more, or use another proposal."
         )
     if found.k > MOST_K:
         reasons.append(
-            f"the tail of the weights is heavy (Pareto k {in_words(found.k, '.2f')}, more than {MOST_K:g}), so a "
-            "few draws decide; use another proposal."
+            f"the tail of the weights is heavy (Pareto k {in_words(found.k, '.2f')}, more than {MOST_K:g}), so "
+            "a few draws decide; use another proposal."
         )
     if unseen > accuracy:
         reasons.append(_say_unseen(unseen, gap, accuracy))
     if found.largest > accuracy:
         reasons.append(
-            f"one draw has {found.largest:.2g} of the total weight, more than {accuracy:g}; draw more, or use "
-            "another proposal."
+            f"one draw has {found.largest:.2g} of the total weight, more than {accuracy:g}; draw more, or "
+            "use another proposal."
         )
     if groups < _DISAGREE:
         reasons.append(
-            "groups of draws disagree by more than their errors, so these are too small; draw more, or use another "
-            "proposal."
+            "groups of draws disagree by more than their errors, so these are too small; draw more, or use "
+            "another proposal."
         )
     if sources < _DISAGREE:
         reasons.append(
-            "proposals disagree by more than their errors, so at least one of them misses something; draw more."
+            "proposals disagree by more than their errors, so at least one of them misses something; draw "
+            "more."
         )
     worst = float(np.nanmax(found.errors, initial=0.0))
     if marginals and STANDARD_ERRORS * worst > accuracy:
         reasons.append(
-            f"standard errors are up to {worst:.2g}, so marginals may be off by more than {accuracy:g}; draw more, "
-            "or ask for less accuracy."
+            f"standard errors are up to {worst:.2g}, so marginals may be off by more than {accuracy:g}; draw "
+            "more, or ask for less accuracy."
         )
     if not marginals and STANDARD_ERRORS * found.log_z_error > accuracy:
         reasons.append(
-            f"the standard error of log Z is {found.log_z_error:.2g}, so it may be off by more than {accuracy:g}; "
-            "draw more, or ask for less accuracy."
+            f"the standard error of log Z is {found.log_z_error:.2g}, so it may be off by more than "
+            f"{accuracy:g}; draw more, or ask for less accuracy."
         )
     return found, WeightDiagnostics(
         found.draws,
@@ -221,13 +222,13 @@ def _say_unseen(unseen: float, gap: float, accuracy: float) -> str:
     """Return the sentence on what draws may have missed."""
     if math.isinf(gap):
         return (
-            "no upper bound of the weights is known, so nothing shows that draws have not missed what counts; use a "
-            "proposal that has one."
+            "no upper bound of the weights is known, so nothing shows that draws have not missed what counts; use "
+            "a proposal that has one."
         )
     return (
-        f"a draw may weigh exp({gap:.1f}) times as much as draws do on average, so states that were not drawn may "
-        f"hold {'all' if unseen >= 1.0 else f'{unseen:.2g}'} of the probability, more than {accuracy:g}; draw more, "
-        "or use a proposal closer to the model."
+        f"a draw may weigh exp({gap:.1f}) times as much as draws do on average, so states that were not drawn "
+        f"may hold {'all' if unseen >= 1.0 else f'{unseen:.2g}'} of the probability, more than {accuracy:g}; "
+        "draw more, or use a proposal closer to the model."
     )
 
 
@@ -250,7 +251,7 @@ def _groups_agree(tally: Tally, whole: Estimate) -> float:
 
 
 def _sources_agree(estimates: Sequence[Estimate]) -> float:
-    """Return the probability that proposals differ by chance as much as they do, in log Z or in a marginal."""
+    """Return the probability that proposals differ by chance as much as they do."""
     found, pairs = 1.0, len(estimates) * (len(estimates) - 1) // 2
     for a, one in enumerate(estimates):
         for other in estimates[:a]:
