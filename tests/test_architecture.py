@@ -28,6 +28,7 @@ ORDER = [
     {"run"},
     {"result"},
     {"exact", "influence", "variational"},
+    {"importance"},
     {"learn"},
     {"report"},
     {"sampling"},
