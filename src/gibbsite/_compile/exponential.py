@@ -50,7 +50,8 @@ def exp_below(x: float) -> float:
     series = series * r + 0.5
     series = series * r + 1.0
     series = series * r + 1.0
-    return series * double_from_bits((bits_of_double(rounded) + _BIAS) << _MANTISSA)
+    scale: float = double_from_bits((bits_of_double(rounded) + _BIAS) << _MANTISSA)
+    return series * scale
 
 
 @inlined
@@ -64,8 +65,8 @@ def log_above(x: float) -> float:
     """
     bits = bits_of_double(x)
     power = (bits - _ROOT_HALF) >> _MANTISSA
-    m = double_from_bits(bits - (power << _MANTISSA))
-    n = double_from_bits(power | _BITS_OF_TWO_52) - _TWO_52
+    m: float = double_from_bits(bits - (power << _MANTISSA))
+    n: float = double_from_bits(power | _BITS_OF_TWO_52) - _TWO_52
     f = (m - 1.0) / (m + 1.0)
     g = f * f
     series = 1.0 / 21.0

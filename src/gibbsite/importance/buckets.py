@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -171,7 +172,12 @@ class _Draft:
         self.n_potentials = len(self.scopes)
         self.mini, self.first, self.table, self.mask = [0], [0], list[int](), list[int]()
         self.products: list[tuple[int, ...]] = []
-        self.message, self.drawn, self.draw_start, self.potentials = list[int](), list[int](), [0], list[int]()
+        self.message, self.drawn, self.draw_start, self.potentials = (
+            list[int](),
+            list[int](),
+            [0],
+            list[int](),
+        )
         self.scratch = 0
 
     def join_factors(self, start: Longs, member: Longs) -> Longs:
@@ -180,7 +186,7 @@ class _Draft:
         place[self.order] = np.arange(self.order.size)
         places: list[int] = place[member].tolist()
         bounds: list[int] = start.tolist()
-        factors = [tuple(sorted(places[a:b])) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        factors = [tuple(sorted(places[a:b])) for a, b in pairwise(bounds)]
         sizes = [self.entries_of(scope) for scope in factors]
         group = np.zeros(len(factors), np.int64)
         for f in sorted(range(len(factors)), key=lambda f: -sizes[f]):

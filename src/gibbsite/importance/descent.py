@@ -45,7 +45,7 @@ class Lanes(NamedTuple):
 
     state: Codes
     codes: Codes
-    index: Longs
+    offset: Longs
     score: Floats
     known: Floats
     total: Floats
@@ -121,11 +121,11 @@ def draw_states(
 @called
 def _block_words(number: Integer, key: NDArray[np.uint32]) -> Words:
     """Return the start words of the generator of a block."""
-    low, high = np.uint32(np.uint64(number) & np.uint64(0xFFFFFFFF)), np.uint32(np.uint64(number) >> np.uint64(32))
+    word, up = np.uint64(number), np.uint64(32)
+    low, high = np.uint32(word & np.uint64(0xFFFFFFFF)), np.uint32(word >> up)
     zero, one = np.uint32(0), np.uint32(1)
     a, b, c, d = philox(low, high, zero, zero, key[0], key[1])
     e, f, g, h = philox(low, high, one, zero, key[0], key[1])
-    up = np.uint64(32)
     return (
         np.uint64(a) << up | np.uint64(b),
         np.uint64(c) << up | np.uint64(d),
@@ -202,12 +202,12 @@ def _look_up(tables: Tables, pool: Floats, lanes: Lanes, t: Integer, card: Integ
     """Add the entries of a table to the scores of the states of its first site."""
     n = np.uintp(BLOCK)
     for b in range(n):
-        lanes.index[b] = tables.at[t]
+        lanes.offset[b] = tables.at[t]
     for a in range(tables.start[t] + 1, tables.start[t + 1]):
         site, stride = np.uintp(tables.site[a]), tables.stride[a]
         for b in range(n):
-            lanes.index[b] += lanes.state[site, b] * stride
+            lanes.offset[b] += lanes.state[site, b] * stride
     step = tables.stride[tables.start[t]]
     for k in range(card):
         for b in range(n):
-            lanes.score[k, b] += pool[np.uintp(lanes.index[b] + k * step)]
+            lanes.score[k, b] += pool[np.uintp(lanes.offset[b] + k * step)]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gibbsite._compile.jit import clock
 from gibbsite._random.generators import chain_key, stream
 from gibbsite._wording import argument
-from gibbsite.errors import ArgumentError, SupportError, TooLargeError
+from gibbsite.errors import SupportError, TooLargeError
 from gibbsite.exact.plan import Outline, outline
 from gibbsite.importance.base import BLOCK, Proposal, Setting, Source
 from gibbsite.importance.buckets import BucketPlan, largest_table, plan_buckets
@@ -33,15 +33,18 @@ Floats = NDArray[np.float64]
 _FIRST, _FACTOR = 1 << 12, 4
 # The most entries where only a number of draws is given, and those that are never exceeded.
 _USUAL, _MOST = 1 << 20, 1 << 27
-# Share of a time limit that passes may take together, and of the budget that draws from each but the last
-# get; of the memory that is free, so much may be used.
+# Share of a time limit by which the last pass ends, share of the budget that draws from each law but the last
+# get, and share of the memory.
 _PASS_SHARE, _PILOT_SHARE, _MEMORY_SHARE = 0.35, 0.03, 0.5
-# Entries of a product per second, before any pass has been timed.
-_PER_SECOND = 5e7
+# Share of it for the first pass, as far as tables are given a choice.
+_FIRST_SHARE = 0.01
+# Entries of a product per second, before a pass of so many has been timed.
+_PER_SECOND, _TIMED = 5e7, 1e7
 # Entries between two looks at the clock and at Ctrl-C.
 _ENTRIES_PER_LOOK = 3e7
-# A bound that falls by less is not worth larger tables (log Z, in nats).
-_LEAST_GAIN = 0.01
+# The bound of log Z has stopped improving when it falls by less than this, so many times in a row: larger
+# tables are shared out differently, and now and then worse.
+_LEAST_GAIN, _MOST_IN_VAIN = 0.01, 2
 
 
 @dataclass(frozen=True)
@@ -86,58 +89,81 @@ class MiniBucket(Proposal):
     def sources(self, model: FactorGraph, setting: Setting) -> Iterator[tuple[float, Source]]:
         """Yield mini-buckets with larger and larger tables, then the best of them."""
         found = outline(model)
-        memory = _MEMORY_SHARE * usable_memory()
-        least = largest_table(found)
-        most = self.entries or (_USUAL if math.isinf(setting.seconds) else _MOST)
-        if self.entries is None:
-            most = max(most, least)
-        plan = plan_buckets(found, most if most < max(least, _FIRST) else max(least, _FIRST))
-        if plan.bytes > memory:
-            raise TooLargeError(
-                f"Mini-buckets of {plan.entries:,} entries need {plan.bytes / 1e6:,.0f} MB of memory, more than "
-                f"the {memory / 1e6:,.0f} MB that may be used; give fewer {argument('entries')}."
-            )
-        rate, number, best = _PER_SECOND, 0, None
-        while True:
-            begun = clock()
-            made = weigh_buckets(
-                model, found, plan, setting.query, setting.entropy, number, setting.stopped, best is None
-            )
+        growth = Growth(found, self.entries, setting.seconds, setting.elapsed)
+        best: BucketSource | None = None
+        for number, plan in enumerate(growth):
+            made = weigh_buckets(model, found, plan, setting, number, must=best is None)
             if made is None:  # Ctrl-C, and there is something to answer with
                 return
-            rate = 0.5 * (rate + plan.work / max(clock() - begun, 1e-6)) if plan.work > 1e7 else rate
             gain = math.inf if best is None else best.log_bound - made.log_bound
             best = made if best is None or gain > 0.0 else best
-            number += 1
-            larger = None
-            if plan.splits and gain > _LEAST_GAIN:
-                larger = self._larger(found, plan, most)
-            if larger is not None and not self._fits(larger, memory, rate, setting):
-                larger = None
-            if larger is None and best is made:
+            growth.note(gain)
+            if growth.ended and best is made:
                 break
-            used = setting.elapsed() / setting.seconds  # nothing where there is no limit
-            yield (number if not used else 0) * _PILOT_SHARE + used + (_PILOT_SHARE if used else 0.0), made
-            if larger is None:
-                best = best.again(setting.entropy, number)
-                break
-            plan = larger
+            yield setting.elapsed() / setting.seconds + _PILOT_SHARE, made
+            if growth.ended:
+                best = best.again(setting.entropy, number + 1)
+        assert best is not None
         yield 1.0, best
 
-    def _larger(self, found: Outline, plan: BucketPlan, most: int) -> BucketPlan | None:
-        """Return the plan with larger tables, if it differs and there may be any."""
+
+class Growth:
+    """The plans of a run: larger and larger tables while the bound falls, and time and memory last.
+
+    The first has as many entries as can be passed through in a small part of the time.
+    """
+
+    def __init__(
+        self, found: Outline, entries: int | None, seconds: float, elapsed: Callable[[], float]
+    ) -> None:
+        self.found, self.seconds, self.elapsed = found, seconds, elapsed
+        self.memory = _MEMORY_SHARE * usable_memory()
+        self.rate, self.work, self.begun, self.in_vain = _PER_SECOND, 0.0, 0.0, 0
+        least = largest_table(found)
+        usual = _USUAL if math.isinf(seconds) else _MOST
+        self.most = max(usual, least) if entries is None else entries
+        self.plan: BucketPlan | None = plan_buckets(found, min(max(least, _FIRST), self.most))
+        if self.plan.bytes > self.memory:
+            raise TooLargeError(
+                f"Mini-buckets of {self.plan.entries:,} entries need {self.plan.bytes / 1e6:,.0f} MB of "
+                f"memory, more than the {self.memory / 1e6:,.0f} MB that may be used; give fewer "
+                f"{argument('entries')}."
+            )
+        while (larger := self._larger(_FIRST_SHARE)) is not None:
+            self.plan = larger
+
+    def __iter__(self) -> Iterator[BucketPlan]:
+        while self.plan is not None:
+            self.begun, self.work = clock(), self.plan.work
+            yield self.plan
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is no further plan."""
+        return self.plan is None
+
+    def note(self, gain: float) -> None:
+        """Take notice of what a plan has brought, and how long it took; decide on the next."""
+        taken = max(clock() - self.begun, 1e-6)
+        if self.work > _TIMED:
+            self.rate = self.work / taken
+        self.in_vain = 0 if gain > _LEAST_GAIN else self.in_vain + 1
+        self.plan = self._larger(_PASS_SHARE) if self.in_vain < _MOST_IN_VAIN else None
+
+    def _larger(self, share: float) -> BucketPlan | None:
+        """Return the next plan, if it differs and there is memory and time for it."""
+        plan = self.plan
+        assert plan is not None
         entries = plan.entries
-        while entries < most:
-            entries = min(_FACTOR * entries, most)
-            larger = plan_buckets(found, entries)
+        while plan.splits and entries < self.most:
+            entries = min(_FACTOR * entries, self.most)
+            larger = plan_buckets(self.found, entries)
+            fits = self.elapsed() + larger.work / self.rate <= share * self.seconds
+            if larger.bytes > self.memory or not fits:
+                return None
             if larger.work != plan.work or larger.splits != plan.splits:
                 return larger
         return None
-
-    def _fits(self, plan: BucketPlan, memory: float, rate: float, setting: Setting) -> bool:
-        """Whether there are memory and time for a pass."""
-        ends = setting.elapsed() + plan.work / rate
-        return plan.bytes <= memory and ends <= _PASS_SHARE * setting.seconds
 
 
 class BucketSource(Source):
@@ -220,14 +246,7 @@ class BucketSource(Source):
 
 
 def weigh_buckets(
-    model: FactorGraph,
-    found: Outline,
-    plan: BucketPlan,
-    query: NDArray[np.bool_],
-    entropy: int,
-    number: int,
-    stopped: Callable[[], bool] = lambda: False,
-    must: bool = True,
+    model: FactorGraph, found: Outline, plan: BucketPlan, setting: Setting, number: int, *, must: bool = True
 ) -> BucketSource | None:
     """Make the messages of a plan, and with them a law to draw from.
 
@@ -237,14 +256,12 @@ def weigh_buckets(
         The model.
     found, plan : Outline, BucketPlan
         The reduced model with its order, and its mini-buckets.
-    query : bool array (sites,)
-        Sites to record.
-    entropy, number : int
-        The seed, and the number of the law within the run.
-    stopped : function
-        Tells whether Ctrl-C was pressed.
+    setting : Setting
+        Sites to record, seed, and whether Ctrl-C was pressed.
+    number : int
+        The number of the law within the run.
     must : bool
-        Go on even then.
+        Go on even after Ctrl-C.
 
     Returns
     -------
@@ -257,7 +274,7 @@ def weigh_buckets(
         If the bound shows that no state is possible.
     """
     pool = fill_pool(plan, found.reduction.problem)
-    log_bound = pass_upwards(plan, pool, 0.0, (lambda: False) if must else stopped)
+    log_bound = pass_upwards(plan, pool, 0.0, (lambda: False) if must else setting.stopped)
     if log_bound is None:
         return None
     if log_bound == -math.inf:
@@ -271,10 +288,10 @@ def weigh_buckets(
     return BucketSource(
         plan,
         pool,
-        Answers(place[query], first[query], problem.code),
+        Answers(place[setting.query], first[setting.query], problem.code),
         reduction.log_constant,
         log_bound + reduction.log_constant,
-        chain_key(stream(entropy, number)),
+        chain_key(stream(setting.entropy, number)),
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ MISSED = 10.0
 STANDARD_ERRORS = 4.0
 # Groups or proposals disagree if chance makes them differ so much once in so many runs.
 _DISAGREE = 1e-5
+# Proposals with a smaller share of the effective size of the best one only serve to check it.
+_LEAST_SHARE = 0.05
 # Cells that few effective draws decide are left out when groups are compared: their law is not normal.
 _FEWEST_VISITS = 100.0
 
@@ -142,7 +144,10 @@ def judge(
     False
     """
     each = [estimate(tally) for tally in tallies]
-    found = combine(each)
+    most = max(one.effective for one in each)
+    counted = [one.effective >= _LEAST_SHARE * most for one in each]
+    found = combine([one for one, counts in zip(each, counted, strict=True) if counts])
+    found = replace(found, draws=sum(one.draws for one in each))
     if not found.positive:
         reason = (
             f"the weights of all {found.draws:,} draws are zero, so nothing is known; the evidence is "
@@ -151,7 +156,7 @@ def judge(
         numbers = (math.inf, math.inf, math.nan, math.nan, math.nan, math.nan)
         nothing = WeightDiagnostics(found.draws, 0, 0.0, math.nan, math.inf, *numbers, accuracy, (reason,))
         return found, nothing
-    known = [k for k, one in enumerate(each) if one.positive]
+    known = [k for k, one in enumerate(each) if one.positive and counted[k]]
     share = np.array([each[k].effective for k in known]) / found.effective
     if exact:
         gap, unseen = 0.0, MISSED / found.draws
@@ -161,7 +166,7 @@ def judge(
         with np.errstate(over="ignore"):
             unseen = float(share @ (MISSED * np.exp(gaps) / [each[k].draws for k in known]))
     groups = min(_groups_agree(tallies[k], each[k]) for k in known)
-    sources = _sources_agree([each[k] for k in known])
+    sources = _sources_agree(each)
     reasons = []
     if found.effective < LEAST_EFFECTIVE:
         reasons.append(

@@ -300,4 +300,4 @@ def _sum_out(
             total = room.total[i] if room.total[i] > 1.0 else 1.0
             out[at + i] = weight * (room.top[i] + log_above(total))
         done += _STRETCH
-    return out[begin] if single else 0.0
+    return float(out[begin]) if single else 0.0
