@@ -65,7 +65,10 @@ from gibbsite.formats import write_model as write_model
 from gibbsite.graph import Graph as Graph
 from gibbsite.graph import color_sites as color_sites
 from gibbsite.graph import compile_graph as compile_graph
+from gibbsite.importance import LogZInterval as LogZInterval
+from gibbsite.importance import MiniBucket as MiniBucket
 from gibbsite.importance import WeightedResult as WeightedResult
+from gibbsite.importance import bound_log_z as bound_log_z
 from gibbsite.importance import sample_weighted as sample_weighted
 from gibbsite.inference import Inference as Inference
 from gibbsite.inference import infer as infer

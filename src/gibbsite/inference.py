@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gibbsite._discover import read_declarations
 from gibbsite._wording import Text, argument, unknown
-from gibbsite.errors import ArgumentError, IncompatibleError, TooLargeError
+from gibbsite.errors import ArgumentError, IncompatibleError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gibbsite.exact import ExactResult
+    from gibbsite.importance import LogZInterval, Proposal, WeightedResult
     from gibbsite.kernel.base import Kernel
     from gibbsite.model import FactorGraph
     from gibbsite.result.result import Result
@@ -30,13 +31,17 @@ if TYPE_CHECKING:
 
 TASKS = ("MAR", "MAP", "PR")
 _DECLARED = [one for one in read_declarations("kernel") if "methods" in one]
+_PROPOSALS = [one for one in read_declarations("importance") if "methods" in one]
 #: What each method answers; what :func:`_solve` does not name samples, with the kernel registered for it.
 METHODS: dict[str, tuple[str, ...]] = {
     "auto": TASKS,
     "exact": TASKS,
     **{name: tasks for one in _DECLARED for name, tasks in one["methods"].items()},
+    **{name: tasks for one in _PROPOSALS for name, tasks in one["methods"].items()},
     "mean-field": ("MAR", "PR"),
 }
+#: The methods that draw independently, with weights.
+WEIGHTED = tuple(name for one in _PROPOSALS for name in one["methods"])
 #: The kernel, and its parameters, of each method that samples. "annealed" is a search of its own; its kernel
 #: is named here for messages.
 KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -48,13 +53,17 @@ _BUDGET = ("seconds", "sweeps")
 _SEARCH = (*_BUDGET, "chains", "rng", "start", "scan", "threads")
 _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
 _SAMPLING = (*_SEARCH, "steps", "warmup", "thin", "record", "second_look", *_CHECKPOINT)
+_WEIGHTED = ("seconds", "draws", "query", "rng", "threads")
 #: What each method takes besides accuracy, best and progress; what is not named here samples, and so does any
 #: kernel. With "auto", what is about sampling says what to do if an exact solution does not fit.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "exact": (),
     "annealed": _SEARCH,
+    **dict.fromkeys(WEIGHTED, _WEIGHTED),
     "mean-field": (*_BUDGET, "parallel", "damping", "start", "tolerance", "rng"),
 }
+# What "auto" does where an exact solution does not fit.
+_OTHERWISE = {"MAR": "gibbs", "MAP": "annealed", "PR": "mini-bucket"}
 DEFAULT_SECONDS = 10.0
 # Share of a time limit for finding out which of several kernels is best; an R-hat that is good enough then.
 _PILOT_SHARE, _AGREE = 0.2, 1.1
@@ -96,7 +105,7 @@ class Inference:
         Marginals, most probable state, or log-partition function.
     method, reason : str
         What was used, and why.
-    result : ExactResult, Result, SearchResult or MeanFieldResult
+    result : ExactResult, Result, SearchResult, MeanFieldResult, WeightedResult or LogZInterval
         The answer with everything that belongs to it.
     verdict : Verdict
         What the answer is, and how far to trust it.
@@ -123,7 +132,7 @@ class Inference:
     method: str
     reason: str
     model: FactorGraph
-    result: ExactResult | Result | SearchResult | MeanFieldResult
+    result: ExactResult | Result | SearchResult | MeanFieldResult | WeightedResult | LogZInterval
     verdict: Verdict
     seconds: float
     assignment: dict[str, Any] | None = None
@@ -182,10 +191,23 @@ class Inference:
         log_z: float | None = getattr(self.result, "log_z", None)
         if log_z is None:
             raise ArgumentError(
-                f"A sampling run gives no log-partition function; use {argument('method', 'exact')}, or "
-                f"{argument('method', 'mean-field')} for a lower bound."
+                f"A sampling run gives no log-partition function; use {argument('method', 'exact')} or "
+                f"{argument('method', 'mini-bucket')}."
             )
         return log_z
+
+    @property
+    def log_z_error(self) -> float | None:
+        """Standard error of :attr:`log_z`; zero for exact answers, None for a bound."""
+        if self.kind == "exact":
+            return 0.0
+        return float(self.result.log_z_error) if self.kind == "estimate" else None  # type: ignore[union-attr]
+
+    @property
+    def log_z_bounds(self) -> tuple[float, float] | None:
+        """A lower and an upper bound of the log-partition function that are certain, where the method has them."""
+        bounds: tuple[float, float] | None = getattr(self.result, "log_z_bounds", None)
+        return bounds
 
     @property
     def converged(self) -> bool:
@@ -238,7 +260,9 @@ class Inference:
             answer["best_are"] = "most probable states" if self.kind == "exact" else "local maxima found"
         else:
             answer["log_z"] = _finite(self.log_z)
-            answer["log_z_error"] = 0.0 if self.kind == "exact" else None
+            answer["log_z_error"] = _finite(self.log_z_error)
+            if self.log_z_bounds is not None:
+                answer["log_z_bounds"] = [_finite(bound) for bound in self.log_z_bounds]
         verdict = {**self.verdict.numbers, "converged": self.converged, "reasons": list(self.reasons)}
         answer["diagnostics"] = {key: _finite(value) for key, value in verdict.items()}
         answer["remarks"] = list(self.remarks)
@@ -260,7 +284,7 @@ def infer(
     model: FactorGraph,
     task: str = "MAR",
     *,
-    method: str | Kernel = "auto",
+    method: str | Kernel | Proposal = "auto",
     seconds: float | None = None,
     sweeps: int | None = None,
     accuracy: float = 0.01,
@@ -277,8 +301,10 @@ def infer(
     task : {"MAR", "MAP", "PR"}
         Marginals, a most probable state, or the log-partition function.
     method : str or Kernel
-        "auto" solves exactly if the predicted cost fits time and memory, otherwise samples, or anneals for a
-        most probable state; these are also the methods "exact", "gibbs" and "annealed". "herded" and
+        "auto" solves exactly if the predicted cost fits time and memory, otherwise samples, anneals for a
+        most probable state, or draws from mini-buckets for the log-partition function; these are also the
+        methods "exact", "gibbs", "annealed" and "mini-bucket" (`MiniBucket`: independent draws with weights,
+        and bounds of the log-partition function). "herded" and
         "herded-shared" (`HerdedGibbs` with a weight for each configuration of the neighbours, or each
         conditional) count instead of drawing; "quasi" (`QuasiGibbs`) is driven by a low-discrepancy
         sequence, in whole periods of sweeps; "blocks" (`BlockGibbs`) draws many sites jointly, blocks that
@@ -286,7 +312,8 @@ def infer(
         (`PoissonGibbs`) reads minibatches of the factors of sites that have thousands of them. "annealed"
         looks for a most probable state: annealing at temperatures that fit the model, restarted until the
         budget is used. "mean-field" gives approximate marginals, and a lower bound of the log-partition
-        function. Any kernel samples with that: marginals, or the best state it sees.
+        function. Any kernel samples with that: marginals, or the best state it sees; any proposal
+        (`MiniBucket`) draws with weights.
     seconds, sweeps : number, optional
         Budget; 10 seconds by default. A search with that default ends earlier where all chains keep finding
         the same state.
@@ -312,7 +339,7 @@ def infer(
     ArgumentError
         If an argument makes no sense, or the method has no use for it.
     TooLargeError
-        If an exact answer is demanded, or needed for the task, and would be too large.
+        If an exact answer is demanded, and would be too large.
 
     Examples
     --------
@@ -354,7 +381,7 @@ def infer(
 def _solve(
     model: FactorGraph,
     task: str,
-    method: str | Kernel,
+    method: str | Kernel | Proposal,
     seconds: float | None,
     sweeps: int | None,
     accuracy: float,
@@ -374,10 +401,13 @@ def _solve(
         budget: dict[str, Any] = {} if sweeps is None else {"sweeps": sweeps}
         law = mean_field(model, seconds=seconds, progress=progress, **budget, **run)
         return law, _judge_mean_field(law, task)
+    proposal = _read_proposal(method)
+    if proposal is not None:
+        return _weigh(model, task, proposal, seconds, accuracy, progress, run)
     from gibbsite.kernel.registry import make_kernel
     from gibbsite.sampling import sample
 
-    kernel = make_kernel(method) if isinstance(method, str) else method
+    kernel: Kernel = make_kernel(method) if isinstance(method, str) else method  # type: ignore[assignment]
     if seconds is not None:
         begun = time.monotonic()
         kernel = _best_candidate(model, kernel, seconds, run)
@@ -386,6 +416,44 @@ def _solve(
     target = accuracy / _STANDARD_ERRORS if task == "MAR" else None
     drawn = sample(model, kernel, sweeps=sweeps, seconds=seconds, error=target, progress=progress, **run)
     return drawn, _judge_run(drawn, task, accuracy)
+
+
+def _read_proposal(method: Any) -> Proposal | None:
+    """Return the proposal that a method stands for, or is; None for all others."""
+    if isinstance(method, str):
+        if method not in WEIGHTED:
+            return None
+        from gibbsite.importance.registry import make_proposal
+
+        return make_proposal(method)
+    if _is_kernel(method):
+        return None
+    from gibbsite.importance import Proposal
+
+    return method if isinstance(method, Proposal) else None
+
+
+def _is_kernel(method: Any) -> bool:
+    from gibbsite.kernel.base import Kernel
+
+    return isinstance(method, Kernel)
+
+
+def _weigh(
+    model: FactorGraph,
+    task: str,
+    proposal: Proposal,
+    seconds: float | None,
+    accuracy: float,
+    progress: Any,
+    run: dict[str, Any],
+) -> tuple[Any, Verdict]:
+    """Return what weighted draws say, and the verdict on it."""
+    from gibbsite.importance import bound_log_z, sample_weighted
+
+    how = {"proposal": proposal, "seconds": seconds, "accuracy": accuracy, "progress": progress, **run}
+    found: Any = bound_log_z(model, **how) if task == "PR" else sample_weighted(model, stop_early=True, **how)
+    return found, Verdict("estimate", found.line(), found.reasons, found.diagnostics.to_dict(), found.plan)
 
 
 def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dict[str, Any]) -> Kernel:
@@ -416,19 +484,22 @@ def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dic
 
 
 def _check_arguments(
-    model: FactorGraph, task: str, method: str | Kernel, given: dict[str, Any], progress: Any
+    model: FactorGraph, task: str, method: str | Kernel | Proposal, given: dict[str, Any], progress: Any
 ) -> None:
     """Refuse what nobody knows and what the method has no use for; look at values before any work is done.
 
     Sampling, searching and mean field check their values themselves, but an exact solution may come first.
     """
-    known = {*_SAMPLING, *(name for names in ARGUMENTS.values() for name in names)}
+    known = {*_SAMPLING, *_WEIGHTED, *(name for names in ARGUMENTS.values() for name in names)}
     for name in given:
         if name not in known:
             raise ArgumentError(unknown("argument", name, sorted(known)))
-    otherwise = "annealed" if task == "MAP" else "gibbs"  # where an exact solution does not fit
-    chosen = otherwise if method == "auto" else method
-    takes = ARGUMENTS.get(chosen, _SAMPLING) if isinstance(chosen, str) else _SAMPLING
+    chosen = _OTHERWISE[task] if method == "auto" else method
+    takes: tuple[str, ...]
+    if not isinstance(chosen, str):
+        takes = _SAMPLING if _read_proposal(chosen) is None else _WEIGHTED
+    else:
+        takes = ARGUMENTS.get(chosen, _SAMPLING)
     for name in given:
         if name not in takes:
             raise ArgumentError(_no_use(name, method))
@@ -439,7 +510,7 @@ def _check_arguments(
         _check_values(model, given)
 
 
-def _no_use(name: str, method: str | Kernel) -> str:
+def _no_use(name: str, method: str | Kernel | Proposal) -> str:
     """Return the message on an argument that a method has no use for."""
     if method in ("auto", "annealed"):
         return (
@@ -561,7 +632,7 @@ def _search(
     )
 
 
-def _read_best(best: Any, task: str, method: str | Kernel) -> int:
+def _read_best(best: Any, task: str, method: str | Kernel | Proposal) -> int:
     """Return how many states are asked for."""
     from gibbsite.run.budget import check_integer
 
@@ -603,7 +674,7 @@ def _best_states(model: FactorGraph, found: Any, best: int) -> tuple[RankedState
     return tuple(ranked)
 
 
-def _check_model(model: Any, task: str, method: str | Kernel) -> None:
+def _check_model(model: Any, task: str, method: str | Kernel | Proposal) -> None:
     """Refuse models of numbers, whose means a kernel may well give."""
     from gibbsite.model import FactorGraph, Model
 
@@ -619,17 +690,22 @@ def _check_model(model: Any, task: str, method: str | Kernel) -> None:
 
 
 def _choose(
-    model: FactorGraph, task: str, method: str | Kernel, seconds: float | None
-) -> tuple[str | Kernel, str]:
+    model: FactorGraph, task: str, method: str | Kernel | Proposal, seconds: float | None
+) -> tuple[str | Kernel | Proposal, str]:
     """Return the method and the reason for it."""
+    answers: tuple[str, ...]
     if not isinstance(method, str):
         from gibbsite.kernel.base import Kernel
 
-        if not isinstance(method, Kernel):
+        if _read_proposal(method) is not None:
+            answers = ("MAR", "PR")
+        elif isinstance(method, Kernel):
+            answers = ("MAR", "MAP") if method.estimates else ("MAP",)
+        else:
             raise ArgumentError(
-                f"{argument('method')} must be a name or a kernel such as gs.Gibbs(), got {method!r}."
+                f"{argument('method')} must be a name, a kernel such as gs.Gibbs() or a proposal such as "
+                f"gs.MiniBucket(), got {method!r}."
             )
-        answers: tuple[str, ...] = ("MAR", "MAP") if method.estimates else ("MAP",)
     elif method in METHODS:
         answers = METHODS[method]
     else:
@@ -649,9 +725,4 @@ def _choose(
     fits = cost.bytes <= 0.5 * usable_memory() and cost.seconds <= time_limit
     if fits or method == "exact":
         return "exact", size
-    if task == "PR":
-        raise TooLargeError(
-            f"The log-partition function needs an exact solution, but it does not fit: {size}; "
-            f"{argument('method', 'mean-field')} gives a lower bound."
-        )
-    return "annealed" if task == "MAP" else "gibbs", f"an exact solution does not fit: {size}"
+    return _OTHERWISE[task], f"an exact solution does not fit: {size}"

@@ -78,8 +78,15 @@ def as_csv(answer: Inference, sites: list[str] | None) -> str:
         writer.writerow(["site", "state"])
         writer.writerows([site, answer.assignment[site]] for site in sites or answer.assignment)
     else:
-        writer.writerow(["log_z"])
-        writer.writerow([repr(answer.log_z) if math.isfinite(answer.log_z) else ""])
+        numbers: dict[str, float | None] = {"log_z": answer.log_z}
+        if answer.kind == "estimate":
+            numbers["log_z_error"] = answer.log_z_error
+        if answer.log_z_bounds is not None:
+            numbers["log_z_lower"], numbers["log_z_upper"] = answer.log_z_bounds
+        writer.writerow(numbers)
+        writer.writerow(
+            "" if one is None or not math.isfinite(one) else repr(one) for one in numbers.values()
+        )
     return file.getvalue()
 
 
@@ -90,6 +97,8 @@ def as_table(answer: Inference, model: FactorGraph, sites: list[str] | None, sho
     if answer.task == "PR":
         if not math.isfinite(answer.log_z):
             return f"log Z   no {answer.kind} known\n"
+        if answer.kind == "estimate":
+            return _estimated(answer)
         sign, note = ("=", "") if answer.kind == "exact" else (">=", f"   {answer.kind}")
         return f"log Z {sign} {answer.log_z:.10g}   (log10 {answer.log_z / math.log(10):.10g}){note}\n"
     if answer.task == "MAP":
@@ -102,6 +111,16 @@ def as_table(answer: Inference, model: FactorGraph, sites: list[str] | None, sho
     more = len(names) - len(shown)
     rest = f"... and {more} more sites (--all, --query, --json)\n" if more else ""
     return _lines({name: _row(answer, name, prior) for name in shown}) + rest
+
+
+def _estimated(answer: Inference) -> str:
+    """Return log Z with its standard error, and what is certain about it."""
+    error = with_sign(answer.log_z_error or 0.0)
+    said = f"log Z = {answer.log_z:.10g}{error}   (log10 {answer.log_z / math.log(10):.10g})   estimate\n"
+    for sign, bound in zip((">=", "<="), answer.log_z_bounds or (), strict=False):
+        if math.isfinite(bound):
+            said += f"log Z {sign} {bound:.10g}   certain\n"
+    return said
 
 
 def _states(answer: Inference, sites: list[str] | None) -> str:

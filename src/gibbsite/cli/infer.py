@@ -32,22 +32,26 @@ from gibbsite.cli.parameters import (
     read_scan,
     refuse,
 )
-from gibbsite.inference import METHODS, TASKS
+from gibbsite.inference import METHODS, TASKS, WEIGHTED
 
 _TASKS = Choice(TASKS, case_sensitive=False)
 _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
 _LENGTH = ("sweeps", "seconds", "accuracy", "warmup")
 _SAMPLING = ("scan", *_LENGTH, "chains", "threads", "rng", "no_second_look", *_CHECKPOINT)
 _MEAN_FIELD = ("sweeps", "seconds", "damping", "parallel")
+_WEIGHTED = ("seconds", "accuracy", "threads", "rng")
 # Parameters of kernels, by the method that takes them.
-_KERNEL = {"blocks": ("entries",), "cutset": ("width",)}
+_KERNEL = {"blocks": ("entries",), "cutset": ("width",), "mini-bucket": ("entries",)}
 # Options that only some methods have a use for. With "auto", those of sampling say what to do if an exact
 # solution does not fit.
 _USED = {
     **dict.fromkeys(METHODS, _SAMPLING),
     "exact": (),
     "mean-field": _MEAN_FIELD,
-    **{method: (*_SAMPLING, *names) for method, names in _KERNEL.items()},
+    **{
+        method: (*(_WEIGHTED if method in WEIGHTED else _SAMPLING), *_KERNEL.get(method, ()))
+        for method in (*_KERNEL, *WEIGHTED)
+    },
 }
 
 
@@ -67,7 +71,7 @@ _USED = {
 @click.option("--best", type=COUNT, default=1, metavar="N", help="Give the N best states (MAP).")
 @click.option("--warmup", type=click.IntRange(0), help="Sweeps before recording. [default: a tenth]")
 @click.option("--chains", type=COUNT, default=4, show_default=True)
-@click.option("--entries", type=COUNT, help="Most entries of a clique table (blocks).")
+@click.option("--entries", type=COUNT, help="Most entries of a table (blocks, mini-bucket).")
 @click.option("--width", type=POSITIVE, help="log2 of the most entries of a clique table (cutset).")
 @click.option("--damping", type=UP_TO_ONE, help="Step of mean field, in (0, 1]. [default: 1]")
 @click.option("--parallel", is_flag=True, help="Mean field renews all sites at once.")
@@ -108,7 +112,8 @@ def command(**given: Any) -> int:
     "herded" and "herded-shared" count instead of drawing, "quasi" is driven by a low-discrepancy sequence
     (MAR); "blocks" draws many sites jointly, and "cutset" sums most of them out, for models whose sites
     depend strongly on each other; "poisson" reads minibatches of factors, for models whose sites have
-    thousands of them; "annealed" looks for a most probable state (MAP); "mean-field" gives approximate
+    thousands of them; "mini-bucket" makes independent draws with weights, and bounds the log-partition
+    function (PR); "annealed" looks for a most probable state (MAP); "mean-field" gives approximate
     marginals (MAR) and a lower bound of the log-partition function (PR).
 
     Ctrl-C or SIGTERM ends a run in good order: what there is is saved and written, with exit code 130.
@@ -185,6 +190,10 @@ def _read_method(given: dict[str, Any]) -> Any:
         return method
     from dataclasses import replace
 
+    if method in WEIGHTED:
+        from gibbsite.importance.registry import make_proposal
+
+        return replace(make_proposal(method), **chosen)  # type: ignore[type-var]
     from gibbsite.kernel.registry import make_kernel
 
     return replace(make_kernel(method), **chosen)

@@ -88,18 +88,22 @@ def draw_blocks(
     lanes: Lanes,
     key: NDArray[np.uint32],
     log_constant: float,
+    equal: bool,
     tally: Tally,
     group: int,
     first: int,
     blocks: int,
     step: int,
 ) -> None:
-    """Draw blocks and add them to a group of a tally; a block depends on the key and its number alone."""
+    """Draw blocks and add them to a group of a tally; a block depends on the key and its number alone.
+
+    Log-weights get the constant added, or where all are equal, are the constant, without rounding.
+    """
     for number in range(blocks):
         rng = _block_words(first + number * step, key)
         _draw_block(tables, buckets, pool, lanes, rng)
         for b in range(BLOCK):
-            lanes.log_weight[b] += log_constant
+            lanes.log_weight[b] = log_constant if equal else lanes.log_weight[b] + log_constant
         _write_codes(answers, lanes)
         tally_block(tally, group, lanes.codes, lanes.log_weight, lanes.total, BLOCK)
 

@@ -18,6 +18,7 @@ from gibbsite.exact.plan import Outline, outline
 from gibbsite.importance.base import BLOCK, Proposal, Setting, Source
 from gibbsite.importance.buckets import BucketPlan, largest_table, plan_buckets
 from gibbsite.importance.descent import Answers, draw_blocks, draw_states, make_lanes
+from gibbsite.importance.registry import register
 from gibbsite.importance.tally import Tally
 from gibbsite.importance.weighted_sum import eliminate_buckets, fill_pool, make_room
 from gibbsite.run.budget import check_integer
@@ -39,7 +40,7 @@ _PASS_SHARE, _PILOT_SHARE, _MEMORY_SHARE = 0.35, 0.03, 0.5
 # Share of it for the first pass, as far as tables are given a choice.
 _FIRST_SHARE = 0.01
 # Entries of a product per second, before a pass of so many has been timed.
-_PER_SECOND, _TIMED = 5e7, 1e7
+_PER_SECOND, _TIMED = 1e8, 1e7
 # Entries between two looks at the clock and at Ctrl-C.
 _ENTRIES_PER_LOOK = 3e7
 # The bound of log Z has stopped improving when it falls by less than this, so many times in a row: larger
@@ -47,6 +48,7 @@ _ENTRIES_PER_LOOK = 3e7
 _LEAST_GAIN, _MOST_IN_VAIN = 0.01, 2
 
 
+@register(methods={"mini-bucket": ("MAR", "PR")})
 @dataclass(frozen=True)
 class MiniBucket(Proposal):
     """Draw from weighted mini-buckets, and bound the log-partition function.
@@ -129,7 +131,7 @@ class Growth:
                 f"memory, more than the {self.memory / 1e6:,.0f} MB that may be used; give fewer "
                 f"{argument('entries')}."
             )
-        while (larger := self._larger(_FIRST_SHARE)) is not None:
+        while (larger := self._larger(_FIRST_SHARE * seconds)) is not None:
             self.plan = larger
 
     def __iter__(self) -> Iterator[BucketPlan]:
@@ -148,9 +150,10 @@ class Growth:
         if self.work > _TIMED:
             self.rate = self.work / taken
         self.in_vain = 0 if gain > _LEAST_GAIN else self.in_vain + 1
-        self.plan = self._larger(_PASS_SHARE) if self.in_vain < _MOST_IN_VAIN else None
+        left = _PASS_SHARE * self.seconds - self.elapsed()
+        self.plan = self._larger(left) if self.in_vain < _MOST_IN_VAIN else None
 
-    def _larger(self, share: float) -> BucketPlan | None:
+    def _larger(self, seconds: float) -> BucketPlan | None:
         """Return the next plan, if it differs and there is memory and time for it."""
         plan = self.plan
         assert plan is not None
@@ -158,8 +161,7 @@ class Growth:
         while plan.splits and entries < self.most:
             entries = min(_FACTOR * entries, self.most)
             larger = plan_buckets(self.found, entries)
-            fits = self.elapsed() + larger.work / self.rate <= share * self.seconds
-            if larger.bytes > self.memory or not fits:
+            if larger.bytes > self.memory or larger.work / self.rate > seconds:
                 return None
             if larger.work != plan.work or larger.splits != plan.splits:
                 return larger
@@ -221,7 +223,8 @@ class BucketSource(Source):
             self.answers,
             lanes,
             self.key,
-            self.log_constant,
+            self.log_bound if self.exact else self.log_constant,
+            self.exact,
             tally,
             group,
             first,
