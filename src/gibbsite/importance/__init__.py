@@ -5,8 +5,9 @@ the sums, ``pareto`` looks at the tail of the weights, ``verdict`` says how far 
 """
 
 from gibbsite.importance.base import Proposal, Source
+from gibbsite.importance.forward import Forward
 from gibbsite.importance.result import WeightedResult
 from gibbsite.importance.run import sample_weighted
 from gibbsite.importance.verdict import WeightDiagnostics
 
-__all__ = ["Proposal", "Source", "WeightDiagnostics", "WeightedResult", "sample_weighted"]
+__all__ = ["Forward", "Proposal", "Source", "WeightDiagnostics", "WeightedResult", "sample_weighted"]
