@@ -65,6 +65,7 @@ from gibbsite.formats import write_model as write_model
 from gibbsite.graph import Graph as Graph
 from gibbsite.graph import color_sites as color_sites
 from gibbsite.graph import compile_graph as compile_graph
+from gibbsite.importance import Forward as Forward
 from gibbsite.importance import LogZInterval as LogZInterval
 from gibbsite.importance import MiniBucket as MiniBucket
 from gibbsite.importance import WeightedResult as WeightedResult

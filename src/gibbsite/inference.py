@@ -205,7 +205,7 @@ class Inference:
 
     @property
     def log_z_bounds(self) -> tuple[float, float] | None:
-        """A lower and an upper bound of the log-partition function that are certain, where the method has them."""
+        """A lower and an upper bound of :attr:`log_z` that are certain, where the method has them."""
         bounds: tuple[float, float] | None = getattr(self.result, "log_z_bounds", None)
         return bounds
 

@@ -3,18 +3,19 @@
 ``base`` says what a proposal is, ``run`` lets it run, ``tally`` sums up draws, ``estimate`` makes numbers of
 the sums, ``pareto`` looks at the tail of the weights, ``verdict`` says how far to trust them.
 
-``mini_bucket`` draws from mini-buckets: ``buckets`` shares tables out, ``weighted_sum`` makes messages and
-bounds, ``descent`` draws. ``interval`` bounds log Z.
+``mini_buckets`` bounds log Z and draws from what that leaves; ``interval`` makes intervals of it.
 """
 
 from gibbsite.importance.base import Proposal, Source
+from gibbsite.importance.forward import Forward
 from gibbsite.importance.interval import LogZInterval, bound_log_z
-from gibbsite.importance.mini_bucket import MiniBucket
+from gibbsite.importance.mini_buckets.proposal import MiniBucket
 from gibbsite.importance.result import WeightedResult
 from gibbsite.importance.run import sample_weighted
 from gibbsite.importance.verdict import WeightDiagnostics
 
 __all__ = [
+    "Forward",
     "LogZInterval",
     "MiniBucket",
     "Proposal",

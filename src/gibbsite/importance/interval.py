@@ -31,11 +31,11 @@ from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, ConvergenceWarning
 from gibbsite.exact.plan import Outline, outline
 from gibbsite.importance.base import Proposal
-from gibbsite.importance.buckets import largest_table, plan_buckets
-from gibbsite.importance.mini_bucket import MiniBucket, pass_upwards
+from gibbsite.importance.mini_buckets.buckets import largest_table, plan_buckets
+from gibbsite.importance.mini_buckets.proposal import MiniBucket, pass_upwards
+from gibbsite.importance.mini_buckets.weighted_sum import fill_pool
 from gibbsite.importance.run import sample_weighted
 from gibbsite.importance.verdict import WeightDiagnostics
-from gibbsite.importance.weighted_sum import fill_pool
 from gibbsite.result.wording import in_words
 from gibbsite.run.budget import is_real
 from gibbsite.variational import mean_field

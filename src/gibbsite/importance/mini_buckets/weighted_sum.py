@@ -26,7 +26,7 @@ from gibbsite.elimination.rings import Max
 from gibbsite.exact.reduce import Reduced
 from gibbsite.exact.sweep import SLAB, SweepWorkspace, multiply_out
 from gibbsite.exact.tree import MOST_AXES
-from gibbsite.importance.buckets import BucketPlan, Buckets, Tables
+from gibbsite.importance.mini_buckets.buckets import BucketPlan, Buckets, Tables
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]

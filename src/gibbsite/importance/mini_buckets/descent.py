@@ -26,7 +26,7 @@ from gibbsite._compile.exponential import exp_below, log_above
 from gibbsite._compile.jit import Integer, called, compiled_loop
 from gibbsite._random.generators import Words, load, philox, store, uniform
 from gibbsite.importance.base import BLOCK
-from gibbsite.importance.buckets import Buckets, Tables
+from gibbsite.importance.mini_buckets.buckets import Buckets, Tables
 from gibbsite.importance.tally import Codes, Tally, tally_block
 
 Longs = NDArray[np.int64]

@@ -16,11 +16,11 @@ from gibbsite._wording import argument
 from gibbsite.errors import SupportError, TooLargeError
 from gibbsite.exact.plan import Outline, outline
 from gibbsite.importance.base import BLOCK, Proposal, Setting, Source
-from gibbsite.importance.buckets import BucketPlan, largest_table, plan_buckets
-from gibbsite.importance.descent import Answers, draw_blocks, draw_states, make_lanes
+from gibbsite.importance.mini_buckets.buckets import BucketPlan, largest_table, plan_buckets
+from gibbsite.importance.mini_buckets.descent import Answers, draw_blocks, draw_states, make_lanes
+from gibbsite.importance.mini_buckets.weighted_sum import eliminate_buckets, fill_pool, make_room
 from gibbsite.importance.registry import register
 from gibbsite.importance.tally import Tally
-from gibbsite.importance.weighted_sum import eliminate_buckets, fill_pool, make_room
 from gibbsite.run.budget import check_integer
 from gibbsite.run.executor import usable_memory
 
