@@ -65,7 +65,7 @@ def pareto_k(largest: Floats, draws: int) -> float:
     length = min(tail_length(draws), max(logs.size // 2, min(logs.size - 1, tail_length(draws))))
     if length < _FEWEST or logs.size <= _FEWEST:
         return math.inf
-    logs = logs - logs[-1]
+    logs = np.round(logs - logs[-1], 9)  # weights that differ by rounding are equal
     cut = logs[-length - 1] if length < logs.size else logs[0]
     above = logs[logs > cut]
     if above.size < _FEWEST:  # many equal weights: cut below them, where that is known
@@ -101,6 +101,8 @@ def fit_pareto(excess: Floats) -> tuple[float, float]:
         profile = n * (np.log(-(b / k)) - k - 1.0)
         likely = 1.0 / np.exp(profile - profile[:, None]).sum(axis=1)
     likely = np.where(likely >= 10.0 * np.finfo(float).eps, likely, 0.0)
+    if not likely.any():
+        return _PRIOR_K, math.nan
     mean = float((b * likely).sum() / likely.sum())
     shape = float(np.log1p(-mean * excess).mean())
     return (n * shape + _PRIOR_WEIGHT * _PRIOR_K) / (n + _PRIOR_WEIGHT), -shape / mean

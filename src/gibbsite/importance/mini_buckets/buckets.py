@@ -110,13 +110,14 @@ class BucketPlan:
 def largest_table(found: Outline) -> int:
     """Return the entries of the largest table of a model; no mini-bucket can be smaller."""
     problem = found.reduction.problem
+    alone = int(problem.cards.max(initial=1))
     if not problem.table.size:
-        return int(problem.cards.max(initial=1))
+        return alone
     log_card = np.log2(problem.cards)[problem.member]
     widest = np.add.reduceat(log_card, problem.member_start[:-1])
     f = int(widest.argmax())
     members = problem.member[problem.member_start[f] : problem.member_start[f + 1]]
-    return int(math.prod(problem.cards[members].tolist()))
+    return max(alone, math.prod(problem.cards[members].tolist()))
 
 
 def plan_buckets(found: Outline, entries: int) -> BucketPlan:
