@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gibbsite.exact import ExactResult
+    from gibbsite.importance import Proposal, WeightedResult
     from gibbsite.kernel.base import Kernel
     from gibbsite.model import FactorGraph
     from gibbsite.result.result import Result
@@ -30,11 +31,16 @@ if TYPE_CHECKING:
 
 TASKS = ("MAR", "MAP", "PR")
 _DECLARED = [one for one in read_declarations("kernel") if "methods" in one]
+#: What each method of weighted draws answers.
+WEIGHTED: dict[str, tuple[str, ...]] = {
+    one["method"]: one["tasks"] for one in read_declarations("importance") if "method" in one
+}
 #: What each method answers; what :func:`_solve` does not name samples, with the kernel registered for it.
 METHODS: dict[str, tuple[str, ...]] = {
     "auto": TASKS,
     "exact": TASKS,
     **{name: tasks for one in _DECLARED for name, tasks in one["methods"].items()},
+    **WEIGHTED,
     "mean-field": ("MAR", "PR"),
 }
 #: The kernel, and its parameters, of each method that samples. "annealed" is a search of its own; its kernel
@@ -47,12 +53,14 @@ KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
 _BUDGET = ("seconds", "sweeps")
 _SEARCH = (*_BUDGET, "chains", "rng", "start", "scan", "threads")
 _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
+_WEIGHTED = ("seconds", "draws", "rng", "threads")
 _SAMPLING = (*_SEARCH, "steps", "warmup", "thin", "record", "second_look", *_CHECKPOINT)
 #: What each method takes besides accuracy, best and progress; what is not named here samples, and so does any
 #: kernel. With "auto", what is about sampling says what to do if an exact solution does not fit.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "exact": (),
     "annealed": _SEARCH,
+    **dict.fromkeys(WEIGHTED, _WEIGHTED),
     "mean-field": (*_BUDGET, "parallel", "damping", "start", "tolerance", "rng"),
 }
 DEFAULT_SECONDS = 10.0
@@ -96,7 +104,7 @@ class Inference:
         Marginals, most probable state, or log-partition function.
     method, reason : str
         What was used, and why.
-    result : ExactResult, Result, SearchResult or MeanFieldResult
+    result : ExactResult, Result, SearchResult, WeightedResult or MeanFieldResult
         The answer with everything that belongs to it.
     verdict : Verdict
         What the answer is, and how far to trust it.
@@ -123,7 +131,7 @@ class Inference:
     method: str
     reason: str
     model: FactorGraph
-    result: ExactResult | Result | SearchResult | MeanFieldResult
+    result: ExactResult | Result | SearchResult | WeightedResult | MeanFieldResult
     verdict: Verdict
     seconds: float
     assignment: dict[str, Any] | None = None
@@ -178,7 +186,7 @@ class Inference:
 
     @property
     def log_z(self) -> float:
-        """Natural logarithm of the partition function, or a lower bound of it."""
+        """Natural logarithm of the partition function, an estimate, or a lower bound of it."""
         log_z: float | None = getattr(self.result, "log_z", None)
         if log_z is None:
             raise ArgumentError(
@@ -186,6 +194,14 @@ class Inference:
                 f"{argument('method', 'mean-field')} for a lower bound."
             )
         return log_z
+
+    @property
+    def log_z_error(self) -> float | None:
+        """Standard error of the log-partition function: zero if it is exact, None where it is not known."""
+        if self.kind == "exact":
+            return 0.0
+        error: float | None = getattr(self.result, "log_z_error", None)
+        return error
 
     @property
     def converged(self) -> bool:
@@ -238,7 +254,7 @@ class Inference:
             answer["best_are"] = "most probable states" if self.kind == "exact" else "local maxima found"
         else:
             answer["log_z"] = _finite(self.log_z)
-            answer["log_z_error"] = 0.0 if self.kind == "exact" else None
+            answer["log_z_error"] = _finite(self.log_z_error)
         verdict = {**self.verdict.numbers, "converged": self.converged, "reasons": list(self.reasons)}
         answer["diagnostics"] = {key: _finite(value) for key, value in verdict.items()}
         answer["remarks"] = list(self.remarks)
@@ -260,7 +276,7 @@ def infer(
     model: FactorGraph,
     task: str = "MAR",
     *,
-    method: str | Kernel = "auto",
+    method: str | Kernel | Proposal = "auto",
     seconds: float | None = None,
     sweeps: int | None = None,
     accuracy: float = 0.01,
@@ -276,7 +292,7 @@ def infer(
         The model, with evidence folded in.
     task : {"MAR", "MAP", "PR"}
         Marginals, a most probable state, or the log-partition function.
-    method : str or Kernel
+    method : str, Kernel or Proposal
         "auto" solves exactly if the predicted cost fits time and memory, otherwise samples, or anneals for a
         most probable state; these are also the methods "exact", "gibbs" and "annealed". "herded" and
         "herded-shared" (`HerdedGibbs` with a weight for each configuration of the neighbours, or each
@@ -285,7 +301,9 @@ def infer(
         are found for the model, "cutset" (`CutsetGibbs`) draws few sites and sums the others out; "poisson"
         (`PoissonGibbs`) reads minibatches of the factors of sites that have thousands of them. "annealed"
         looks for a most probable state: annealing at temperatures that fit the model, restarted until the
-        budget is used. "mean-field" gives approximate marginals, and a lower bound of the log-partition
+        budget is used. "forward" (`Forward`) draws Bayesian networks from parents to children, and weighs
+        draws by the evidence: marginals, and an estimate of the log-partition function with its error.
+        "mean-field" gives approximate marginals, and a lower bound of the log-partition
         function. Any kernel samples with that: marginals, or the best state it sees.
     seconds, sweeps : number, optional
         Budget; 10 seconds by default. A search with that default ends earlier where all chains keep finding
@@ -299,9 +317,10 @@ def infer(
     progress : optional
         As in :func:`gibbsite.sample`.
     **run
-        Further arguments of :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...) or of
-        :func:`gibbsite.mean_field`. A method refuses those it has no use for; those that say how to sample
-        may be given with "auto", which checks them, and names them in ``reason`` if it did not sample.
+        Further arguments of :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...), of
+        :func:`gibbsite.sample_weighted` (draws, rng, threads) or of :func:`gibbsite.mean_field`. A method
+        refuses those it has no use for; those that say how to sample may be given with "auto", which checks
+        them, and names them in ``reason`` if it did not sample.
 
     Returns
     -------
@@ -333,7 +352,8 @@ def infer(
     given = {**run, "seconds": seconds, "sweeps": sweeps}
     given = {name: value for name, value in given.items() if value is not None}
     _check_arguments(model, task, method, given, progress)
-    limit = DEFAULT_SECONDS if seconds is None and sweeps is None else seconds
+    counted = sweeps is not None or run.get("draws") is not None
+    limit = DEFAULT_SECONDS if seconds is None and not counted else seconds
     chosen, reason = _choose(model, task, method, limit)
     if chosen == "exact":
         reason = _with_unused(reason, given)
@@ -354,7 +374,7 @@ def infer(
 def _solve(
     model: FactorGraph,
     task: str,
-    method: str | Kernel,
+    method: str | Kernel | Proposal,
     seconds: float | None,
     sweeps: int | None,
     accuracy: float,
@@ -374,10 +394,12 @@ def _solve(
         budget: dict[str, Any] = {} if sweeps is None else {"sweeps": sweeps}
         law = mean_field(model, seconds=seconds, progress=progress, **budget, **run)
         return law, _judge_mean_field(law, task)
+    if is_weighted(method):
+        return _draw_weighted(model, task, method, seconds, accuracy, progress, run)
     from gibbsite.kernel.registry import make_kernel
     from gibbsite.sampling import sample
 
-    kernel = make_kernel(method) if isinstance(method, str) else method
+    kernel: Any = make_kernel(method) if isinstance(method, str) else method
     if seconds is not None:
         begun = time.monotonic()
         kernel = _best_candidate(model, kernel, seconds, run)
@@ -386,6 +408,47 @@ def _solve(
     target = accuracy / _STANDARD_ERRORS if task == "MAR" else None
     drawn = sample(model, kernel, sweeps=sweeps, seconds=seconds, error=target, progress=progress, **run)
     return drawn, _judge_run(drawn, task, accuracy)
+
+
+def is_weighted(method: Any) -> bool:
+    """Whether a method draws from a proposal, and weighs."""
+    if isinstance(method, str):
+        return method in WEIGHTED
+    from gibbsite.importance import Proposal
+
+    return isinstance(method, Proposal)
+
+
+def _draw_weighted(
+    model: FactorGraph,
+    task: str,
+    method: Any,
+    seconds: float | None,
+    accuracy: float,
+    progress: Any,
+    run: dict[str, Any],
+) -> tuple[WeightedResult, Verdict]:
+    """Draw from a proposal until the draws converge or the budget is used; return the verdict, too."""
+    from gibbsite.importance import sample_weighted
+    from gibbsite.importance.registry import make_proposal
+
+    drawn = sample_weighted(
+        model,
+        make_proposal(method) if isinstance(method, str) else method,
+        seconds=seconds,
+        accuracy=accuracy,
+        stop_early=run.get("draws") is None,
+        marginals=task == "MAR",
+        progress=progress,
+        **run,
+    )
+    return drawn, Verdict(
+        kind="estimate",
+        text=drawn.line(),
+        reasons=drawn.reasons,
+        numbers=drawn.diagnostics.to_dict(),
+        plan=drawn.plan,
+    )
 
 
 def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dict[str, Any]) -> Kernel:
@@ -416,7 +479,7 @@ def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dic
 
 
 def _check_arguments(
-    model: FactorGraph, task: str, method: str | Kernel, given: dict[str, Any], progress: Any
+    model: FactorGraph, task: str, method: str | Kernel | Proposal, given: dict[str, Any], progress: Any
 ) -> None:
     """Refuse what nobody knows and what the method has no use for; look at values before any work is done.
 
@@ -429,6 +492,8 @@ def _check_arguments(
     otherwise = "annealed" if task == "MAP" else "gibbs"  # where an exact solution does not fit
     chosen = otherwise if method == "auto" else method
     takes = ARGUMENTS.get(chosen, _SAMPLING) if isinstance(chosen, str) else _SAMPLING
+    if is_weighted(chosen):
+        takes = _WEIGHTED
     for name in given:
         if name not in takes:
             raise ArgumentError(_no_use(name, method))
@@ -439,7 +504,7 @@ def _check_arguments(
         _check_values(model, given)
 
 
-def _no_use(name: str, method: str | Kernel) -> str:
+def _no_use(name: str, method: str | Kernel | Proposal) -> str:
     """Return the message on an argument that a method has no use for."""
     if method in ("auto", "annealed"):
         return (
@@ -561,7 +626,7 @@ def _search(
     )
 
 
-def _read_best(best: Any, task: str, method: str | Kernel) -> int:
+def _read_best(best: Any, task: str, method: str | Kernel | Proposal) -> int:
     """Return how many states are asked for."""
     from gibbsite.run.budget import check_integer
 
@@ -603,7 +668,7 @@ def _best_states(model: FactorGraph, found: Any, best: int) -> tuple[RankedState
     return tuple(ranked)
 
 
-def _check_model(model: Any, task: str, method: str | Kernel) -> None:
+def _check_model(model: Any, task: str, method: str | Kernel | Proposal) -> None:
     """Refuse models of numbers, whose means a kernel may well give."""
     from gibbsite.model import FactorGraph, Model
 
@@ -619,17 +684,19 @@ def _check_model(model: Any, task: str, method: str | Kernel) -> None:
 
 
 def _choose(
-    model: FactorGraph, task: str, method: str | Kernel, seconds: float | None
-) -> tuple[str | Kernel, str]:
+    model: FactorGraph, task: str, method: str | Kernel | Proposal, seconds: float | None
+) -> tuple[str | Kernel | Proposal, str]:
     """Return the method and the reason for it."""
     if not isinstance(method, str):
         from gibbsite.kernel.base import Kernel
 
-        if not isinstance(method, Kernel):
+        answers: tuple[str, ...] = ("MAR", "PR")
+        if isinstance(method, Kernel):
+            answers = ("MAR", "MAP") if method.estimates else ("MAP",)
+        elif not is_weighted(method):
             raise ArgumentError(
                 f"{argument('method')} must be a name or a kernel such as gs.Gibbs(), got {method!r}."
             )
-        answers: tuple[str, ...] = ("MAR", "MAP") if method.estimates else ("MAP",)
     elif method in METHODS:
         answers = METHODS[method]
     else:

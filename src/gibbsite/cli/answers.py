@@ -90,8 +90,11 @@ def as_table(answer: Inference, model: FactorGraph, sites: list[str] | None, sho
     if answer.task == "PR":
         if not math.isfinite(answer.log_z):
             return f"log Z   no {answer.kind} known\n"
-        sign, note = ("=", "") if answer.kind == "exact" else (">=", f"   {answer.kind}")
-        return f"log Z {sign} {answer.log_z:.10g}   (log10 {answer.log_z / math.log(10):.10g}){note}\n"
+        bound = answer.kind == "lower bound"
+        sign, note = (">=" if bound else "="), ("" if answer.kind == "exact" else f"   {answer.kind}")
+        error = with_sign(answer.log_z_error or math.nan)
+        log10 = f"{answer.log_z / math.log(10):.10g}"
+        return f"log Z {sign} {answer.log_z:.10g}{error}   (log10 {log10}){note}\n"
     if answer.task == "MAP":
         return _states(answer, sites)
     prior = _prior(model) if answer.model.evidence else None
