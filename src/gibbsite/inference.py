@@ -31,17 +31,18 @@ if TYPE_CHECKING:
 
 TASKS = ("MAR", "MAP", "PR")
 _DECLARED = [one for one in read_declarations("kernel") if "methods" in one]
-_PROPOSALS = [one for one in read_declarations("importance") if "methods" in one]
+#: What each method of weighted draws answers.
+WEIGHTED: dict[str, tuple[str, ...]] = {
+    one["method"]: one["tasks"] for one in read_declarations("importance") if "method" in one
+}
 #: What each method answers; what :func:`_solve` does not name samples, with the kernel registered for it.
 METHODS: dict[str, tuple[str, ...]] = {
     "auto": TASKS,
     "exact": TASKS,
     **{name: tasks for one in _DECLARED for name, tasks in one["methods"].items()},
-    **{name: tasks for one in _PROPOSALS for name, tasks in one["methods"].items()},
+    **WEIGHTED,
     "mean-field": ("MAR", "PR"),
 }
-#: The methods that draw independently, with weights.
-WEIGHTED = tuple(name for one in _PROPOSALS for name in one["methods"])
 #: The kernel, and its parameters, of each method that samples. "annealed" is a search of its own; its kernel
 #: is named here for messages.
 KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -52,8 +53,8 @@ KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
 _BUDGET = ("seconds", "sweeps")
 _SEARCH = (*_BUDGET, "chains", "rng", "start", "scan", "threads")
 _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
+_WEIGHTED = ("seconds", "draws", "rng", "threads")
 _SAMPLING = (*_SEARCH, "steps", "warmup", "thin", "record", "second_look", *_CHECKPOINT)
-_WEIGHTED = ("seconds", "draws", "query", "rng", "threads")
 #: What each method takes besides accuracy, best and progress; what is not named here samples, and so does any
 #: kernel. With "auto", what is about sampling says what to do if an exact solution does not fit.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -105,7 +106,7 @@ class Inference:
         Marginals, most probable state, or log-partition function.
     method, reason : str
         What was used, and why.
-    result : ExactResult, Result, SearchResult, MeanFieldResult, WeightedResult or LogZInterval
+    result : ExactResult, Result, SearchResult, WeightedResult, LogZInterval or MeanFieldResult
         The answer with everything that belongs to it.
     verdict : Verdict
         What the answer is, and how far to trust it.
@@ -132,7 +133,7 @@ class Inference:
     method: str
     reason: str
     model: FactorGraph
-    result: ExactResult | Result | SearchResult | MeanFieldResult | WeightedResult | LogZInterval
+    result: ExactResult | Result | SearchResult | WeightedResult | LogZInterval | MeanFieldResult
     verdict: Verdict
     seconds: float
     assignment: dict[str, Any] | None = None
@@ -187,7 +188,7 @@ class Inference:
 
     @property
     def log_z(self) -> float:
-        """Natural logarithm of the partition function, or a lower bound of it."""
+        """Natural logarithm of the partition function, an estimate, or a lower bound of it."""
         log_z: float | None = getattr(self.result, "log_z", None)
         if log_z is None:
             raise ArgumentError(
@@ -198,10 +199,11 @@ class Inference:
 
     @property
     def log_z_error(self) -> float | None:
-        """Standard error of :attr:`log_z`; zero for exact answers, None for a bound."""
+        """Standard error of the log-partition function: zero if it is exact, None where it is not known."""
         if self.kind == "exact":
             return 0.0
-        return float(self.result.log_z_error) if self.kind == "estimate" else None  # type: ignore[union-attr]
+        error: float | None = getattr(self.result, "log_z_error", None)
+        return error
 
     @property
     def log_z_bounds(self) -> tuple[float, float] | None:
@@ -300,20 +302,21 @@ def infer(
         The model, with evidence folded in.
     task : {"MAR", "MAP", "PR"}
         Marginals, a most probable state, or the log-partition function.
-    method : str or Kernel
+    method : str, Kernel or Proposal
         "auto" solves exactly if the predicted cost fits time and memory, otherwise samples, anneals for a
         most probable state, or draws from mini-buckets for the log-partition function; these are also the
-        methods "exact", "gibbs", "annealed" and "mini-bucket" (`MiniBucket`: independent draws with weights,
-        and bounds of the log-partition function). "herded" and
+        methods "exact", "gibbs", "annealed" and "mini-bucket" (`MiniBucket`: independent draws with bounded
+        weights; marginals, and the log-partition function with its error and bounds). "herded" and
         "herded-shared" (`HerdedGibbs` with a weight for each configuration of the neighbours, or each
         conditional) count instead of drawing; "quasi" (`QuasiGibbs`) is driven by a low-discrepancy
         sequence, in whole periods of sweeps; "blocks" (`BlockGibbs`) draws many sites jointly, blocks that
         are found for the model, "cutset" (`CutsetGibbs`) draws few sites and sums the others out; "poisson"
         (`PoissonGibbs`) reads minibatches of the factors of sites that have thousands of them. "annealed"
         looks for a most probable state: annealing at temperatures that fit the model, restarted until the
-        budget is used. "mean-field" gives approximate marginals, and a lower bound of the log-partition
-        function. Any kernel samples with that: marginals, or the best state it sees; any proposal
-        (`MiniBucket`) draws with weights.
+        budget is used. "forward" (`Forward`) draws Bayesian networks from parents to children, and weighs
+        draws by the evidence: marginals, and an estimate of the log-partition function with its error.
+        "mean-field" gives approximate marginals, and a lower bound of the log-partition
+        function. Any kernel samples with that: marginals, or the best state it sees.
     seconds, sweeps : number, optional
         Budget; 10 seconds by default. A search with that default ends earlier where all chains keep finding
         the same state.
@@ -326,9 +329,10 @@ def infer(
     progress : optional
         As in :func:`gibbsite.sample`.
     **run
-        Further arguments of :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...) or of
-        :func:`gibbsite.mean_field`. A method refuses those it has no use for; those that say how to sample
-        may be given with "auto", which checks them, and names them in ``reason`` if it did not sample.
+        Further arguments of :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...), of
+        :func:`gibbsite.sample_weighted` (draws, rng, threads) or of :func:`gibbsite.mean_field`. A method
+        refuses those it has no use for; those that say how to sample may be given with "auto", which checks
+        them, and names them in ``reason`` if it did not sample.
 
     Returns
     -------
@@ -360,7 +364,8 @@ def infer(
     given = {**run, "seconds": seconds, "sweeps": sweeps}
     given = {name: value for name, value in given.items() if value is not None}
     _check_arguments(model, task, method, given, progress)
-    limit = DEFAULT_SECONDS if seconds is None and sweeps is None else seconds
+    counted = sweeps is not None or run.get("draws") is not None
+    limit = DEFAULT_SECONDS if seconds is None and not counted else seconds
     chosen, reason = _choose(model, task, method, limit)
     if chosen == "exact":
         reason = _with_unused(reason, given)
@@ -401,13 +406,12 @@ def _solve(
         budget: dict[str, Any] = {} if sweeps is None else {"sweeps": sweeps}
         law = mean_field(model, seconds=seconds, progress=progress, **budget, **run)
         return law, _judge_mean_field(law, task)
-    proposal = _read_proposal(method)
-    if proposal is not None:
-        return _weigh(model, task, proposal, seconds, accuracy, progress, run)
+    if is_weighted(method):
+        return _draw_weighted(model, task, method, seconds, accuracy, progress, run)
     from gibbsite.kernel.registry import make_kernel
     from gibbsite.sampling import sample
 
-    kernel: Kernel = make_kernel(method) if isinstance(method, str) else method  # type: ignore[assignment]
+    kernel: Any = make_kernel(method) if isinstance(method, str) else method
     if seconds is not None:
         begun = time.monotonic()
         kernel = _best_candidate(model, kernel, seconds, run)
@@ -418,42 +422,45 @@ def _solve(
     return drawn, _judge_run(drawn, task, accuracy)
 
 
-def _read_proposal(method: Any) -> Proposal | None:
-    """Return the proposal that a method stands for, or is; None for all others."""
+def is_weighted(method: Any) -> bool:
+    """Whether a method draws from a proposal, and weighs."""
     if isinstance(method, str):
-        if method not in WEIGHTED:
-            return None
-        from gibbsite.importance.registry import make_proposal
-
-        return make_proposal(method)
-    if _is_kernel(method):
-        return None
+        return method in WEIGHTED
     from gibbsite.importance import Proposal
 
-    return method if isinstance(method, Proposal) else None
+    return isinstance(method, Proposal)
 
 
-def _is_kernel(method: Any) -> bool:
-    from gibbsite.kernel.base import Kernel
-
-    return isinstance(method, Kernel)
-
-
-def _weigh(
+def _draw_weighted(
     model: FactorGraph,
     task: str,
-    proposal: Proposal,
+    method: Any,
     seconds: float | None,
     accuracy: float,
     progress: Any,
     run: dict[str, Any],
-) -> tuple[Any, Verdict]:
-    """Return what weighted draws say, and the verdict on it."""
-    from gibbsite.importance import bound_log_z, sample_weighted
+) -> tuple[WeightedResult | LogZInterval, Verdict]:
+    """Draw from a proposal until the draws converge or the budget is used; return the verdict, too.
 
+    For the log-partition function the whole budget is used: bounds become closer all the time.
+    """
+    from gibbsite.importance import bound_log_z, sample_weighted
+    from gibbsite.importance.registry import make_proposal
+
+    proposal = make_proposal(method) if isinstance(method, str) else method
     how = {"proposal": proposal, "seconds": seconds, "accuracy": accuracy, "progress": progress, **run}
-    found: Any = bound_log_z(model, **how) if task == "PR" else sample_weighted(model, stop_early=True, **how)
-    return found, Verdict("estimate", found.line(), found.reasons, found.diagnostics.to_dict(), found.plan)
+    drawn: WeightedResult | LogZInterval
+    if task == "PR":
+        drawn = bound_log_z(model, **how)
+    else:
+        drawn = sample_weighted(model, stop_early=run.get("draws") is None, **how)
+    return drawn, Verdict(
+        kind="estimate",
+        text=drawn.line(),
+        reasons=drawn.reasons,
+        numbers=drawn.diagnostics.to_dict(),
+        plan=drawn.plan,
+    )
 
 
 def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dict[str, Any]) -> Kernel:
@@ -490,16 +497,14 @@ def _check_arguments(
 
     Sampling, searching and mean field check their values themselves, but an exact solution may come first.
     """
-    known = {*_SAMPLING, *_WEIGHTED, *(name for names in ARGUMENTS.values() for name in names)}
+    known = {*_SAMPLING, *(name for names in ARGUMENTS.values() for name in names)}
     for name in given:
         if name not in known:
             raise ArgumentError(unknown("argument", name, sorted(known)))
     chosen = _OTHERWISE[task] if method == "auto" else method
-    takes: tuple[str, ...]
-    if not isinstance(chosen, str):
-        takes = _SAMPLING if _read_proposal(chosen) is None else _WEIGHTED
-    else:
-        takes = ARGUMENTS.get(chosen, _SAMPLING)
+    takes = ARGUMENTS.get(chosen, _SAMPLING) if isinstance(chosen, str) else _SAMPLING
+    if is_weighted(chosen):
+        takes = _WEIGHTED
     for name in given:
         if name not in takes:
             raise ArgumentError(_no_use(name, method))
@@ -693,18 +698,15 @@ def _choose(
     model: FactorGraph, task: str, method: str | Kernel | Proposal, seconds: float | None
 ) -> tuple[str | Kernel | Proposal, str]:
     """Return the method and the reason for it."""
-    answers: tuple[str, ...]
     if not isinstance(method, str):
         from gibbsite.kernel.base import Kernel
 
-        if _read_proposal(method) is not None:
-            answers = ("MAR", "PR")
-        elif isinstance(method, Kernel):
+        answers: tuple[str, ...] = ("MAR", "PR")
+        if isinstance(method, Kernel):
             answers = ("MAR", "MAP") if method.estimates else ("MAP",)
-        else:
+        elif not is_weighted(method):
             raise ArgumentError(
-                f"{argument('method')} must be a name, a kernel such as gs.Gibbs() or a proposal such as "
-                f"gs.MiniBucket(), got {method!r}."
+                f"{argument('method')} must be a name or a kernel such as gs.Gibbs(), got {method!r}."
             )
     elif method in METHODS:
         answers = METHODS[method]

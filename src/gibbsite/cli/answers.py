@@ -97,10 +97,15 @@ def as_table(answer: Inference, model: FactorGraph, sites: list[str] | None, sho
     if answer.task == "PR":
         if not math.isfinite(answer.log_z):
             return f"log Z   no {answer.kind} known\n"
-        if answer.kind == "estimate":
-            return _estimated(answer)
-        sign, note = ("=", "") if answer.kind == "exact" else (">=", f"   {answer.kind}")
-        return f"log Z {sign} {answer.log_z:.10g}   (log10 {answer.log_z / math.log(10):.10g}){note}\n"
+        bound = answer.kind == "lower bound"
+        sign, note = (">=" if bound else "="), ("" if answer.kind == "exact" else f"   {answer.kind}")
+        error = with_sign(answer.log_z_error or math.nan)
+        log10 = f"{answer.log_z / math.log(10):.10g}"
+        line = f"log Z {sign} {answer.log_z:.10g}{error}   (log10 {log10}){note}\n"
+        bounds = zip((">=", "<="), answer.log_z_bounds or (), strict=False)
+        return line + "".join(
+            f"log Z {way} {one:.10g}   certain\n" for way, one in bounds if math.isfinite(one)
+        )
     if answer.task == "MAP":
         return _states(answer, sites)
     prior = _prior(model) if answer.model.evidence else None
@@ -111,16 +116,6 @@ def as_table(answer: Inference, model: FactorGraph, sites: list[str] | None, sho
     more = len(names) - len(shown)
     rest = f"... and {more} more sites (--all, --query, --json)\n" if more else ""
     return _lines({name: _row(answer, name, prior) for name in shown}) + rest
-
-
-def _estimated(answer: Inference) -> str:
-    """Return log Z with its standard error, and what is certain about it."""
-    error = with_sign(answer.log_z_error or 0.0)
-    said = f"log Z = {answer.log_z:.10g}{error}   (log10 {answer.log_z / math.log(10):.10g})   estimate\n"
-    for sign, bound in zip((">=", "<="), answer.log_z_bounds or (), strict=False):
-        if math.isfinite(bound):
-            said += f"log Z {sign} {bound:.10g}   certain\n"
-    return said
 
 
 def _states(answer: Inference, sites: list[str] | None) -> str:

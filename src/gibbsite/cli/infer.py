@@ -38,8 +38,8 @@ _TASKS = Choice(TASKS, case_sensitive=False)
 _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
 _LENGTH = ("sweeps", "seconds", "accuracy", "warmup")
 _SAMPLING = ("scan", *_LENGTH, "chains", "threads", "rng", "no_second_look", *_CHECKPOINT)
+_WEIGHTED = ("seconds", "accuracy", "draws", "threads", "rng")
 _MEAN_FIELD = ("sweeps", "seconds", "damping", "parallel")
-_WEIGHTED = ("seconds", "accuracy", "threads", "rng")
 # Parameters of kernels, by the method that takes them.
 _KERNEL = {"blocks": ("entries",), "cutset": ("width",), "mini-bucket": ("entries",)}
 # Options that only some methods have a use for. With "auto", those of sampling say what to do if an exact
@@ -48,9 +48,10 @@ _USED = {
     **dict.fromkeys(METHODS, _SAMPLING),
     "exact": (),
     "mean-field": _MEAN_FIELD,
+    **dict.fromkeys(WEIGHTED, _WEIGHTED),
     **{
-        method: (*(_WEIGHTED if method in WEIGHTED else _SAMPLING), *_KERNEL.get(method, ()))
-        for method in (*_KERNEL, *WEIGHTED)
+        method: (*(_WEIGHTED if method in WEIGHTED else _SAMPLING), *names)
+        for method, names in _KERNEL.items()
     },
 }
 
@@ -64,7 +65,10 @@ _USED = {
 @click.option("--method", type=Choice(list(METHODS)), default="auto", show_default=True)
 @scan_option
 @click.option("--sweeps", type=COUNT, help="Sweeps of each chain after the warmup.")
-@click.option("--seconds", type=POSITIVE, help="Time limit of sampling. [default: 10, unless --sweeps]")
+@click.option("--draws", type=COUNT, help="Number of weighted draws.")
+@click.option(
+    "--seconds", type=POSITIVE, help="Time limit of sampling. [default: 10, unless --sweeps or --draws]"
+)
 @click.option(
     "--accuracy", type=BELOW_ONE, default=0.01, show_default=True, help="Largest error to allow (MAR)."
 )
@@ -112,9 +116,10 @@ def command(**given: Any) -> int:
     "herded" and "herded-shared" count instead of drawing, "quasi" is driven by a low-discrepancy sequence
     (MAR); "blocks" draws many sites jointly, and "cutset" sums most of them out, for models whose sites
     depend strongly on each other; "poisson" reads minibatches of factors, for models whose sites have
-    thousands of them; "mini-bucket" makes independent draws with weights, and bounds the log-partition
-    function (PR); "annealed" looks for a most probable state (MAP); "mean-field" gives approximate
-    marginals (MAR) and a lower bound of the log-partition function (PR).
+    thousands of them; "annealed" looks for a most probable state (MAP); "forward" draws Bayesian
+    networks from parents to children and weighs draws by the evidence, "mini-bucket" draws from tables
+    whose size is limited, and bounds the log-partition function on both sides (MAR, PR); "mean-field" gives
+    approximate marginals (MAR) and a lower bound of the log-partition function (PR).
 
     Ctrl-C or SIGTERM ends a run in good order: what there is is saved and written, with exit code 130.
     """
@@ -158,7 +163,7 @@ def _check_options(given: dict[str, Any]) -> str:
         others = ", ".join(name for name, tasks in METHODS.items() if task in tasks)
         raise click.UsageError(f"--method {method} does not answer {task}; choose one of {others}.")
     parameters = {name for names in _KERNEL.values() for name in names}
-    unused = {*_SAMPLING, *_MEAN_FIELD, *parameters} - set(_USED[method])
+    unused = {*_SAMPLING, *_MEAN_FIELD, *_WEIGHTED, *parameters} - set(_USED[method])
     refuse([name for name in given if name in unused], f"with --method {method}")
     if task != "MAR":
         refuse(["accuracy", "no_second_look"], f"on --task {task}")
@@ -201,7 +206,7 @@ def _read_method(given: dict[str, Any]) -> Any:
 
 def _run_options(given: dict[str, Any]) -> dict[str, Any]:
     """Collect the arguments of the sampler that were given."""
-    names = ("warmup", "chains", "threads", "rng", "parallel", "damping", *_CHECKPOINT)
+    names = ("warmup", "chains", "draws", "threads", "rng", "parallel", "damping", *_CHECKPOINT)
     chosen = {name: given[name] for name in names if is_given(name)}
     if given["no_second_look"]:
         chosen["second_look"] = False

@@ -94,8 +94,8 @@ class Setting:
 class Proposal(ABC):
     """A way to make laws that are close to a model and can be drawn from."""
 
-    #: Name of the method of :func:`gibbsite.infer`.
-    method: ClassVar[str]
+    #: Name of the method of :func:`gibbsite.infer`; set by :func:`gibbsite.importance.registry.register`.
+    method: ClassVar[str] = "weighted"
 
     @abstractmethod
     def sources(self, model: FactorGraph, setting: Setting) -> Iterator[tuple[float, Source]]:

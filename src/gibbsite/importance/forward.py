@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from gibbsite.importance.base import Proposal, Setting, Source
 from gibbsite.importance.guidance import guide, hear_evidence
 from gibbsite.importance.learning import learn
 from gibbsite.importance.network import Network, find_network
+from gibbsite.importance.registry import register
 from gibbsite.importance.tables import Structure, draw_blocks, lay_out, make_scratch, proposal_tables
 from gibbsite.importance.tally import Tally, make_tally
 from gibbsite.importance.weight_bound import bound_sum
@@ -35,10 +37,13 @@ PROPOSALS = ("auto", "prior", "evidence", "adaptive")
 _FIRST_SHARE = 0.1
 # Passes of messages, and the share of its law that the proposal of a site keeps.
 _PASSES, _LEAST = 20, 1e-3
+# Share of the budget for learning.
+_LEARNING_SHARE = 0.15
 # Least share of a proposal in a mixture: weights are at most so many times those of each alone.
 _LEAST_SHARE = 0.1
 
 
+@register(method="forward", tasks=("MAR", "PR"))
 @dataclass(frozen=True)
 class Forward(Proposal):
     """Draw the sites of a Bayesian network in order, each given its parents.
@@ -68,8 +73,6 @@ class Forward(Proposal):
     proposal: str = "auto"
     entries: int = 1 << 14
 
-    method: ClassVar[str] = "forward"
-
     def __post_init__(self) -> None:
         if self.proposal not in PROPOSALS:
             raise ArgumentError(unknown("proposal", self.proposal, PROPOSALS))
@@ -87,9 +90,7 @@ class Forward(Proposal):
         if self.proposal == "evidence":
             yield 1.0, ForwardSource("evidence", ready, [evidence], [1.0])
             return
-        learnt, worth = learn(
-            ready.structure, ready.laws, [prior, evidence], ready.next_key(), setting.stopped
-        )
+        learnt, worth = ready.learn([prior, evidence])
         if self.proposal == "adaptive":
             yield 1.0, ForwardSource("adaptive", ready, [learnt], [1.0])
             return
@@ -119,7 +120,10 @@ class ForwardSource(Source):
         self.exact = not self.tables.weighs.any() and not ready.network.likelihoods
         self.key = ready.next_key()
         lanes = np.diff(self.tables.lane) / self.tables.lane[-1]
-        bounds = [ready.bound(logs) for logs in self.tables.log_proposal]
+        bounds = [
+            ready.bound(proposal, logs)
+            for proposal, logs in zip(proposals, self.tables.log_proposal, strict=True)
+        ]
         self.log_bound = float(min(np.array(bounds) - np.log(lanes)))
         self._local = threading.local()
 
@@ -145,11 +149,12 @@ class _Prepared:
     def __init__(
         self, network: Network, model: FactorGraph, setting: Setting, alive: Flags | None, entries: int
     ) -> None:
-        self.network, self.model, self.entropy, self.entries = network, model, setting.entropy, entries
+        self.network, self.model, self.setting, self.entries = network, model, setting, entries
         self.structure, self.laws = lay_out(network, model.cards, model.log_offset)
         self.place = {site: t for t, site in enumerate(network.order)}
         self.rows = np.array([self.place[int(site)] for site in np.flatnonzero(setting.query)], np.int64)
         self.keys = 0
+        self.bounds: dict[int, tuple[Floats, float]] = {}  # by proposal; kept, so is its id
         self.dead = np.zeros(self.laws.size, np.bool_)
         if alive is not None:
             self.dead = _dead_entries(alive, network, model, self.structure)
@@ -157,7 +162,7 @@ class _Prepared:
     def next_key(self) -> tuple[np.uint32, np.uint32]:
         """Return the key of the random numbers of one more source."""
         self.keys += 1
-        key = chain_key(stream(self.entropy, self.keys))
+        key = chain_key(stream(self.setting.entropy, self.keys))
         return key[0], key[1]
 
     def prior(self) -> Floats:
@@ -171,8 +176,27 @@ class _Prepared:
         guide(self.structure, self.laws, heard, _LEAST, proposal)
         return np.where(self.dead, 0.0, proposal)
 
-    def bound(self, log_proposal: Floats) -> float:
+    def learn(self, proposals: list[Floats]) -> tuple[Floats, Floats]:
+        """Return what is learnt from draws of proposals, and what each is worth."""
+        setting = self.setting
+        draws = math.inf if setting.draws is None else _LEARNING_SHARE * setting.draws
+        until = setting.elapsed() + _LEARNING_SHARE * setting.seconds
+        return learn(
+            self.structure,
+            self.laws,
+            proposals,
+            self.next_key(),
+            draws,
+            lambda: setting.stopped() or setting.elapsed() > until,
+        )
+
+    def bound(self, proposal: Floats, log_proposal: Floats) -> float:
         """Return an upper bound of the log-weights of a proposal; refuse evidence proved impossible by it."""
+        if id(proposal) not in self.bounds:
+            self.bounds[id(proposal)] = proposal, self._bound(log_proposal)
+        return self.bounds[id(proposal)][1]
+
+    def _bound(self, log_proposal: Floats) -> float:
         terms = []
         with np.errstate(invalid="ignore"):
             ratio = np.where(log_proposal > -np.inf, self.laws - log_proposal, -np.inf)

@@ -8,14 +8,14 @@ keep a small part, so that weights stay bounded where messages are wrong.
 
 References
 ----------
-.. [1] Yuan, C. and Druzdzel, M. J. (2003). An importance sampling algorithm based on evidence pre-propagation.
-   Uncertainty in Artificial Intelligence.
+.. [1] Yuan, C. and Druzdzel, M. J. (2003). An importance sampling algorithm based on evidence
+   pre-propagation. Uncertainty in Artificial Intelligence.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ Longs = NDArray[np.int64]
 
 _LEAST = 1e-30  # no message is smaller: products of a few stay above zero
 _MOST_AXES = 64
+_MOST_WORK = 1e8  # entries times members, of all passes: about half a second
 
 
 class _Messages(NamedTuple):
@@ -103,7 +104,8 @@ def hear_evidence(network: Network, structure: Structure, passes: int, damping: 
         np.zeros(_MOST_AXES + 1),
         np.zeros(_MOST_AXES + 1),
     )
-    _pass_messages(messages, space, len(network.laws), passes, damping)
+    work = float(np.sum(np.diff(entry) * sizes)) + 1.0
+    _pass_messages(messages, space, len(network.laws), max(2, min(passes, int(_MOST_WORK / work))), damping)
     heard = np.zeros(int(offset[-1]))
     _collect(messages, len(network.laws), heard)
     return heard
@@ -130,11 +132,11 @@ def _send(m: _Messages, space: _Space, f: Integer, damping: float) -> float:
     """Renew the messages of a factor to its members; return the largest change."""
     first, last = m.start[f], m.start[f + 1]
     width = last - first
-    here = 0
+    here: Any = np.int64(0)
     for k in range(width):
-        i = m.member[first + k]
+        i: Any = m.member[first + k]
         space.begin[k], space.digit[k] = here, 0
-        top = -np.inf
+        top: Any = -np.inf
         for a in range(m.card[i]):
             top = max(top, m.total[m.offset[i] + a] - m.heard[m.cell[first + k] + a])
         for a in range(m.card[i]):

@@ -33,11 +33,11 @@ from gibbsite.importance.tables import (
 
 Floats = NDArray[np.float64]
 
-# Columns of what a stage sums up: log-weight that counts as one, total weight, total of squares; from there on,
-# weight times the weight that the draw would have under each proposal alone.
+# Columns of what a stage sums up: log-weight that counts as one, total weight, total of squares; from there
+# on, weight times the weight that the draw would have under each proposal alone.
 _SCALE, _TOTAL, _SQUARES, _ALONE = 0, 1, 2, 3
-# Stages, blocks of a stage, what counts of earlier stages count for, counts that are as good as none, share
-# that stays of what is learnt from, share of what is learnt in the mixture of the next stage.
+# Stages, most blocks of a stage, what counts of earlier stages count for, counts that are as good as none,
+# share that stays of what is learnt from, share of what is learnt in the mixture of the next stage.
 _STAGES, _BLOCKS, _FADE, _PSEUDO, _KEPT, _SHARE = 8, 64, 0.5, 20.0, 0.1, 0.5
 
 
@@ -46,6 +46,7 @@ def learn(
     laws: Floats,
     proposals: list[Floats],
     key: tuple[np.uint32, np.uint32],
+    draws: float,
     stopped: Callable[[], bool],
 ) -> tuple[Floats, Floats]:
     """Learn a proposal from draws of others.
@@ -58,8 +59,10 @@ def learn(
         What to learn from; the last one is where rows without draws stay.
     key : pair of uint32
         Key of the random numbers.
+    draws : float
+        Draws to learn from at most; 131,072 are enough.
     stopped : function
-        Tells whether to end early.
+        Asked after each stage whether to end early.
 
     Returns
     -------
@@ -74,17 +77,18 @@ def learn(
     scratch = make_scratch(structure)
     old = len(proposals)
     worth = np.ones(old + 1)
+    blocks = int(min(max(draws / (_STAGES * BLOCK), 1.0), _BLOCKS))
     for stage in range(_STAGES):
         share = [(1.0 - _SHARE) / old] * old + [_SHARE]
         tables = proposal_tables(structure, laws, np.stack([*proposals, learnt]), share)
         counts, sums = np.zeros_like(base), np.zeros(_ALONE + old + 1)
         sums[_SCALE] = -math.inf
-        _count_blocks(structure, tables, *key, stage * _BLOCKS, _BLOCKS, scratch, counts, sums)
+        _count_blocks(structure, tables, *key, stage * blocks, blocks, scratch, counts, sums)
         if sums[_TOTAL] > 0.0:
             known = _FADE * known + counts * (sums[_TOTAL] / sums[_SQUARES])
             learn_tables(structure, base, known, _PSEUDO, _KEPT, learnt)
             with np.errstate(divide="ignore"):
-                worth = sums[_TOTAL] ** 2 / (_BLOCKS * BLOCK) / sums[_ALONE:]
+                worth = sums[_TOTAL] ** 2 / (blocks * BLOCK) / sums[_ALONE:]
         if stopped():
             break
     return learnt, worth

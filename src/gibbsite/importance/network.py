@@ -1,10 +1,10 @@
 """Find a Bayesian network in a model: an order of the sites in which each has its conditional law.
 
 Models of Bayesian networks say which factors are conditional tables (``directed``). Of other models, such as
-UAI files of type MARKOV, factors that sum to one over one of their sites are found: whenever all but one of the
-sites of such a factor have a place in the order, it can be the law of the last one. A site that gets a place
-makes this true of more factors and of none false, so that whatever order is found first is found in full. Any
-choice of laws is correct, because all other factors count as weights; observed sites have been folded into
+UAI files of type MARKOV, factors that sum to one over one of their sites are found: whenever all but one of
+the sites of such a factor have a place in the order, it can be the law of the last one. To give a site a
+place never takes this chance from another, so an order is found if there is one. Any choice of laws is
+correct, because all other factors count as weights; observed sites have been folded into
 their factors, and what is left of the laws of observed sites are such factors.
 """
 
@@ -122,8 +122,8 @@ def _list_factors(model: FactorGraph, directed: bool) -> tuple[list[Factor], lis
         tables: Any = group.log_tables(model.cards)
         if tables.size > _MOST_ENTRIES:
             raise TooLargeError(
-                f"The tables of the model have {tables.size:,} entries, more than {_MOST_ENTRIES:,}, too many "
-                "for forward draws."
+                f"The tables of the model have {tables.size:,} entries, more than {_MOST_ENTRIES:,}, too "
+                "many for forward draws."
             )
         arity = group.scopes.shape[1]
         said = getattr(group, "directed", False)
@@ -187,8 +187,8 @@ def _no_network(
     if without:
         return (
             f"the model is no Bayesian network: no factor is the conditional law of the site "
-            f"{model.sites[without[0]]!r}, or none given sites that have one; forward draws need a law of each "
-            "site given its parents, so choose another method."
+            f"{model.sites[without[0]]!r}, or none given sites that have one; forward draws need a law of "
+            "each site given its parents, so choose another method."
         )
     path = [left[0]]
     while path.count(path[-1]) < 2:
@@ -196,6 +196,6 @@ def _no_network(
     cycle = path[path.index(path[-1]) :][::-1]
     names = " -> ".join(repr(model.sites[site]) for site in cycle[:8]) + (" -> ..." if len(cycle) > 8 else "")
     return (
-        f"the conditional tables of the model form a cycle, {names}, so there is no order to draw the sites in; "
-        "a Bayesian network has none, so correct the tables or choose another method."
+        f"the conditional tables of the model form a cycle, {names}, so there is no order to draw the sites "
+        "in; a Bayesian network has none, so correct the tables or choose another method."
     )

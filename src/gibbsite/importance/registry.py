@@ -1,39 +1,47 @@
-"""The list of proposals: what each is called as a method of :func:`gibbsite.infer`, and what it answers."""
+"""Which proposals there are: each registers itself, as a method of :func:`gibbsite.infer`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeVar
 
+from gibbsite._discover import load_modules
+from gibbsite._wording import unknown
+from gibbsite.errors import ArgumentError
 from gibbsite.importance.base import Proposal
 
 P = TypeVar("P", bound=type[Proposal])
-
 _REGISTERED: dict[str, type[Proposal]] = {}
 
 
-def register(*, methods: Mapping[str, tuple[str, ...]]) -> Callable[[P], P]:
-    """Register a proposal with the methods it stands for, and the tasks each of them answers.
+def register(*, method: str, tasks: tuple[str, ...]) -> Callable[[P], P]:
+    """Register a class of proposals as a method; literals only, they are read without being loaded.
 
-    What is given must be literals: lists of methods are made without loading any proposal.
+    Parameters
+    ----------
+    method : str
+        Name of the method; the class without parameters is what it uses.
+    tasks : tuple of str
+        What it answers, of "MAR" and "PR".
     """
 
     def add(proposal: P) -> P:
-        for name in methods:
-            _REGISTERED[name] = proposal
+        proposal.method = method
+        _REGISTERED[method] = proposal
         return proposal
 
     return add
 
 
 def make_proposal(method: str) -> Proposal:
-    """Return the proposal of a method with its default parameters.
+    """Return the proposal of a method.
 
     Examples
     --------
-    >>> make_proposal("mini-bucket")
-    MiniBucket(entries=None)
+    >>> make_proposal("forward")
+    Forward(proposal='auto', entries=16384)
     """
-    import gibbsite.importance  # noqa: F401  (registers all of them)
-
+    load_modules("gibbsite.importance")
+    if method not in _REGISTERED:
+        raise ArgumentError(unknown("method", method, sorted(_REGISTERED)))
     return _REGISTERED[method]()

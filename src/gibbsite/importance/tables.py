@@ -1,9 +1,9 @@
 """A network and a proposal as flat arrays, and the compiled loop that draws from them.
 
-The proposal has a conditional table for each site, over the parents that its law has in the network. A block of
-draws goes site by site: random words for the whole block, the rows of the tables by the states of the parents,
-the states by comparing words with the sums of the rows. A word has 32 bits; where it is equal to the upper half
-of a sum, which is rare, 32 more decide, so that the law is that of the table to 2^-64.
+The proposal has a conditional table for each site, over the parents that its law has in the network. A block
+of draws goes site by site: random words for the whole block, the rows of the tables by the states of the
+parents, the states by comparing words with the sums of the rows. A word has 32 bits; where it is equal to the
+upper half of a sum, which is rare, 32 more decide, so that the law is that of the table to 2^-64.
 
 Random words are keyed by seed, source, block and position: draws do not depend on which thread makes them.
 """
@@ -260,7 +260,7 @@ def draw_block(
         card = np.int32(structure.card[t])
         _look_up(at, x, structure.parent, structure.stride, structure.start[t], structure.start[t + 1])
         base = structure.table[t]
-        ties = 0
+        ties = np.int64(0)
         for b in range(BLOCK):
             at[b] *= card
             x[t, b] = 0

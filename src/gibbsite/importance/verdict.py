@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,8 @@ MISSED = 10.0
 STANDARD_ERRORS = 4.0
 # Groups or proposals disagree if chance makes them differ so much once in so many runs.
 _DISAGREE = 1e-5
-# Proposals with a smaller share of the effective size of the best one only serve to check it.
-_LEAST_SHARE = 0.05
+# A proposal goes into the average unless it spoils the bound so many times more than the best does.
+_SPOILS = 4.0
 # Cells that few effective draws decide are left out when groups are compared: their law is not normal.
 _FEWEST_VISITS = 100.0
 
@@ -99,7 +99,8 @@ class WeightDiagnostics:
         unseen = "not bounded" if math.isinf(self.unseen) else f"at most {min(self.unseen, 1.0):.2g}"
         return (
             f"{self.draws:,} draws, effective size {self.effective:,.0f}, Pareto k "
-            f"{in_words(self.pareto_k, '.2f')}, share of what was not drawn {unseen}, largest standard error {in_words(self.mcse_max, '.2g')}"
+            f"{in_words(self.pareto_k, '.2f')}, share of what was not drawn {unseen}, largest standard error "
+            f"{in_words(self.mcse_max, '.2g')}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -144,10 +145,8 @@ def judge(
     False
     """
     each = [estimate(tally) for tally in tallies]
-    most = max(one.effective for one in each)
-    counted = [one.effective >= _LEAST_SHARE * most for one in each]
-    found = combine([one for one, counts in zip(each, counted, strict=True) if counts])
-    found = replace(found, draws=sum(one.draws for one in each))
+    used = _worth_using(each, log_bounds)
+    found = combine([each[k] for k in used])
     if not found.positive:
         reason = (
             f"the weights of all {found.draws:,} draws are zero, so nothing is known; the evidence is "
@@ -156,7 +155,7 @@ def judge(
         numbers = (math.inf, math.inf, math.nan, math.nan, math.nan, math.nan)
         nothing = WeightDiagnostics(found.draws, 0, 0.0, math.nan, math.inf, *numbers, accuracy, (reason,))
         return found, nothing
-    known = [k for k, one in enumerate(each) if one.positive and counted[k]]
+    known = [k for k in used if each[k].positive]
     share = np.array([each[k].effective for k in known]) / found.effective
     if exact:
         gap, unseen = 0.0, MISSED / found.draws
@@ -166,7 +165,7 @@ def judge(
         with np.errstate(over="ignore"):
             unseen = float(share @ (MISSED * np.exp(gaps) / [each[k].draws for k in known]))
     groups = min(_groups_agree(tallies[k], each[k]) for k in known)
-    sources = _sources_agree(each)
+    sources = _sources_agree([one for one in each if one.positive])
     reasons = []
     if found.effective < LEAST_EFFECTIVE:
         reasons.append(
@@ -175,8 +174,8 @@ def judge(
         )
     if found.k > MOST_K:
         reasons.append(
-            f"the tail of the weights is heavy (Pareto k {in_words(found.k, '.2f')}, more than {MOST_K:g}), so "
-            "a few draws decide; use another proposal."
+            f"the tail of the weights is heavy (Pareto k {in_words(found.k, '.2f')}, more than {MOST_K:g}), "
+            "so a few draws decide; use another proposal."
         )
     if unseen > accuracy:
         reasons.append(_say_unseen(unseen, gap, accuracy))
@@ -223,17 +222,34 @@ def judge(
     )
 
 
+def _worth_using(estimates: Sequence[Estimate], log_bounds: Sequence[float]) -> list[int]:
+    """Return which proposals go into the average: not those whose weights may be far larger than others'.
+
+    What a proposal adds to what may have been missed is the bound of its weights times its share in the
+    average, so that one with a poor bound spoils others. It is still asked whether it agrees.
+    """
+    known = [k for k, one in enumerate(estimates) if one.positive]
+    if not known:
+        return list(range(len(estimates)))
+    spoils = {
+        k: log_bounds[k] - estimates[k].log_z + math.log(estimates[k].effective / estimates[k].draws)
+        for k in known
+    }
+    least = min(spoils.values())
+    return [k for k in known if spoils[k] <= least + math.log(_SPOILS) or math.isinf(least)]
+
+
 def _say_unseen(unseen: float, gap: float, accuracy: float) -> str:
     """Return the sentence on what draws may have missed."""
     if math.isinf(gap):
         return (
-            "no upper bound of the weights is known, so nothing shows that draws have not missed what counts; use "
-            "a proposal that has one."
+            "no upper bound of the weights is known, so nothing shows that draws have not missed what "
+            "counts; use a proposal that has one."
         )
     return (
-        f"a draw may weigh exp({gap:.1f}) times as much as draws do on average, so states that were not drawn "
-        f"may hold {'all' if unseen >= 1.0 else f'{unseen:.2g}'} of the probability, more than {accuracy:g}; "
-        "draw more, or use a proposal closer to the model."
+        f"a draw may weigh exp({gap:.1f}) times as much as draws do on average, so states that were not "
+        f"drawn may hold {'all' if unseen >= 1.0 else f'{unseen:.2g}'} of the probability, more than "
+        f"{accuracy:g}; draw more, or use a proposal closer to the model."
     )
 
 

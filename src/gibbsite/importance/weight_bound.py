@@ -6,8 +6,8 @@ that are maximised on their own, which can only make the result larger (Dechter 
 
 References
 ----------
-.. [1] Dechter, R. and Rish, I. (2003). Mini-buckets: a general scheme for bounded inference. Journal of the ACM
-   50(2).
+.. [1] Dechter, R. and Rish, I. (2003). Mini-buckets: a general scheme for bounded inference. Journal of the
+   ACM 50(2).
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def largest_table(found: Outline) -> int:
     widest = np.add.reduceat(log_card, problem.member_start[:-1])
     f = int(widest.argmax())
     members = problem.member[problem.member_start[f] : problem.member_start[f + 1]]
-    return max(alone, math.prod(problem.cards[members].tolist()))
+    return max(alone, int(math.prod(problem.cards[members].tolist())))
 
 
 def plan_buckets(found: Outline, entries: int) -> BucketPlan:

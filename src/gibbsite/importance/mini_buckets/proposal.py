@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,7 @@ _ENTRIES_PER_LOOK = 3e7
 _LEAST_GAIN, _MOST_IN_VAIN = 0.01, 2
 
 
-@register(methods={"mini-bucket": ("MAR", "PR")})
+@register(method="mini-bucket", tasks=("MAR", "PR"))
 @dataclass(frozen=True)
 class MiniBucket(Proposal):
     """Draw from weighted mini-buckets, and bound the log-partition function.
@@ -82,7 +82,6 @@ class MiniBucket(Proposal):
     """
 
     entries: int | None = None
-    method: ClassVar[str] = "mini-bucket"
 
     def __post_init__(self) -> None:
         if self.entries is not None:
