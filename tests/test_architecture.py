@@ -28,6 +28,7 @@ ORDER = [
     {"run"},
     {"result"},
     {"exact", "influence", "variational", "coupling"},
+    {"importance"},
     {"learn"},
     {"report"},
     {"sampling"},

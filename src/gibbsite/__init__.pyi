@@ -13,6 +13,7 @@ from gibbsite import errors as errors
 from gibbsite import exact as exact
 from gibbsite import formats as formats
 from gibbsite import graph as graph
+from gibbsite import importance as importance
 from gibbsite import inference as inference
 from gibbsite import influence as influence
 from gibbsite import kernel as kernel
@@ -68,6 +69,12 @@ from gibbsite.formats import write_model as write_model
 from gibbsite.graph import Graph as Graph
 from gibbsite.graph import color_sites as color_sites
 from gibbsite.graph import compile_graph as compile_graph
+from gibbsite.importance import Forward as Forward
+from gibbsite.importance import LogZInterval as LogZInterval
+from gibbsite.importance import MiniBucket as MiniBucket
+from gibbsite.importance import WeightedResult as WeightedResult
+from gibbsite.importance import bound_log_z as bound_log_z
+from gibbsite.importance import sample_weighted as sample_weighted
 from gibbsite.inference import Inference as Inference
 from gibbsite.inference import infer as infer
 from gibbsite.influence import BlockOrder as BlockOrder

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from gibbsite.best.found import RankedState, SearchResult
     from gibbsite.exact import ExactResult
+    from gibbsite.importance import LogZInterval, Proposal, WeightedResult
     from gibbsite.kernel.base import Kernel
     from gibbsite.model import FactorGraph
     from gibbsite.result.result import Result
@@ -30,11 +31,16 @@ if TYPE_CHECKING:
 
 TASKS = ("MAR", "MAP", "PR", "MMAP")
 _DECLARED = [one for one in read_declarations("kernel") if "methods" in one]
+#: What each method of weighted draws answers.
+WEIGHTED: dict[str, tuple[str, ...]] = {
+    one["method"]: one["tasks"] for one in read_declarations("importance") if "method" in one
+}
 #: What each method answers; what :func:`_solve` does not name samples, with the kernel registered for it.
 METHODS: dict[str, tuple[str, ...]] = {
     "auto": TASKS,
     "exact": TASKS,
     **{name: tasks for one in _DECLARED for name, tasks in one["methods"].items()},
+    **WEIGHTED,
     "mean-field": ("MAR", "PR"),
     "proved": ("MAP",),
 }
@@ -48,6 +54,7 @@ KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
 _BUDGET = ("seconds", "sweeps")
 _SEARCH = (*_BUDGET, "chains", "rng", "start", "scan", "threads")
 _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
+_WEIGHTED = ("seconds", "draws", "rng", "threads")
 _SAMPLING = (*_SEARCH, "steps", "warmup", "thin", "record", "second_look", "coupling", *_CHECKPOINT)
 #: What each method takes besides accuracy, best and progress; what is not named here samples, and so does any
 #: kernel. With "auto", what is about sampling says what to do if an exact solution does not fit.
@@ -55,6 +62,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "exact": ("maximise",),
     "annealed": (*_SEARCH, *_CHECKPOINT, "maximise"),
     "proved": (*_SEARCH, *_CHECKPOINT),
+    **dict.fromkeys(WEIGHTED, _WEIGHTED),
     "mean-field": (*_BUDGET, "parallel", "damping", "start", "tolerance", "rng"),
 }
 # What "auto" does where an exact solution does not fit.
@@ -105,7 +113,7 @@ class Inference:
         sites with all others summed out.
     method, reason : str
         What was used, and why.
-    result : ExactResult, Result, SearchResult or MeanFieldResult
+    result : ExactResult, Result, SearchResult, WeightedResult, LogZInterval or MeanFieldResult
         The answer with everything that belongs to it.
     verdict : Verdict
         What the answer is, and how far to trust it.
@@ -120,8 +128,9 @@ class Inference:
         The best states (MAP), as many as were asked for: assignment, log-potential, and how many chains have
         found it. An exact answer has the most probable states of all; a search has distinct local maxima
         that it has seen, and there may be others between them.
-    log_z_bound : float, optional
-        Lower bound of the log-partition function by mean field, beside an estimate of it (PR).
+    log_z_bounds : (float, float), optional
+        A lower and an upper bound of the log-partition function that are certain, beside an estimate of it
+        (PR); infinite where nothing is known.
     ties : dict, optional
         How many states are as good as the best one (MAP): "count", whether that is all of them ("complete"),
         and whether they were "counted" by an exact solution or "seen" by a search.
@@ -138,13 +147,13 @@ class Inference:
     method: str
     reason: str
     model: FactorGraph
-    result: ExactResult | Result | SearchResult | MeanFieldResult
+    result: ExactResult | Result | SearchResult | WeightedResult | LogZInterval | MeanFieldResult
     verdict: Verdict
     seconds: float
     assignment: dict[str, Any] | None = None
     log_potential: float | None = None
     best: tuple[RankedState, ...] = ()
-    log_z_bound: float | None = None
+    log_z_bounds: tuple[float, float] | None = None
     ties: dict[str, Any] | None = None
 
     @property
@@ -195,7 +204,7 @@ class Inference:
 
     @property
     def log_z(self) -> float:
-        """Natural logarithm of the partition function, or a lower bound of it."""
+        """Natural logarithm of the partition function, an estimate, or a lower bound of it."""
         untempered = "betas" not in getattr(self.result, "kept", {"betas": None})
         log_z: float | None = None if untempered else getattr(self.result, "log_z", None)
         if log_z is None:
@@ -207,10 +216,11 @@ class Inference:
 
     @property
     def log_z_error(self) -> float | None:
-        """Standard error of :attr:`log_z`; zero for exact answers, None for a bound."""
+        """Standard error of the log-partition function: zero if it is exact, None where it is not known."""
         if self.kind == "exact":
             return 0.0
-        return float(self.result.log_z_error) if self.kind == "estimate" else None  # type: ignore[union-attr]
+        error: float | None = getattr(self.result, "log_z_error", None)
+        return error
 
     @property
     def converged(self) -> bool:
@@ -269,8 +279,8 @@ class Inference:
         else:
             answer["log_z"] = _finite(self.log_z)
             answer["log_z_error"] = _finite(self.log_z_error)
-            if self.log_z_bound is not None:
-                answer["log_z_bound"] = _finite(self.log_z_bound)
+            if self.log_z_bounds is not None:
+                answer["log_z_bounds"] = [_finite(bound) for bound in self.log_z_bounds]
         verdict = {**self.verdict.numbers, "converged": self.converged, "reasons": list(self.reasons)}
         answer["diagnostics"] = {key: _finite(value) for key, value in verdict.items()}
         answer["remarks"] = list(self.remarks)
@@ -292,7 +302,7 @@ def infer(
     model: FactorGraph,
     task: str = "MAR",
     *,
-    method: str | Kernel = "auto",
+    method: str | Kernel | Proposal = "auto",
     seconds: float | None = None,
     sweeps: int | None = None,
     accuracy: float = 0.01,
@@ -309,11 +319,12 @@ def infer(
     task : {"MAR", "MAP", "PR", "MMAP"}
         Marginals, a most probable state, the log-partition function, or marginal MAP: a best state of the
         sites in ``maximise``, with all others summed out.
-    method : str or Kernel
+    method : str, Kernel or Proposal
         "auto" solves exactly if the predicted cost fits time and memory, otherwise samples, anneals for a
         most probable state, or tempers for the log-partition function; these are also the methods "exact",
         "gibbs", "annealed" and "tempered" (`Tempered`: replicas at several temperatures, for models with
-        several modes). "herded" and
+        several modes). "mini-bucket" (`MiniBucket`) takes independent draws with bounded weights:
+        marginals, and the log-partition function with its error and bounds. "herded" and
         "herded-shared" (`HerdedGibbs` with a weight for each configuration of the neighbours, or each
         conditional) count instead of drawing; "quasi" (`QuasiGibbs`) is driven by a low-discrepancy
         sequence, in whole periods of sweeps; "blocks" (`BlockGibbs`) draws many sites jointly, blocks that
@@ -322,7 +333,9 @@ def infer(
         "perfect" (`Perfect`) takes independent draws without bias where couplings are weak; "poisson"
         (`PoissonGibbs`) reads minibatches of the factors of sites that have thousands of them. "annealed"
         looks for a most probable state: annealing at temperatures that fit the model, restarted until the
-        budget is used. "mean-field" gives approximate marginals, and a lower bound of the log-partition
+        budget is used. "forward" (`Forward`) draws Bayesian networks from parents to children, and weighs
+        draws by the evidence: marginals, and an estimate of the log-partition function with its error.
+        "mean-field" gives approximate marginals, and a lower bound of the log-partition
         function. "proved" searches with half of the time, and lets toulbar2 prove that there is no better
         state, or find it (``pip install gibbsite[proved]``). Any kernel samples with that: marginals, or the
         best state it sees.
@@ -339,9 +352,10 @@ def infer(
         As in :func:`gibbsite.sample`.
     **run
         ``maximise``, the sites to maximise over (MMAP), as names or positions; and further arguments of
-        :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...) or of
-        :func:`gibbsite.mean_field`. A method refuses those it has no use for; those that say how to sample
-        may be given with "auto", which checks them, and names them in ``reason`` if it did not sample.
+        :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...), of :func:`gibbsite.sample_weighted`
+        (draws, rng, threads) or of :func:`gibbsite.mean_field`. A method
+        refuses those it has no use for; those that say how to sample may be given with "auto", which checks
+        them, and names them in ``reason`` if it did not sample.
 
     Returns
     -------
@@ -373,7 +387,8 @@ def infer(
     given = {**run, "seconds": seconds, "sweeps": sweeps}
     given = {name: value for name, value in given.items() if value is not None}
     _check_arguments(model, task, method, given, progress)
-    limit = DEFAULT_SECONDS if seconds is None and sweeps is None else seconds
+    counted = sweeps is not None or run.get("draws") is not None
+    limit = DEFAULT_SECONDS if seconds is None and not counted else seconds
     whole, summed = model, None
     if task == "MMAP":
         from gibbsite.best.marginal import read_maximised, sum_out
@@ -390,9 +405,10 @@ def infer(
     if summed is not None:
         reason = Text(f"{summed}; {reason.marked if isinstance(reason, Text) else reason}")
     best = _read_best(best, task, chosen)
-    bound = None
-    if task == "PR" and chosen not in ("exact", "mean-field"):
+    bounds = None
+    if task == "PR" and chosen not in ("exact", "mean-field") and not is_weighted(chosen):
         bound, limit = _bound_log_z(model, limit)
+        bounds = (bound, math.inf)
     until_sure = seconds is None and sweeps is None
     if chosen == "proved":
         found, verdict, ranked = _prove(model, limit, sweeps, progress, run)
@@ -406,11 +422,14 @@ def infer(
         ranked = _best_states(model, found, best) if task in ("MAP", "MMAP") else ()
     if task == "MMAP":
         ranked = tuple(replace(one, assignment={**one.assignment, **whole.evidence}) for one in ranked)
+    bounds = getattr(found, "log_z_bounds", bounds)
     ties = _count_ties(model, found) if task == "MAP" else None
     assignment, score = (ranked[0].assignment, ranked[0].log_potential) if ranked else (None, None)
     name = chosen if isinstance(chosen, str) else type(chosen).__name__
     taken = time.monotonic() - begun
-    return Inference(task, name, reason, whole, found, verdict, taken, assignment, score, ranked, bound, ties)
+    return Inference(
+        task, name, reason, whole, found, verdict, taken, assignment, score, ranked, bounds, ties
+    )
 
 
 def _count_ties(model: FactorGraph, found: Any) -> dict[str, Any] | None:
@@ -477,7 +496,7 @@ def _prove(
 def _solve(
     model: FactorGraph,
     task: str,
-    method: str | Kernel,
+    method: str | Kernel | Proposal,
     seconds: float | None,
     sweeps: int | None,
     accuracy: float,
@@ -497,10 +516,12 @@ def _solve(
         budget: dict[str, Any] = {} if sweeps is None else {"sweeps": sweeps}
         law = mean_field(model, seconds=seconds, progress=progress, **budget, **run)
         return law, _judge_mean_field(law, task)
+    if is_weighted(method):
+        return _draw_weighted(model, task, method, seconds, accuracy, progress, run)
     from gibbsite.kernel.registry import make_kernel
     from gibbsite.sampling import sample
 
-    kernel = make_kernel(method) if isinstance(method, str) else method
+    kernel: Any = make_kernel(method) if isinstance(method, str) else method
     if seconds is not None:
         begun = time.monotonic()
         kernel = _best_candidate(model, kernel, seconds, run)
@@ -524,6 +545,47 @@ def _bound_log_z(model: FactorGraph, seconds: float | None) -> tuple[float, floa
         law = mean_field(model, seconds=None if seconds is None else _BOUND_SHARE * seconds, progress=False)
     taken = min(time.monotonic() - begun, _BOUND_SHARE * (seconds or 0.0))
     return float(law.log_z), None if seconds is None else seconds - taken
+
+
+def is_weighted(method: Any) -> bool:
+    """Whether a method draws from a proposal, and weighs."""
+    if isinstance(method, str):
+        return method in WEIGHTED
+    from gibbsite.importance import Proposal
+
+    return isinstance(method, Proposal)
+
+
+def _draw_weighted(
+    model: FactorGraph,
+    task: str,
+    method: Any,
+    seconds: float | None,
+    accuracy: float,
+    progress: Any,
+    run: dict[str, Any],
+) -> tuple[WeightedResult | LogZInterval, Verdict]:
+    """Draw from a proposal until the draws converge or the budget is used; return the verdict, too.
+
+    For the log-partition function the whole budget is used: bounds become closer all the time.
+    """
+    from gibbsite.importance import bound_log_z, sample_weighted
+    from gibbsite.importance.registry import make_proposal
+
+    proposal = make_proposal(method) if isinstance(method, str) else method
+    how = {"proposal": proposal, "seconds": seconds, "accuracy": accuracy, "progress": progress, **run}
+    drawn: WeightedResult | LogZInterval
+    if task == "PR":
+        drawn = bound_log_z(model, **how)
+    else:
+        drawn = sample_weighted(model, stop_early=run.get("draws") is None, **how)
+    return drawn, Verdict(
+        kind="estimate",
+        text=drawn.line(),
+        reasons=drawn.reasons,
+        numbers=drawn.diagnostics.to_dict(),
+        plan=drawn.plan,
+    )
 
 
 def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dict[str, Any]) -> Kernel:
@@ -554,7 +616,7 @@ def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dic
 
 
 def _check_arguments(
-    model: FactorGraph, task: str, method: str | Kernel, given: dict[str, Any], progress: Any
+    model: FactorGraph, task: str, method: str | Kernel | Proposal, given: dict[str, Any], progress: Any
 ) -> None:
     """Refuse what nobody knows and what the method has no use for; look at values before any work is done.
 
@@ -566,6 +628,8 @@ def _check_arguments(
             raise ArgumentError(unknown("argument", name, sorted(known)))
     chosen = _OTHERWISE[task] if method == "auto" else method
     takes = ARGUMENTS.get(chosen, _SAMPLING) if isinstance(chosen, str) else _SAMPLING
+    if is_weighted(chosen):
+        takes = _WEIGHTED
     for name in given:
         if name not in takes:
             raise ArgumentError(_no_use(name, method))
@@ -576,7 +640,7 @@ def _check_arguments(
         _check_values(model, given)
 
 
-def _no_use(name: str, method: str | Kernel) -> str:
+def _no_use(name: str, method: str | Kernel | Proposal) -> str:
     """Return the message on an argument that a method has no use for."""
     if method in ("auto", "annealed", "proved"):
         return (
@@ -700,7 +764,7 @@ def _search(
     )
 
 
-def _read_best(best: Any, task: str, method: str | Kernel) -> int:
+def _read_best(best: Any, task: str, method: str | Kernel | Proposal) -> int:
     """Return how many states are asked for."""
     from gibbsite.run.budget import check_integer
 
@@ -742,7 +806,7 @@ def _best_states(model: FactorGraph, found: Any, best: int) -> tuple[RankedState
     return tuple(ranked)
 
 
-def _check_model(model: Any, task: str, method: str | Kernel) -> None:
+def _check_model(model: Any, task: str, method: str | Kernel | Proposal) -> None:
     """Refuse models of numbers, whose means a kernel may well give."""
     from gibbsite.model import FactorGraph, Model
 
@@ -758,18 +822,20 @@ def _check_model(model: Any, task: str, method: str | Kernel) -> None:
 
 
 def _choose(
-    model: FactorGraph, task: str, method: str | Kernel, seconds: float | None
-) -> tuple[str | Kernel, str]:
+    model: FactorGraph, task: str, method: str | Kernel | Proposal, seconds: float | None
+) -> tuple[str | Kernel | Proposal, str]:
     """Return the method and the reason for it."""
     if not isinstance(method, str):
         from gibbsite.kernel.base import Kernel
 
-        if not isinstance(method, Kernel):
+        answers: tuple[str, ...] = ("MAR", "PR")
+        if isinstance(method, Kernel):
+            answers = ("MAR", "MAP") if method.estimates else ("MAP",)
+            answers = (*answers, "PR") if method.crosses else answers
+        elif not is_weighted(method):
             raise ArgumentError(
                 f"{argument('method')} must be a name or a kernel such as gs.Gibbs(), got {method!r}."
             )
-        answers: tuple[str, ...] = ("MAR", "MAP") if method.estimates else ("MAP",)
-        answers = (*answers, "PR") if method.crosses else answers
     elif method in METHODS:
         answers = METHODS[method]
     else:

@@ -32,6 +32,28 @@ def float_from_bits(word: Any) -> Any:
     return np.float32(struct.unpack("<f", struct.pack("<i", int(word)))[0])
 
 
+def double_from_bits(word: Any) -> Any:
+    """Return the 64-bit float whose bits are those of an unsigned integer.
+
+    Examples
+    --------
+    >>> float(double_from_bits(np.uint64(0x3FF0000000000000)))
+    1.0
+    """
+    return np.uint64(word).view(np.float64)
+
+
+def bits_of_double(number: Any) -> Any:
+    """Return the bits of a 64-bit float as an unsigned integer.
+
+    Examples
+    --------
+    >>> hex(bits_of_double(1.0))
+    '0x3ff0000000000000'
+    """
+    return np.float64(number).view(np.uint64)
+
+
 def add_atomically(counter: NDArray[np.int64], amount: Any) -> Any:
     """Add to the first entry of an array, in one step for all threads; return what it was before.
 
@@ -77,6 +99,20 @@ if not DISABLED:
         return types.float32(types.int32), build
 
     @intrinsic
+    def _double(typing: Any, word: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], ir.DoubleType())
+
+        return types.float64(types.uint64), build
+
+    @intrinsic
+    def _word(typing: Any, number: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], ir.IntType(64))
+
+        return types.uint64(types.float64), build
+
+    @intrinsic
     def _fetch_and_add(typing: Any, counter: Any, amount: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -108,6 +144,8 @@ if not DISABLED:
         return types.int32(), build
 
     intrinsic_for(float_from_bits)(lambda word: lambda word: _reinterpret(word))
+    intrinsic_for(double_from_bits)(lambda word: lambda word: _double(word))
+    intrinsic_for(bits_of_double)(lambda number: lambda number: _word(number))
     intrinsic_for(add_atomically)(
         lambda counter, amount: lambda counter, amount: _fetch_and_add(counter, amount)
     )

@@ -89,7 +89,9 @@ def as_csv(answer: Inference, sites: list[str] | None) -> str:
     else:
         numbers: dict[str, float | None] = {"log_z": answer.log_z}
         if answer.kind == "estimate":
-            numbers |= {"log_z_error": answer.log_z_error, "log_z_bound": answer.log_z_bound}
+            numbers["log_z_error"] = answer.log_z_error
+        if answer.log_z_bounds is not None:
+            numbers["log_z_lower"], numbers["log_z_upper"] = answer.log_z_bounds
         writer.writerow(numbers)
         writer.writerow(
             "" if one is None or not math.isfinite(one) else repr(one) for one in numbers.values()
@@ -99,15 +101,18 @@ def as_csv(answer: Inference, sites: list[str] | None) -> str:
 
 def as_table(answer: Inference, model: FactorGraph, sites: list[str] | None, show_all: bool) -> str:
     """Return a table for people: sites whose probabilities the evidence changed most come first."""
-    if answer.task == "PR" and not math.isfinite(answer.log_z):
-        return "log Z: no bound was found\n"
     if answer.task == "PR":
         if not math.isfinite(answer.log_z):
             return f"log Z   no {answer.kind} known\n"
-        if answer.kind == "estimate":
-            return _estimated(answer)
-        sign, note = ("=", "") if answer.kind == "exact" else (">=", f"   {answer.kind}")
-        return f"log Z {sign} {answer.log_z:.10g}   (log10 {answer.log_z / math.log(10):.10g}){note}\n"
+        bound = answer.kind == "lower bound"
+        sign, note = (">=" if bound else "="), ("" if answer.kind == "exact" else f"   {answer.kind}")
+        error = with_sign(answer.log_z_error or math.nan)
+        log10 = f"{answer.log_z / math.log(10):.10g}"
+        line = f"log Z {sign} {answer.log_z:.10g}{error}   (log10 {log10}){note}\n"
+        bounds = zip((">=", "<="), answer.log_z_bounds or (), strict=False)
+        return line + "".join(
+            f"log Z {way} {one:.10g}   certain\n" for way, one in bounds if math.isfinite(one)
+        )
     if answer.task in ("MAP", "MMAP"):
         return _states(answer, sites)
     prior = _prior(model) if answer.model.evidence else None
@@ -118,16 +123,6 @@ def as_table(answer: Inference, model: FactorGraph, sites: list[str] | None, sho
     more = len(names) - len(shown)
     rest = f"... and {more} more sites (--all, --query, --json)\n" if more else ""
     return _lines({name: _row(answer, name, prior) for name in shown}) + rest
-
-
-def _estimated(answer: Inference) -> str:
-    """Return log Z with its standard error, and the bound beside it."""
-    error = with_sign(answer.log_z_error or math.nan)
-    said = f"log Z = {answer.log_z:.10g}{error}   (log10 {answer.log_z / math.log(10):.10g})   estimate\n"
-    bound = answer.log_z_bound
-    if bound is not None and math.isfinite(bound):
-        said += f"log Z >= {bound:.10g}   lower bound by mean field\n"
-    return said
 
 
 def _states(answer: Inference, sites: list[str] | None) -> str:

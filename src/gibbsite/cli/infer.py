@@ -32,15 +32,16 @@ from gibbsite.cli.parameters import (
     read_scan,
     refuse,
 )
-from gibbsite.inference import METHODS, TASKS
+from gibbsite.inference import METHODS, TASKS, WEIGHTED
 
 _TASKS = Choice(TASKS, case_sensitive=False)
 _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
 _LENGTH = ("sweeps", "seconds", "accuracy", "warmup")
 _SAMPLING = ("scan", *_LENGTH, "chains", "threads", "rng", "no_second_look", *_CHECKPOINT)
+_WEIGHTED = ("seconds", "accuracy", "draws", "threads", "rng")
 _MEAN_FIELD = ("sweeps", "seconds", "damping", "parallel")
 # Parameters of kernels, by the method that takes them.
-_KERNEL = {"blocks": ("entries",), "cutset": ("width",)}
+_KERNEL = {"blocks": ("entries",), "cutset": ("width",), "mini-bucket": ("entries",)}
 _NO_SEARCH = ("warmup", "accuracy", "no_second_look")
 # Options that only some methods have a use for. With "auto", those of sampling say what to do if an exact
 # solution does not fit.
@@ -48,7 +49,11 @@ _USED = {
     **dict.fromkeys(METHODS, _SAMPLING),
     "exact": (),
     "mean-field": _MEAN_FIELD,
-    **{method: (*_SAMPLING, *names) for method, names in _KERNEL.items()},
+    **dict.fromkeys(WEIGHTED, _WEIGHTED),
+    **{
+        method: (*(_WEIGHTED if method in WEIGHTED else _SAMPLING), *names)
+        for method, names in _KERNEL.items()
+    },
     **dict.fromkeys(("annealed", "proved"), tuple(n for n in _SAMPLING if n not in _NO_SEARCH)),
 }
 
@@ -70,14 +75,17 @@ _USED = {
 @click.option("--method", type=Choice(list(METHODS)), default="auto", show_default=True)
 @scan_option
 @click.option("--sweeps", type=COUNT, help="Sweeps of each chain after the warmup.")
-@click.option("--seconds", type=POSITIVE, help="Time limit of sampling. [default: 10, unless --sweeps]")
+@click.option("--draws", type=COUNT, help="Number of weighted draws.")
+@click.option(
+    "--seconds", type=POSITIVE, help="Time limit of sampling. [default: 10, unless --sweeps or --draws]"
+)
 @click.option(
     "--accuracy", type=BELOW_ONE, default=0.01, show_default=True, help="Largest error to allow (MAR)."
 )
 @click.option("--best", type=COUNT, default=1, metavar="N", help="Give the N best states (MAP).")
 @click.option("--warmup", type=click.IntRange(0), help="Sweeps before recording. [default: a tenth]")
 @click.option("--chains", type=COUNT, default=4, show_default=True)
-@click.option("--entries", type=COUNT, help="Most entries of a clique table (blocks).")
+@click.option("--entries", type=COUNT, help="Most entries of a table (blocks, mini-bucket).")
 @click.option("--width", type=POSITIVE, help="log2 of the most entries of a clique table (cutset).")
 @click.option("--damping", type=UP_TO_ONE, help="Step of mean field, in (0, 1]. [default: 1]")
 @click.option("--parallel", is_flag=True, help="Mean field renews all sites at once.")
@@ -119,9 +127,13 @@ def command(**given: Any) -> int:
     (MAR); "blocks" draws many sites jointly, and "cutset" sums most of them out, for models whose sites
     depend strongly on each other; "swendsen-wang" and "wolff" move clusters of sites that agree;
     "perfect" takes independent draws without bias, where couplings are weak; "poisson" reads minibatches of
-    factors, for models whose sites have thousands of them; "annealed" looks for a most probable state (MAP,
-    MMAP), and "proved" has toulbar2 prove that there is no better one (pip install gibbsite[proved]);
-    "mean-field" gives approximate marginals (MAR) and a lower bound of the log-partition function (PR).
+    factors, for models whose sites have thousands of them; "tempered" exchanges states between temperatures,
+    for models with several modes, and estimates the log-partition function (MAR, PR); "forward" draws
+    Bayesian networks from parents to children and weighs draws by the evidence, "mini-bucket" draws from
+    tables whose size is limited, and bounds the log-partition function on both sides (MAR, PR);
+    "annealed" looks for a most probable state (MAP, MMAP), and "proved" has toulbar2 prove that there is
+    no better one (pip install gibbsite[proved]); "mean-field" gives approximate marginals (MAR) and a lower
+    bound of the log-partition function (PR).
 
     Ctrl-C or SIGTERM ends a run in good order: what there is is saved and written, with exit code 130.
     """
@@ -166,7 +178,7 @@ def _check_options(given: dict[str, Any]) -> str:
         others = ", ".join(name for name, tasks in METHODS.items() if task in tasks)
         raise click.UsageError(f"--method {method} does not answer {task}; choose one of {others}.")
     parameters = {name for names in _KERNEL.values() for name in names}
-    unused = {*_SAMPLING, *_MEAN_FIELD, *parameters} - set(_USED[method])
+    unused = {*_SAMPLING, *_MEAN_FIELD, *_WEIGHTED, *parameters} - set(_USED[method])
     refuse([name for name in given if name in unused], f"with --method {method}")
     if task != "MAR":
         refuse(["accuracy", "no_second_look"], f"on --task {task}")
@@ -202,6 +214,10 @@ def _read_method(given: dict[str, Any]) -> Any:
         return method
     from dataclasses import replace
 
+    if method in WEIGHTED:
+        from gibbsite.importance.registry import make_proposal
+
+        return replace(make_proposal(method), **chosen)  # type: ignore[type-var]
     from gibbsite.kernel.registry import make_kernel
 
     return replace(make_kernel(method), **chosen)
@@ -209,7 +225,7 @@ def _read_method(given: dict[str, Any]) -> Any:
 
 def _run_options(given: dict[str, Any]) -> dict[str, Any]:
     """Collect the arguments of the sampler that were given."""
-    names = ("warmup", "chains", "threads", "rng", "parallel", "damping", *_CHECKPOINT)
+    names = ("warmup", "chains", "draws", "threads", "rng", "parallel", "damping", *_CHECKPOINT)
     chosen = {name: given[name] for name in names if is_given(name)}
     if given["no_second_look"]:
         chosen["second_look"] = False

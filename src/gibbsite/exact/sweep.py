@@ -151,17 +151,60 @@ def sweep(
                         workspace.inner[r],
                         workspace.position,
                     )
-        a = high - 1
-        while a >= 0:
-            workspace.digit[a] += 1
-            if workspace.digit[a] < workspace.card[a]:
-                for r in range(n_in + n_out):
-                    workspace.base[r] += np.uintp(workspace.stride[r * d + a])
-                break
-            workspace.digit[a] = 0
-            for r in range(n_in + n_out):
-                workspace.base[r] -= np.uintp(workspace.stride[r * d + a] * (workspace.card[a] - 1))
-            a -= 1
+        _next_slab(workspace, d, high, n_in + n_out)
+
+
+@called
+def multiply_out(
+    ring: Ring, workspace: SweepWorkspace, d: Integer, n_in: Integer, pool: Floats, out: Floats
+) -> None:
+    """Write the product of the tables of the first ``n_in`` rows, all of it, to ``out``."""
+    high, n = split(workspace.card, d)
+    slabs = np.int64(1)
+    for a in range(high):
+        slabs *= workspace.card[a]
+        workspace.digit[a] = 0
+    listed = np.int64(0)
+    for r in range(n_in):
+        listed = _lay_out(workspace, r, d, high, n, listed)
+    size = np.uintp(n)
+    for number in range(slabs):
+        slab = out[number * n : (number + 1) * n]
+        scalar = ring.one
+        for r in range(n_in):
+            if workspace.kind[r] == ABSENT:
+                scalar = join(ring, scalar, pool[workspace.base[r]])
+        for i in range(size):
+            slab[i] = scalar
+        for r in range(n_in):
+            if workspace.kind[r] != ABSENT:
+                _multiply(
+                    ring,
+                    slab,
+                    size,
+                    pool,
+                    workspace.base[r],
+                    workspace.kind[r],
+                    workspace.inner[r],
+                    workspace.position,
+                )
+        _next_slab(workspace, d, high, n_in)
+
+
+@called
+def _next_slab(workspace: SweepWorkspace, d: Integer, high: Integer, rows: Integer) -> None:
+    """Count the slower axes on by one, and move the tables of all rows along."""
+    a = high - 1
+    while a >= 0:
+        workspace.digit[a] += 1
+        if workspace.digit[a] < workspace.card[a]:
+            for r in range(rows):
+                workspace.base[r] += np.uintp(workspace.stride[r * d + a])
+            break
+        workspace.digit[a] = 0
+        for r in range(rows):
+            workspace.base[r] -= np.uintp(workspace.stride[r * d + a] * (workspace.card[a] - 1))
+        a -= 1
 
 
 @called

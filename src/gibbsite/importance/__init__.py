@@ -1,0 +1,27 @@
+"""Weighted draws: importance sampling from laws that are close to a model.
+
+``base`` says what a proposal is, ``run`` lets it run, ``tally`` sums up draws, ``estimate`` makes numbers of
+the sums, ``pareto`` looks at the tail of the weights, ``verdict`` says how far to trust them.
+
+``mini_buckets`` bounds log Z and draws from what that leaves; ``interval`` makes intervals of it.
+"""
+
+from gibbsite.importance.base import Proposal, Source
+from gibbsite.importance.forward import Forward
+from gibbsite.importance.interval import LogZInterval, bound_log_z
+from gibbsite.importance.mini_buckets.proposal import MiniBucket
+from gibbsite.importance.result import WeightedResult
+from gibbsite.importance.run import sample_weighted
+from gibbsite.importance.verdict import WeightDiagnostics
+
+__all__ = [
+    "Forward",
+    "LogZInterval",
+    "MiniBucket",
+    "Proposal",
+    "Source",
+    "WeightDiagnostics",
+    "WeightedResult",
+    "bound_log_z",
+    "sample_weighted",
+]
