@@ -38,8 +38,8 @@ def sum_lanes(
     >>> states = np.repeat(np.array([0, 1], np.int8), 8)
     >>> out = np.zeros(8)
     >>> sum_lanes(np.array([2.0, 3.0]), np.array([0, 1], np.uint32), 0, 2, states, 8, 0, 0.5, out)
-    >>> out[0]
-    3.5
+    >>> out.tolist()
+    [3.5, 3.5, 3.5, 3.5, 3.5, 3.5, 3.5, 3.5]
     """
     for q in range(LANES):
         total = field

@@ -109,7 +109,7 @@ def spread_rungs(betas: Floats, rejected: Floats, rungs: int | None = None) -> F
     Examples
     --------
     >>> spread_rungs(np.array([0.0, 0.5, 1.0]), np.array([0.6, 0.2]), 5).round(3).tolist()
-    [0.0, 0.211, 0.422, 0.68, 1.0]
+    [0.0, 0.163, 0.325, 0.488, 1.0]
     """
     distance = distances(rejected)
     passed = np.concatenate([[0.0], np.cumsum(distance)])
