@@ -38,7 +38,6 @@ METHODS: dict[str, tuple[str, ...]] = {
     "mean-field": ("MAR", "PR"),
     "proved": ("MAP",),
 }
-METHODS["annealed"] = ("MAP", "MMAP")
 #: The kernel, and its parameters, of each method that samples. "annealed" is a search of its own; its kernel
 #: is named here for messages.
 KERNELS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -77,7 +77,7 @@ class RunningCooling(NamedTuple):
     left: NDArray[np.int64]
 
 
-@register(methods={"annealed": ("MAP",)}, proof=[{"sweeps": 4}])
+@register(methods={"annealed": ("MAP", "MMAP")}, proof=[{"sweeps": 4}])
 @dataclass(frozen=True)
 class AnnealedGibbs(Kernel):
     """Gibbs sampling at falling temperatures, for most probable states.
