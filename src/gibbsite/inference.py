@@ -48,12 +48,12 @@ KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
 _BUDGET = ("seconds", "sweeps")
 _SEARCH = (*_BUDGET, "chains", "rng", "start", "scan", "threads")
 _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
-_SAMPLING = (*_SEARCH, "maximise", "steps", "warmup", "thin", "record", "second_look", *_CHECKPOINT)
+_SAMPLING = (*_SEARCH, "steps", "warmup", "thin", "record", "second_look", *_CHECKPOINT)
 #: What each method takes besides accuracy, best and progress; what is not named here samples, and so does any
 #: kernel. With "auto", what is about sampling says what to do if an exact solution does not fit.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
-    "exact": ("maximise",),
-    "annealed": (*_SEARCH, *_CHECKPOINT, "maximise"),
+    "exact": (),
+    "annealed": (*_SEARCH, *_CHECKPOINT),
     "proved": (*_SEARCH, *_CHECKPOINT),
     "mean-field": (*_BUDGET, "parallel", "damping", "start", "tolerance", "rng"),
 }
@@ -280,6 +280,7 @@ def infer(
     sweeps: int | None = None,
     accuracy: float = 0.01,
     best: int = 1,
+    maximise: Any = None,
     progress: Any = None,
     **run: Any,
 ) -> Inference:
@@ -314,11 +315,12 @@ def infer(
     best : int
         How many of the best states to give (MAP): the most probable ones in order where the model is solved
         exactly, otherwise distinct local maxima that "annealed" has seen.
+    maximise : sequence of sites, optional
+        The sites to maximise over (MMAP), as names or positions.
     progress : optional
         As in :func:`gibbsite.sample`.
     **run
-        ``maximise``, the sites to maximise over (MMAP), as names or positions; and further arguments of
-        :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...) or of
+        Further arguments of :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...) or of
         :func:`gibbsite.mean_field`. A method refuses those it has no use for; those that say how to sample
         may be given with "auto", which checks them, and names them in ``reason`` if it did not sample.
 
@@ -357,15 +359,15 @@ def infer(
     if task == "MMAP":
         from gibbsite.best.marginal import read_maximised, sum_out
 
-        model = sum_out(model, read_maximised(model, run.pop("maximise", ())))
+        model = sum_out(model, read_maximised(model, () if maximise is None else maximise))
         summed = f"{whole.n_sites - model.n_sites} sites summed out"
-    elif "maximise" in run:
+    elif maximise is not None:
         raise ArgumentError(
             f"{argument('maximise')} belongs to MMAP, and the task is {task}; leave it out, or ask for MMAP."
         )
     chosen, reason = _choose(model, task, method, limit)
     if chosen == "exact":
-        reason = _with_unused(reason, {name: value for name, value in given.items() if name != "maximise"})
+        reason = _with_unused(reason, given)
     if summed is not None:
         reason = Text(f"{summed}; {reason.marked if isinstance(reason, Text) else reason}")
     best = _read_best(best, task, chosen)
