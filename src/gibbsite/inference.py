@@ -59,8 +59,8 @@ _SAMPLING = (*_SEARCH, "steps", "warmup", "thin", "record", "second_look", "coup
 #: What each method takes besides accuracy, best and progress; what is not named here samples, and so does any
 #: kernel. With "auto", what is about sampling says what to do if an exact solution does not fit.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
-    "exact": ("maximise",),
-    "annealed": (*_SEARCH, *_CHECKPOINT, "maximise"),
+    "exact": (),
+    "annealed": (*_SEARCH, *_CHECKPOINT),
     "proved": (*_SEARCH, *_CHECKPOINT),
     **dict.fromkeys(WEIGHTED, _WEIGHTED),
     "mean-field": (*_BUDGET, "parallel", "damping", "start", "tolerance", "rng"),
@@ -307,6 +307,7 @@ def infer(
     sweeps: int | None = None,
     accuracy: float = 0.01,
     best: int = 1,
+    maximise: Any = None,
     progress: Any = None,
     **run: Any,
 ) -> Inference:
@@ -348,11 +349,12 @@ def infer(
     best : int
         How many of the best states to give (MAP): the most probable ones in order where the model is solved
         exactly, otherwise distinct local maxima that "annealed" has seen.
+    maximise : sequence of sites, optional
+        The sites to maximise over (MMAP), as names or positions.
     progress : optional
         As in :func:`gibbsite.sample`.
     **run
-        ``maximise``, the sites to maximise over (MMAP), as names or positions; and further arguments of
-        :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...), of :func:`gibbsite.sample_weighted`
+        Further arguments of :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...), of :func:`gibbsite.sample_weighted`
         (draws, rng, threads) or of :func:`gibbsite.mean_field`. A method
         refuses those it has no use for; those that say how to sample may be given with "auto", which checks
         them, and names them in ``reason`` if it did not sample.
@@ -393,15 +395,15 @@ def infer(
     if task == "MMAP":
         from gibbsite.best.marginal import read_maximised, sum_out
 
-        model = sum_out(model, read_maximised(model, run.pop("maximise", ())))
+        model = sum_out(model, read_maximised(model, () if maximise is None else maximise))
         summed = f"{whole.n_sites - model.n_sites} sites summed out"
-    elif "maximise" in run:
+    elif maximise is not None:
         raise ArgumentError(
             f"{argument('maximise')} belongs to MMAP, and the task is {task}; leave it out, or ask for MMAP."
         )
     chosen, reason = _choose(model, task, method, limit)
     if chosen == "exact":
-        reason = _with_unused(reason, {name: value for name, value in given.items() if name != "maximise"})
+        reason = _with_unused(reason, given)
     if summed is not None:
         reason = Text(f"{summed}; {reason.marked if isinstance(reason, Text) else reason}")
     best = _read_best(best, task, chosen)
