@@ -150,6 +150,7 @@ def test_the_table_of_arguments_is_that_of_the_functions() -> None:
     assert set(_SAMPLING) == named(gs.sample)
     assert set(ARGUMENTS["annealed"]) == named(search_best)
     assert set(ARGUMENTS["mean-field"]) == named(gs.mean_field)
+    assert set(ARGUMENTS["bp"]) == named(gs.belief_propagation)
 
 
 def test_the_default_start_of_a_plan_is_null() -> None:

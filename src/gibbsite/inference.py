@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gibbsite.result.result import Result
     from gibbsite.result.table import SiteTable
     from gibbsite.search import RankedState, SearchResult
-    from gibbsite.variational import MeanFieldResult
+    from gibbsite.variational import BeliefResult, MeanFieldResult
 
 TASKS = ("MAR", "MAP", "PR")
 _DECLARED = [one for one in read_declarations("kernel") if "methods" in one]
@@ -36,6 +36,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "exact": TASKS,
     **{name: tasks for one in _DECLARED for name, tasks in one["methods"].items()},
     "mean-field": ("MAR", "PR"),
+    "bp": TASKS,
 }
 #: The kernel, and its parameters, of each method that samples. "annealed" is a search of its own; its kernel
 #: is named here for messages.
@@ -54,6 +55,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "exact": (),
     "annealed": _SEARCH,
     "mean-field": (*_BUDGET, "parallel", "damping", "start", "tolerance", "rng"),
+    "bp": (*_BUDGET, "kind", "schedule", "damping", "weight", "tolerance"),
 }
 DEFAULT_SECONDS = 10.0
 # Share of a time limit for finding out which of several kernels is best; an R-hat that is good enough then.
@@ -68,7 +70,8 @@ class Verdict:
     Attributes
     ----------
     kind : str
-        What the answer is: "exact", "estimate", "approximation", "lower bound" or "best found".
+        What the answer is: "exact", "estimate", "approximation", "lower bound", "upper bound" or "best
+        found".
     text : str
         The verdict in one line; empty if there is nothing to say.
     reasons : tuple of str
@@ -96,7 +99,7 @@ class Inference:
         Marginals, most probable state, or log-partition function.
     method, reason : str
         What was used, and why.
-    result : ExactResult, Result, SearchResult or MeanFieldResult
+    result : ExactResult, Result, SearchResult, MeanFieldResult or BeliefResult
         The answer with everything that belongs to it.
     verdict : Verdict
         What the answer is, and how far to trust it.
@@ -123,7 +126,7 @@ class Inference:
     method: str
     reason: str
     model: FactorGraph
-    result: ExactResult | Result | SearchResult | MeanFieldResult
+    result: ExactResult | Result | SearchResult | MeanFieldResult | BeliefResult
     verdict: Verdict
     seconds: float
     assignment: dict[str, Any] | None = None
@@ -132,7 +135,7 @@ class Inference:
 
     @property
     def kind(self) -> str:
-        """What the answer is: exact, an estimate, an approximation, a lower bound, or the best found."""
+        """What the answer is: exact, an estimate, an approximation, a bound, or the best found."""
         return self.verdict.kind
 
     @property
@@ -178,7 +181,7 @@ class Inference:
 
     @property
     def log_z(self) -> float:
-        """Natural logarithm of the partition function, or a lower bound of it."""
+        """Natural logarithm of the partition function, or an approximation or bound of it."""
         log_z: float | None = getattr(self.result, "log_z", None)
         if log_z is None:
             raise ArgumentError(
@@ -186,6 +189,15 @@ class Inference:
                 f"{argument('method', 'mean-field')} for a lower bound."
             )
         return log_z
+
+    @property
+    def log_z_bounds(self) -> tuple[float | None, float | None]:
+        """Guaranteed bounds of the log-partition function, None where there is none."""
+        known: tuple[float | None, float | None] | None = getattr(self.result, "log_z_bounds", None)
+        if known is not None:
+            return known
+        low = self.log_z if self.kind in ("exact", "lower bound") else None
+        return low, self.log_z if self.kind == "exact" else None
 
     @property
     def converged(self) -> bool:
@@ -239,6 +251,7 @@ class Inference:
         else:
             answer["log_z"] = _finite(self.log_z)
             answer["log_z_error"] = 0.0 if self.kind == "exact" else None
+            answer["log_z_bounds"] = [_finite(bound) for bound in self.log_z_bounds]
         verdict = {**self.verdict.numbers, "converged": self.converged, "reasons": list(self.reasons)}
         answer["diagnostics"] = {key: _finite(value) for key, value in verdict.items()}
         answer["remarks"] = list(self.remarks)
@@ -286,7 +299,9 @@ def infer(
         (`PoissonGibbs`) reads minibatches of the factors of sites that have thousands of them. "annealed"
         looks for a most probable state: annealing at temperatures that fit the model, restarted until the
         budget is used. "mean-field" gives approximate marginals, and a lower bound of the log-partition
-        function. Any kernel samples with that: marginals, or the best state it sees.
+        function. "bp" is belief propagation: approximate marginals and log-partition function (an upper
+        bound for kind="tree-reweighted"), and a probable state (kind="max", which MAP takes). Any kernel
+        samples with that: marginals, or the best state it sees.
     seconds, sweeps : number, optional
         Budget; 10 seconds by default. A search with that default ends earlier where all chains keep finding
         the same state.
@@ -299,9 +314,10 @@ def infer(
     progress : optional
         As in :func:`gibbsite.sample`.
     **run
-        Further arguments of :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...) or of
-        :func:`gibbsite.mean_field`. A method refuses those it has no use for; those that say how to sample
-        may be given with "auto", which checks them, and names them in ``reason`` if it did not sample.
+        Further arguments of :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...), of
+        :func:`gibbsite.mean_field` or of :func:`gibbsite.belief_propagation`. A method refuses those it has
+        no use for; those that say how to sample may be given with "auto", which checks them, and names them
+        in ``reason`` if it did not sample.
 
     Returns
     -------
@@ -374,6 +390,14 @@ def _solve(
         budget: dict[str, Any] = {} if sweeps is None else {"sweeps": sweeps}
         law = mean_field(model, seconds=seconds, progress=progress, **budget, **run)
         return law, _judge_mean_field(law, task)
+    if method == "bp":
+        from gibbsite.variational import belief_propagation
+
+        budget = {} if sweeps is None else {"sweeps": sweeps}
+        beliefs = belief_propagation(
+            model, seconds=seconds, progress=progress, **budget, **_read_messages(run, task)
+        )
+        return beliefs, _judge_beliefs(beliefs, task)
     from gibbsite.kernel.registry import make_kernel
     from gibbsite.sampling import sample
 
@@ -525,6 +549,36 @@ def _judge_mean_field(result: MeanFieldResult, task: str) -> Verdict:
     )
 
 
+def _read_messages(run: dict[str, Any], task: str) -> dict[str, Any]:
+    """Return the arguments of belief propagation: maxima are for a most probable state, sums for the rest."""
+    kind = run.get("kind", "max" if task == "MAP" else "sum")
+    if (kind == "max") != (task == "MAP"):
+        raise ArgumentError(
+            f"{argument('kind', kind)} does not answer {task}; leave it out, or ask for "
+            f"{argument('task', 'MAP' if kind == 'max' else 'MAR')}."
+        )
+    return {**run, "kind": kind}
+
+
+def _judge_beliefs(result: BeliefResult, task: str) -> Verdict:
+    """Return the verdict on beliefs."""
+    kinds = {"MAR": "approximation", "MAP": "best found"}
+    bound = "upper bound" if result.kind == "tree-reweighted" else "approximation"
+    return Verdict(
+        kind=kinds.get(task, bound),
+        text=result.line(),
+        reasons=result.reasons,
+        numbers={
+            "residual": result.residual,
+            "messages": result.messages,
+            "edges": result.edges,
+            "tolerance": result.tolerance,
+            "tree": result.exact,
+        },
+        plan=result.plan,
+    )
+
+
 def _search(
     model: FactorGraph,
     seconds: float | None,
@@ -585,6 +639,7 @@ def _best_states(model: FactorGraph, found: Any, best: int) -> tuple[RankedState
     """
     from gibbsite.exact import ExactResult
     from gibbsite.search import RankedState, SearchResult
+    from gibbsite.variational import BeliefResult
 
     if isinstance(found, SearchResult):
         return found.ranked
@@ -595,7 +650,8 @@ def _best_states(model: FactorGraph, found: Any, best: int) -> tuple[RankedState
     else:
         from gibbsite.run.climb import climb
 
-        rows, chains = [climb(model, found.best_codes)], found.diagnostics.found
+        rows = [climb(model, found.best_codes)]
+        chains = None if isinstance(found, BeliefResult) else found.diagnostics.found
     ranked = []
     for codes in rows:
         named = {name: model.labels(i)[codes[i]] for i, name in enumerate(model.sites)}
@@ -652,6 +708,7 @@ def _choose(
     if task == "PR":
         raise TooLargeError(
             f"The log-partition function needs an exact solution, but it does not fit: {size}; "
-            f"{argument('method', 'mean-field')} gives a lower bound."
+            f"{argument('method', 'mean-field')} gives a lower bound, {argument('method', 'bp')} an "
+            "approximation."
         )
     return "annealed" if task == "MAP" else "gibbs", f"an exact solution does not fit: {size}"

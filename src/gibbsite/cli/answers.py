@@ -90,7 +90,8 @@ def as_table(answer: Inference, model: FactorGraph, sites: list[str] | None, sho
     if answer.task == "PR":
         if not math.isfinite(answer.log_z):
             return f"log Z   no {answer.kind} known\n"
-        sign, note = ("=", "") if answer.kind == "exact" else (">=", f"   {answer.kind}")
+        sign = {"exact": "=", "lower bound": ">=", "upper bound": "<="}.get(answer.kind, "~")
+        note = "" if answer.kind == "exact" else f"   {answer.kind}"
         return f"log Z {sign} {answer.log_z:.10g}   (log10 {answer.log_z / math.log(10):.10g}){note}\n"
     if answer.task == "MAP":
         return _states(answer, sites)

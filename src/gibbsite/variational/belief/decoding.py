@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gibbsite._compile.jit import compiled_loop
+from gibbsite._compile.jit import Integer, compiled_loop
 from gibbsite.variational.belief.layout import Floats, Longs, MessageGraph
 from gibbsite.variational.belief.messages import ONE, Logs, Messages, log_message
 
@@ -17,7 +17,7 @@ from gibbsite.variational.belief.messages import ONE, Logs, Messages, log_messag
 def decode(
     way: Logs, graph: MessageGraph, state: Messages, sites: Longs, score: Floats, codes: Longs
 ) -> None:
-    """Decide all sites in the order of ``sites``; beliefs (in logarithms) become those of the decided states."""
+    """Decide sites in the order of ``sites``; beliefs (in logarithms) become those of decided states."""
     for t in range(sites.size):
         i = np.uintp(sites[t])
         cell, size = np.uintp(graph.offset[i]), np.uintp(graph.card[i])
@@ -27,7 +27,7 @@ def decode(
             log_message(way, graph, state, k)
             for a in range(size):
                 score[a] += state.fresh[a]
-        best = np.uintp(0)
+        best: Integer = np.uintp(0)
         for a in range(size):
             # where those decided before leave nothing possible, the belief decides
             if score[a] > score[best]:

@@ -1,8 +1,8 @@
 """Forests of factors, and how often each factor is in one: the powers of tree-reweighted messages.
 
 A set of factors is a forest if no cycle goes through them. Forests are grown one after the other, each with
-those factors first that have been in the fewest, until every factor has been in some [1]_. Every site of a tree
-is its root equally often.
+those factors first that have been in the fewest, until every factor has been in some [1]_. Every site of a
+tree is its root equally often.
 
 References
 ----------
@@ -23,8 +23,15 @@ _FORESTS, _ENTRIES = 16, 5_000_000  # at least so many, unless they take so many
 
 
 class ForestShares(NamedTuple):
-    """How often, over all forests, ``lead``: a factor is in one with this site towards the root (edges),
-    and ``root``: a site is a root (sites)."""
+    """Shares of forests.
+
+    Attributes
+    ----------
+    lead : float (edges,)
+        In which the factor of an edge is, with the site of the edge towards the root.
+    root : float (sites,)
+        In which a site is a root.
+    """
 
     lead: Floats
     root: Floats

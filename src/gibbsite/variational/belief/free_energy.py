@@ -1,15 +1,17 @@
 """What messages say about the log-partition function, and about joint probabilities.
 
 With unnormalised beliefs b_i of sites and b_f = T_f^(1 / c_f) prod_i b_i / m_fi of factors, the model is
-prod_f b_f^c_f prod_i b_i^(1 - sum_f c_f), whatever the messages. If beliefs agree on the sites, the log-partition
-function of Bethe and its fractional kinds is the sum of the logarithms of their totals with these powers [1]_.
+prod_f b_f^c_f prod_i b_i^(1 - sum_f c_f), whatever the messages. If beliefs agree on the sites, the
+log-partition function of Bethe and its fractional kinds is the sum of the logarithms of their totals with
+these powers [1]_.
 
 The upper bound holds for any messages. Let forests of factors be drawn such that factor f is in one with
-probability c_f, and with site i towards the root with probability c_fi; r_i is the probability that i is a root.
-Any law p has an entropy of at most sum_i r_i H(x_i) + sum_fi c_fi H(x_f | x_i) [2]_. Share the log-potential
-out among these terms,
+probability c_f, and with site i towards the root with probability c_fi; r_i is the probability that i is a
+root. Any law p has an entropy of at most sum_i r_i H(x_i) + sum_fi c_fi H(x_f | x_i) [2]_. Share the
+log-potential out among these terms,
 
-    phi_fi = c_fi (log T_f / c_f + sum_(j != i) log q_jf - log M_fi),    psi_i = all the rest, which is of x_i alone,
+    phi_fi = c_fi (log T_f / c_f + sum_(j != i) log q_jf - log M_fi),
+    psi_i = all the rest, which is of x_i alone,
 
 where M_fi is the message that q gives: then max_p E[phi_fi] + c_fi H(x_f | x_i) = 0, and log Z is at most
 sum_i r_i log sum exp(psi_i / r_i). At a fixed point psi_i = r_i log b_i, and this is the value of [3]_.

@@ -3,8 +3,8 @@
 A message along an edge of coupling J, from a site whose other messages and field make odds c, has the odds
 (w c + 1) / (c + w) with w = exp(2 J). An edge that is not there has coupling
 zero and odds one, so every axis is treated as periodic. A pass goes through the lines of the last axis: first
-the messages along the line, in both directions, then those to the next line (and plane), which are independent of each
-other. A sweep is a pass forward and one back.
+the messages along the line, in both directions, then those to the next line (and plane), which do not depend
+on each other. A sweep is a pass forward and one back.
 """
 
 from __future__ import annotations
@@ -189,9 +189,7 @@ def edges_of(g: OddsLattice) -> list[tuple[Floats, Floats, Floats, NDArray[np.in
         (g.back_0, g.back_1, g.back_2),
         strict=True,
     )
-    return [
-        (*part, np.roll(sites, -1, axis).ravel()) for axis, part in enumerate(parts) if sizes[axis] > 1
-    ]
+    return [(*part, np.roll(sites, -1, axis).ravel()) for axis, part in enumerate(parts) if sizes[axis] > 1]
 
 
 def summarise_lattice(g: OddsLattice) -> tuple[Floats, float]:

@@ -185,4 +185,5 @@ def raise_to(graph: MessageGraph, power: Floats) -> MessageGraph:
 
 def sealed(graph: MessageGraph) -> MessageGraph:
     """Return the same arrays, contiguous and read-only: compiled code is for one type of them."""
-    return seal(MessageGraph(*(np.ascontiguousarray(part).copy() for part in graph)))
+    parts: Any = tuple(np.ascontiguousarray(part).copy() for part in graph)
+    return seal(MessageGraph(*parts))

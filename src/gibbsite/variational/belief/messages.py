@@ -25,7 +25,6 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, compiled_loop, generic, implement, inlined
 from gibbsite.variational.belief.layout import Floats, Longs, MessageGraph
@@ -131,8 +130,11 @@ def new_messages(graph: MessageGraph, logs: bool) -> Messages:
 
 def new_queues(n_edges: int) -> Queues:
     """Return empty queues for so many edges."""
-    empty = [np.full(size, _EMPTY, np.int64) for size in (_QUEUES, _QUEUES, n_edges, n_edges, n_edges)]
-    return Queues(*empty, np.zeros(n_edges), np.ones(n_edges), np.zeros(1, np.int64))
+    head, tail = np.full((2, _QUEUES), _EMPTY, np.int64)
+    after, before, queue = np.full((3, n_edges), _EMPTY, np.int64)
+    return Queues(
+        head, tail, after, before, queue, np.zeros(n_edges), np.ones(n_edges), np.zeros(1, np.int64)
+    )
 
 
 @generic
@@ -223,7 +225,7 @@ def _constants_of_weights(way: Weights, graph: MessageGraph) -> tuple[float, flo
 
 @implement(add, Weights)
 def _add_weight(way: Weights, state: Messages, a: Integer, weight: float) -> None:
-    old = state.fresh[a]
+    old = float(state.fresh[a])
     state.fresh[a] = max(old, weight) if way.largest else old + weight
 
 
@@ -266,9 +268,7 @@ def _add_log(way: Logs, state: Messages, a: Integer, weight: float) -> None:
 
 
 @inlined
-def _collect(
-    way: Any, graph: MessageGraph, state: Messages, e: Integer, f: Integer
-) -> tuple[Integer, float]:
+def _collect(way: Any, graph: MessageGraph, state: Messages, e: Integer, f: Integer) -> tuple[Integer, float]:
     """Write down what the other members of a factor say; return their number, and the constant left out."""
     zero, scale, _ = constants(way, graph)
     n = np.uintp(0)
@@ -330,9 +330,7 @@ def sum_table(
 
 
 @implement(renew, Weights)
-def _renew_weights(
-    way: Weights, graph: MessageGraph, state: Messages, e: Integer, damping: float
-) -> float:
+def _renew_weights(way: Weights, graph: MessageGraph, state: Messages, e: Integer, damping: float) -> float:
     f = np.uintp(graph.factor[e])
     size = np.uintp(graph.card[np.uintp(graph.site[e])])
     own = np.uintp(graph.stride[e])

@@ -14,7 +14,7 @@ from gibbsite.variational.belief.layout import Longs, MessageGraph
 
 
 def order_messages(graph: MessageGraph) -> tuple[Longs, Longs, bool]:
-    """Return all edges in the order of a sweep, sites in the order of the search, and whether it is a forest."""
+    """Return the edges in the order of a sweep, the sites in that of the search, and whether it is a tree."""
     factors, parent = np.zeros(graph.n_factors, np.int64), np.zeros(graph.n_factors, np.int64)
     sites, order = np.zeros(graph.n_sites, np.int64), np.zeros(graph.n_edges, np.int64)
     seen = np.full(graph.n_sites + graph.n_factors, -1, np.int64)
@@ -25,10 +25,10 @@ def order_messages(graph: MessageGraph) -> tuple[Longs, Longs, bool]:
 
 @compiled_loop
 def search(graph: MessageGraph, sites: Longs, factors: Longs, parent: Longs, seen: Longs) -> int:
-    """Number sites and factors by breadth-first search; return the number of components.
+    """Find all sites and factors by breadth-first search; return the number of components.
 
-    ``sites`` and ``factors`` are in the order of the search, ``parent`` is the edge that a factor was found by,
-    and ``seen`` has -1 for all sites and then all factors.
+    ``sites`` and ``factors`` are in the order of the search, ``parent`` is the edge that a factor was found
+    by, and ``seen`` has -1 for all sites and then all factors.
     """
     n = graph.card.size
     components, found, listed = 0, 0, 0

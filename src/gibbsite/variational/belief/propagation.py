@@ -1,10 +1,11 @@
 """Belief propagation: messages between factors and sites until they agree, and what they say then.
 
-A message is what a factor knows about one of its sites from all its other sites. On a tree messages settle after
-one sweep, and beliefs are exact marginals (Pearl). With cycles they may settle at beliefs that are often good and
-sometimes not, or never settle; the fixed points are those of Bethe's free energy [1]_. Fractional messages count each
-factor with a power [2]_; with powers from forests, the free energy is concave, there is one fixed point, and it is an
-upper bound of the log-partition function [3]_. Maxima instead of sums look for a most probable state.
+A message is what a factor knows about one of its sites from all its other sites. On a tree messages settle
+after one sweep, and beliefs are exact marginals. With cycles they may settle at beliefs that are often good
+and sometimes not, or never settle; the fixed points are those of Bethe's free energy [1]_. Fractional
+messages count each factor with a power [2]_; with powers from forests, the free energy is concave, its
+maximum is unique, and it is an upper bound of the log-partition function [3]_. Maxima instead of sums look
+for a most probable state.
 
 References
 ----------
@@ -294,8 +295,8 @@ def _on_tables(model: FactorGraph, compiled: Graph, how: _Settings, show: Progre
                 residual = _settle(run, bool(once), begun, show, interrupt)
         except _Contradiction as found:
             raise SupportError(
-                f"No state of site {model.sites[found.site]!r} is possible: the factors and evidence around it "
-                "contradict each other; check the evidence."
+                f"No state of site {model.sites[found.site]!r} is possible: the factors and evidence around "
+                "it contradict each other; check the evidence."
             ) from None
         answer = _read_off(run, shares, sites)
     return BeliefResult(

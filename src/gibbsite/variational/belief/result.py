@@ -42,7 +42,7 @@ class BeliefResult(ApproximateLaw):
         Approximate natural logarithm of the partition function, evidence included; an upper bound for
         "tree-reweighted", NaN for "max".
     messages, edges : int
-        Messages computed, and how many there are: edges of the factor graph, each factor to each of its sites.
+        Messages computed, and how many there are: one from each factor to each of its sites.
     residual : float
         Largest change of a message when all were last looked at; messages have a maximum of one.
     tolerance : float
@@ -169,12 +169,13 @@ class BeliefResult(ApproximateLaw):
         reasons = []
         if not self.settled:
             reasons.append(
-                f"messages still change by up to {self.residual:.2g} after {self.messages:,} of them, more than "
-                f"{self.tolerance:g}; use more sweeps, or a {argument('damping')} below 1."
+                f"messages still change by up to {self.residual:.2g} after {self.messages:,} of them, more "
+                f"than {self.tolerance:g}; use more sweeps, or a {argument('damping')} below 1."
             )
         if self.kind == "max" and self.log_potential == -np.inf:
             reasons.append(
-                f"the state that was decoded is impossible; search with gs.infer(..., {argument('task', 'MAP')})."
+                "the state that was decoded is impossible; search for a possible one with "
+                f"{argument('method', 'annealed')}."
             )
         return tuple(reasons)
 
@@ -183,8 +184,8 @@ class BeliefResult(ApproximateLaw):
         word = "converged" if self.converged else "NOT CONVERGED"
         what = "the factors form a tree, so that it is exact" if self.exact else self._how_good()
         return (
-            f"{word}: largest change {in_words(self.residual, '.2g')} after {self.messages:,} messages; {what}; "
-            f"{self._value('log Z')}"
+            f"{word}: largest change {in_words(self.residual, '.2g')} after {self.messages:,} messages; "
+            f"{what}; {self._value('log Z')}"
         )
 
     def _how_good(self) -> str:
