@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import (
+    belief,
     blocks,
     calls,
     denoise,
@@ -49,6 +50,7 @@ PARTS = (
     "gaussian",
     "densities",
     "strips",
+    "belief",
     "peers",
 )
 
@@ -154,6 +156,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield densities.measure(quick=quick)
     if not only or "strips" in only:
         yield strips.measure(quick=quick)
+    if not only or "belief" in only:
+        yield belief.measure(quick=quick)
     if "peers" in only:
         yield peers.measure(quick=quick)
     if not only or "speed" in only or workloads:

@@ -31,6 +31,10 @@ PARTS = {
     ),
     "gaussian": ("Normal distributions", "Gibbs sampling of a field of sparse precision."),
     "strips": ("Lattices by halves", "Alternate lines or strips drawn jointly, against single sites."),
+    "belief": (
+        "Belief propagation",
+        "Nanoseconds of a message beside a loop in C, messages until they settle, and other libraries.",
+    ),
     "densities": ("Log-densities", "Steps of the kernels, and of SGLD as the data grow, in nanoseconds."),
     "dogs": ("Bounds and optimised scans", "Influence, certificates and DoGS on grids of the paper."),
     "speed": ("One site after another", "The scans that move one site at a time, and what recording costs."),

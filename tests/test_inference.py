@@ -25,7 +25,7 @@ EXACT = gs.solve_exact(CHAIN)
 
 def ask(task: str, method: Any, model: gs.FactorGraph = CHAIN, **given: Any) -> Any:
     if method != "exact":  # which refuses what it has no use for
-        given = {"rng": 1, **given}
+        given = given if method == "bp" else {"rng": 1, **given}
     return gs.infer(model, task, method=method, progress=False, **given)
 
 

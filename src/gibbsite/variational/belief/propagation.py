@@ -143,8 +143,9 @@ def belief_propagation(
     (True, True)
     >>> gs.belief_propagation(model, kind="tree-reweighted").log_z > exact.log_z
     True
-    >>> gs.belief_propagation(gs.read_model("asia"), kind="max").assignment["smoke"]
-    'no'
+    >>> pair = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[1, 2], [4, 3]])])
+    >>> gs.belief_propagation(pair, kind="max").assignment
+    {'a': 1, 'b': 0}
     """
     how = _read_settings(model, kind, schedule, damping, weight, sweeps, tolerance, seconds)
     show = choose_progress(progress)
