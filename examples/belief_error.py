@@ -47,9 +47,9 @@ def read_case(case: Path) -> tuple[gs.FactorGraph, np.ndarray]:
     return seen, np.concatenate(known)
 
 
-def error_of(result: gs.BeliefResult | gs.Result, known: np.ndarray) -> float:
+def error_of(result: gs.BeliefResult | gs.Result, model: gs.FactorGraph, known: np.ndarray) -> float:
     """Return the largest error of any probability."""
-    cells = [p for site in result.model.sites for p in result.marginals[site].values()]
+    cells = [p for site in model.sites for p in result.marginals[site].values()]
     return float(np.abs(np.array(cells) - known).max())
 
 
@@ -60,7 +60,7 @@ def trace(model: gs.FactorGraph, known: np.ndarray, **way: object) -> tuple[list
     for power in range(10):
         found = gs.belief_propagation(model, sweeps=2**power, progress=False, **way)
         seconds.append(found.seconds)
-        errors.append(max(error_of(found, known), 1e-7))
+        errors.append(max(error_of(found, model, known), 1e-7))
         if found.settled:
             break
     return seconds, errors
@@ -77,7 +77,7 @@ def draw(data: Path, picture: str) -> None:
         runs = [
             gs.sample(model, seconds=s, chains=2, threads=1, rng=1, progress=False) for s in (0.1, 0.4, 1.6)
         ]
-        errors = [error_of(run, known) for run in runs]
+        errors = [error_of(run, model, known) for run in runs]
         axes.loglog(
             [run.seconds for run in runs], errors, color="gray", marker="s", markersize=3, label="Gibbs"
         )
@@ -105,7 +105,7 @@ def tabulate(data: Path) -> None:
         bound = gs.belief_propagation(model, kind="tree-reweighted", seconds=2, progress=False)
         log_z = float(Path(f"{case}.uai.PR").read_text(encoding="utf-8").split()[1]) * math.log(10)
         print(
-            f"| {case.parent.name}/{case.name} | {model.n_sites} | {error_of(found, known):.4f} | "
+            f"| {case.parent.name}/{case.name} | {model.n_sites} | {error_of(found, model, known):.4f} | "
             f"{'yes' if found.settled else 'no'} | {found.seconds:.3f} | {log_z:.2f} | {found.log_z:.2f} | "
             f"{bound.log_z:.2f} |",
             flush=True,

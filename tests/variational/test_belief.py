@@ -12,7 +12,7 @@ import pytest
 import gibbsite as gs
 from gibbsite.variational.belief.forests import grow_forests
 from gibbsite.variational.belief.layout import lay_out, raise_to, sealed
-from gibbsite.variational.belief.messages import SWEEP, Logs, Weights, move, new_messages, new_queues
+from gibbsite.variational.belief.messages import ALL, Logs, Weights, move, new_messages, new_residuals
 from gibbsite.variational.belief.order import order_messages
 
 pytestmark = pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
@@ -190,17 +190,8 @@ def test_messages_are_the_textbooks() -> None:
         graph, _ = lay_out(gs.compile_graph(model), model)
         graph = sealed(raise_to(graph, np.full(graph.n_factors, power)))
         state, order = new_messages(graph, logs), order_messages(graph)[0]
-        move(
-            (Logs if logs else Weights)(largest),
-            graph,
-            state,
-            new_queues(0),
-            order,
-            SWEEP,
-            order.size,
-            0.0,
-            1.0,
-        )
+        way = (Logs if logs else Weights)(largest)
+        move(way, graph, state, new_residuals(0), order, ALL, 0, 0.0, 1.0)
         said = [np.ones(int(graph.card[i])) for i in graph.site]
         for e in order.tolist():
             f = int(graph.factor[e])

@@ -1,4 +1,4 @@
-"""Messages, one after the other, in a given order or those first that should change most.
+"""Messages, one after the other in a given order: all of them, or those that should change.
 
 The message of factor f to site i is the sum (or maximum), over the states of the other members j of f, of
 T_f^(1 / c_f) times q_jf, where q_jf = b_j / m_fj, and the belief b_j is the product of the unary weights of j
@@ -10,13 +10,16 @@ Numbers are weights of at most one or, where a number of a possible state would 
 might leave the range of floats, logarithms. Impossible states have belief zero and stay out of everything;
 after propagation of zeros, every possible state has positive messages.
 
-Which message comes first is decided by how much those it depends on have changed since it was last computed
-[2]_, to a factor of two: edges wait in queues, one for each power of two.
+How much a message should change is estimated from how much those that it depends on have changed since it
+was last computed, and how much came of that then. Residual schedules renew the messages first for which this
+is largest [2]_ [3]_; here a pass through the order of a sweep renews those for which it is not much smaller
+than for the first of them, so that news travel along a whole path in one pass.
 
 References
 ----------
 .. [1] Wiegerinck, W. and Heskes, T. (2003). Fractional belief propagation. NIPS 15.
-.. [2] Sutton, C. and McCallum, A. (2007). Improved dynamic schedules for belief propagation. UAI.
+.. [2] Elidan, G., McGraw, I. and Koller, D. (2006). Residual belief propagation. UAI.
+.. [3] Sutton, C. and McCallum, A. (2007). Improved dynamic schedules for belief propagation. UAI.
 """
 
 from __future__ import annotations
@@ -32,12 +35,11 @@ from gibbsite.variational.belief.layout import Floats, Longs, MessageGraph
 ONE = np.uintp(1)
 LEAST = 1e-100  # of the weights of possible states in a message, where the largest is one
 LEAST_BELIEF = 1e-150  # the same for beliefs
-_FORGET = 0.5  # the most that what is known about gains loses at a time
-_QUEUES, _LOWEST = 96, -64  # numbers below 2^-64 wait in the first queue
-_EMPTY = -1
+_WORTH = 0.05  # messages are renewed that should change by so much of the largest change
+_FORGET = 0.6  # what is left at least of a gain when a smaller one is seen
 
-#: What to do next: the given order; the given order while changes are put into the queues; the queues.
-SWEEP, SWEEP_AND_QUEUE, QUEUE = 0, 1, 2
+#: Which messages to renew: all; all, and what follows for others is noted; those that should change.
+ALL, NOTED, SOME = 0, 1, 2
 
 
 class Weights(NamedTuple):
@@ -82,31 +84,19 @@ class Messages(NamedTuple):
     share: Floats
 
 
-class Queues(NamedTuple):
-    """Edges by the power of two of their ``priority``, in order of arrival.
+class Residuals(NamedTuple):
+    """How much messages should change: ``moved`` times ``gain``.
 
     Attributes
     ----------
-    head, tail : int (queues,)
-        First and last edge of each queue, -1 if it is empty.
-    after, before, queue : int (edges,)
-        Neighbours in the queue, and which one it is, -1 for none.
     moved : float (edges,)
         How much the messages that this one depends on have changed since it was computed.
     gain : float (edges,)
         How much it changed then, for each unit of ``moved``.
-    highest : int (1,)
-        No queue above this has any edge.
     """
 
-    head: Longs
-    tail: Longs
-    after: Longs
-    before: Longs
-    queue: Longs
     moved: Floats
     gain: Floats
-    highest: Longs
 
 
 def new_messages(graph: MessageGraph, logs: bool) -> Messages:
@@ -128,13 +118,9 @@ def new_messages(graph: MessageGraph, logs: bool) -> Messages:
     )
 
 
-def new_queues(n_edges: int) -> Queues:
-    """Return empty queues for so many edges."""
-    head, tail = np.full((2, _QUEUES), _EMPTY, np.int64)
-    after, before, queue = np.full((3, n_edges), _EMPTY, np.int64)
-    return Queues(
-        head, tail, after, before, queue, np.zeros(n_edges), np.ones(n_edges), np.zeros(1, np.int64)
-    )
+def new_residuals(n_edges: int) -> Residuals:
+    """Return that nothing has moved, for so many edges."""
+    return Residuals(np.zeros(n_edges), np.ones(n_edges))
 
 
 @generic
@@ -480,64 +466,30 @@ def gather_beliefs(way: Any, graph: MessageGraph, state: Messages) -> None:
 
 
 @inlined
-def _remove(queues: Queues, e: Integer) -> None:
-    at = queues.queue[e]
-    if at >= 0:
-        before, after = queues.before[e], queues.after[e]
-        if before >= 0:
-            queues.after[before] = after
-        else:
-            queues.head[at] = after
-        if after >= 0:
-            queues.before[after] = before
-        else:
-            queues.tail[at] = before
-        queues.queue[e] = _EMPTY
-
-
-@inlined
-def _raise_priority(queues: Queues, e: Integer, amount: float, least: float) -> None:
-    """Add to the priority of an edge; where it is more than ``least``, the edge waits in a queue."""
-    queues.moved[e] += amount
-    priority = queues.moved[e] * queues.gain[e]
-    if priority > least:
-        at = min(max(math.frexp(priority)[1] - _LOWEST, 0), _QUEUES - 1)
-        if at != queues.queue[e]:
-            _remove(queues, e)
-            last = queues.tail[at]
-            queues.before[e], queues.after[e] = last, _EMPTY
-            if last >= 0:
-                queues.after[last] = e
-            else:
-                queues.head[at] = e
-            queues.tail[at] = e
-            queues.queue[e] = at
-            queues.highest[0] = max(queues.highest[0], at)
-
-
-@inlined
-def _pop(queues: Queues) -> Integer:
-    """Return the first edge of the highest queue, -1 if all are empty."""
-    at = queues.highest[0]
-    while at > 0 and queues.head[at] < 0:
-        at -= 1
-    queues.highest[0] = at
-    return queues.head[at]
-
-
-@inlined
-def _spread(graph: MessageGraph, queues: Queues, e: Integer, change: float, least: float) -> None:
-    """Tell all messages that depend on the one of an edge that it has changed."""
+def _note(graph: MessageGraph, residuals: Residuals, e: Integer, change: float, damping: float) -> None:
+    """Learn from the change of a message, and tell all messages that depend on it."""
+    moved, gain = residuals.moved, residuals.gain
+    if moved[e] > 0.0:
+        gain[e] = max(min(change / float(moved[e]), 1.0), _FORGET * float(gain[e]))
+    moved[e] = (1.0 - damping) * change / gain[e]  # what damping has left out is still to be done
     i, f = np.uintp(graph.site[e]), np.uintp(graph.factor[e])
     power = graph.power[f]
     for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
         g = np.uintp(graph.factor[k])
-        amount = change * (power if g != f else abs(1.0 - power))
-        if amount > 0.0:
-            for m in range(np.uintp(graph.member_start[g]), np.uintp(graph.member_start[g + ONE])):
-                o = graph.member[m]
-                if o != k:
-                    _raise_priority(queues, o, amount, least)
+        amount = damping * change * (power if g != f else abs(1.0 - power))
+        for m in range(np.uintp(graph.member_start[g]), np.uintp(graph.member_start[g + ONE])):
+            o = np.uintp(graph.member[m])
+            if o != k:
+                moved[o] += amount
+
+
+@inlined
+def _worth_it(residuals: Residuals, tolerance: float) -> float:
+    """Return the change that a message should make at least to be renewed in this pass."""
+    largest = 0.0
+    for e in range(residuals.moved.size):
+        largest = max(largest, residuals.moved[e] * residuals.gain[e])
+    return max(tolerance, _WORTH * largest)
 
 
 @compiled_loop
@@ -545,52 +497,51 @@ def move(
     way: Any,
     graph: MessageGraph,
     state: Messages,
-    queues: Queues,
+    residuals: Residuals,
     order: Longs,
     mode: int,
     count: int,
     tolerance: float,
     damping: float,
 ) -> tuple[int, float, int]:
-    """Renew messages, ``count`` at most.
+    """Go through messages in a given order, and renew them.
 
     Parameters
     ----------
     way : Weights or Logs
         What messages are.
     order : int
-        Edges in the order in which they are renewed, unless by the queues.
+        Edges.
     mode : int
-        ``SWEEP``, ``SWEEP_AND_QUEUE`` or ``QUEUE``.
-    tolerance : float
-        Edges whose priority is larger wait in the queues.
+        ``ALL``: one pass. ``NOTED``: one pass, and what follows for other messages is noted. ``SOME``: passes
+        that renew messages that should change, until none should by more than ``tolerance``, or there have
+        been ``count`` of them.
 
     Returns
     -------
     done : int
-        Messages renewed; less than ``count`` where the queues are empty.
+        Messages renewed.
     largest : float
-        Largest change that a message should have made.
+        Largest change that a message should have made in the last pass that renewed any.
     bad : int
         The edge at which numbers became too small, -1 if none did.
     """
     done, largest = 0, 0.0
-    while done < count:
-        e = _pop(queues) if mode == QUEUE else order[done]
-        if e < 0:
-            break
-        change = renew(way, graph, state, np.uintp(e), damping)
-        if change < 0.0:
-            return done, largest, e
-        done += 1
-        largest = max(largest, change)
-        if mode != SWEEP:
-            _remove(queues, e)
-            moved = queues.moved[e]
-            if moved > 0.0:
-                queues.gain[e] = max(min(change / moved, 1.0), _FORGET * queues.gain[e])
-            queues.moved[e] = 0.0
-            if damping < 1.0:
-                _raise_priority(queues, e, (1.0 - damping) * change, tolerance)
-            _spread(graph, queues, np.uintp(e), damping * change, tolerance)
-    return done, largest, -1
+    while True:
+        least = _worth_it(residuals, tolerance) if mode == SOME else 0.0
+        before, most = done, 0.0
+        for t in range(order.size):
+            e = np.uintp(order[t])
+            if mode == SOME and residuals.moved[e] * residuals.gain[e] <= least:
+                continue
+            change = renew(way, graph, state, e, damping)
+            if change < 0.0:
+                return done, largest, order[t]
+            done += 1
+            most = max(most, change)
+            if mode != ALL:
+                _note(graph, residuals, e, change, damping)
+        if done > before:
+            largest = most
+        if mode != SOME or done == before or done >= count:
+            return done, largest, -1

@@ -48,18 +48,18 @@ from gibbsite.variational.belief.lattice import (
 )
 from gibbsite.variational.belief.layout import Floats, Longs, MessageGraph, lay_out, raise_to, sealed
 from gibbsite.variational.belief.messages import (
+    ALL,
     LEAST,
-    QUEUE,
-    SWEEP,
-    SWEEP_AND_QUEUE,
+    NOTED,
+    SOME,
     Logs,
     Messages,
-    Queues,
+    Residuals,
     Weights,
     gather_beliefs,
     move,
     new_messages,
-    new_queues,
+    new_residuals,
 )
 from gibbsite.variational.belief.order import order_messages
 from gibbsite.variational.belief.result import BeliefResult
@@ -71,7 +71,9 @@ KINDS = ("sum", "max", "tree-reweighted", "fractional")
 SCHEDULES = ("residual", "sweep")
 # Small models run without the compiler: steps of plain Python for an entry of a table, and the usual sweeps.
 _STEPS_PER_ENTRY, _USUAL_SWEEPS = 5.0, 30
-_ROUNDING = 16  # sweeps after which beliefs are computed anew
+_ROUNDING = 16  # passes after which beliefs are computed anew
+_KEPT = 1e6  # entries that a sweep reads, up to which a model is laid out once
+_AT_ONCE = 20_000  # messages between looks at the clock
 
 
 def belief_propagation(
@@ -97,8 +99,9 @@ def belief_propagation(
         state. "tree-reweighted": smoother beliefs, and a guaranteed upper bound of the log-partition
         function, settled or not. "fractional": every factor counts with the power ``weight``.
     schedule : {"residual", "sweep"}
-        "residual": those messages first that should change most, after one sweep. "sweep": all messages,
-        from the leaves of a spanning tree to its root and back, again and again.
+        "sweep": all messages, from the leaves of a spanning tree to its root and back, again and again.
+        "residual": the same, but after the first sweep messages that should change little are left out, until
+        all are looked at once more.
     damping : float
         The step D in (0, 1]: message <- (1 - D) message + D new; 1 is undamped. Fixed points stay the same;
         some that were not reached are.
@@ -151,12 +154,16 @@ def belief_propagation(
     show = choose_progress(progress)
     try:
         with announcing(show.say):
-            graph = compile_graph(model)
-            odds = _as_odds(graph, how)
-            if odds is not None:
-                result = _on_lattice(model, graph, odds, how, show)
+            kept = _find_laid_out(model)
+            if kept is None or (kept.kind == "lattice" and how.schedule == "sweep"):
+                graph = compile_graph(model)
+                odds = _as_odds(graph, how)
+                if odds is not None:
+                    result = _on_lattice(model, graph, odds, how, show)
+                else:
+                    result = _on_tables(model, _lay_out_once(model, graph), how, show)
             else:
-                result = _on_tables(model, graph, how, show)
+                result = _on_tables(model, kept, how, show)
     finally:
         show.close()
     if not result.converged:
@@ -214,10 +221,10 @@ def _read_settings(
     return _Settings(kind, schedule, float(damping), float(weight), most, float(tolerance), limit)
 
 
-def _describe(graph: Graph, how: _Settings) -> dict[str, Any]:
+def _describe(digest: str, how: _Settings) -> dict[str, Any]:
     """Return what decides the numbers."""
     settings = {name: value for name, value in how._asdict().items() if name != "seconds"}
-    return {"gibbsite": package_version(), "method": "bp", "model": graph.digest, **settings}
+    return {"gibbsite": package_version(), "method": "bp", "model": digest, **settings}
 
 
 @dataclass
@@ -227,33 +234,38 @@ class _Run:
     graph: MessageGraph
     way: Weights | Logs
     state: Messages
-    queues: Queues
+    residuals: Residuals
     order: Longs
     how: _Settings
     messages: int = 0
 
-    def advance(self, mode: int, count: int) -> tuple[int, float]:
-        """Renew ``count`` messages at most; return how many, and the largest change."""
-        how, done, largest = self.how, 0, 0.0
+    def advance(self, mode: int, count: int = 0) -> tuple[int, float]:
+        """Go through all messages; return how many were renewed, and the largest change."""
+        order, how = self.order, self.how
         while True:
-            made, change, bad = move(
+            done, largest, bad = move(
                 self.way,
                 self.graph,
                 self.state,
-                self.queues,
-                self.order[done:] if mode != QUEUE else self.order,
+                self.residuals,
+                order,
                 mode,
-                count - done,
+                count,
                 how.tolerance,
                 how.damping,
             )
-            done, largest = done + int(made), max(largest, float(change))
+            self.messages += int(done)
             if bad < 0:
-                self.messages += done
-                return done, largest
+                return int(done), float(largest)
             if isinstance(self.way, Logs):
                 raise _Contradiction(int(self.graph.site[bad]))
-            self.take_logs()
+            self.take_logs()  # and once more
+
+    def prepare(self) -> None:
+        """Compile or load the loop, so that this does not count as time of the iteration."""
+        none = self.order[:0]
+        how = self.how
+        move(self.way, self.graph, self.state, self.residuals, none, ALL, 0, how.tolerance, how.damping)
 
     def take_logs(self) -> None:
         """Go on with logarithms."""
@@ -274,46 +286,77 @@ class _Contradiction(Exception):
         self.site = site
 
 
-def _on_tables(model: FactorGraph, compiled: Graph, how: _Settings, show: Progress) -> BeliefResult:
+class _LaidOut(NamedTuple):
+    """A model as messages, and the kind and digest of the graph that it was compiled to."""
+
+    kind: str
+    digest: str
+    graph: MessageGraph
+    constant: float
+    order: Longs
+    sites: Longs
+    forest: bool
+    entries: float
+
+
+def _find_laid_out(model: FactorGraph) -> _LaidOut | None:
+    """Return what an earlier call has laid out for the same model."""
+    kept: Any = model.structure.get("messages")
+    known: _LaidOut | None = kept[1] if kept is not None and kept[0] == model.digest else None
+    return known
+
+
+def _lay_out_once(model: FactorGraph, graph: Graph) -> _LaidOut:
+    """Lay a model out; what is small is kept for the next call."""
+    messages, constant = lay_out(graph, model)
+    messages, entries = sealed(messages), _count_entries(messages)
+    with interpreted(_STEPS_PER_ENTRY * entries):
+        order, sites, forest = order_messages(messages)
+    found = _LaidOut(graph.kind, graph.digest, messages, constant, order, sites, forest, entries)
+    if entries <= _KEPT:
+        # one slot: reweighted copies share the dictionary, and their tables differ
+        model.structure["messages"] = (model.digest, found)
+    return found
+
+
+def _on_tables(model: FactorGraph, laid_out: _LaidOut, how: _Settings, show: Progress) -> BeliefResult:
     """Propagate on tables, whatever they are."""
-    graph, constant = lay_out(compiled, model)
-    size = _STEPS_PER_ENTRY * _count_entries(graph)
-    with interpreted(size * min(how.sweeps, _USUAL_SWEEPS)):
+    graph, forest = laid_out.graph, laid_out.forest
+    with interpreted(_STEPS_PER_ENTRY * laid_out.entries * min(how.sweeps, _USUAL_SWEEPS)):
         shares = None
         if how.kind == "tree-reweighted":
-            power, shares = grow_forests(sealed(graph))
-            graph = raise_to(graph, power)
+            power, shares = grow_forests(graph)
+            graph = sealed(raise_to(graph, power))
         elif how.weight != 1.0:
-            graph = raise_to(graph, np.full(graph.n_factors, how.weight))
-        graph = sealed(graph)
-        order, sites, forest = order_messages(graph)
-        once = forest and how.damping == 1.0 and (graph.power == 1.0).all()
-        run = _start(graph, order, how)
-        run.advance(SWEEP, 0)  # compile or load it, so that this does not count as time of the iteration
+            graph = sealed(raise_to(graph, np.full(graph.n_factors, how.weight)))
+        plain = bool((graph.power == 1.0).all())
+        once = forest and how.damping == 1.0 and plain
+        run = _start(graph, laid_out.order, how)
+        run.prepare()
         begun = time.monotonic()
         try:
             with catch_interrupt(show.say) as interrupt:
-                residual = _settle(run, bool(once), begun, show, interrupt)
+                residual = _settle(run, once, begun, show, interrupt)
         except _Contradiction as found:
             raise SupportError(
                 f"No state of site {model.sites[found.site]!r} is possible: the factors and evidence around "
                 "it contradict each other; check the evidence."
             ) from None
-        answer = _read_off(run, shares, sites)
+        answer = _read_off(run, shares, laid_out.sites)
     return BeliefResult(
         model=model,
         cells=answer.cells,
         binary=False,
         kind=how.kind,
         schedule=how.schedule,
-        log_z=answer.log_z + constant,
+        log_z=answer.log_z + laid_out.constant,
         messages=run.messages,
         edges=graph.n_edges,
         residual=residual,
         tolerance=how.tolerance,
-        exact=bool(forest and (graph.power == 1.0).all() and residual <= how.tolerance),
+        exact=forest and plain and residual <= how.tolerance,
         codes=answer.codes,
-        plan=_describe(compiled, how),
+        plan=_describe(laid_out.digest, how),
         interrupted=interrupt.up,
         seconds=time.monotonic() - begun,
         beliefs=TableBeliefs(graph, answer.message, answer.belief),
@@ -335,8 +378,8 @@ def _start(graph: MessageGraph, order: Longs, how: _Settings) -> _Run:
     known = graph.log_unary[graph.log_unary > -np.inf]
     steep = min(finite.min(initial=0.0), known.min(initial=0.0)) < math.log(LEAST)
     way = Logs(how.kind == "max") if steep else Weights(how.kind == "max")
-    queues = new_queues(graph.n_edges if how.schedule == "residual" else 0)
-    return _Run(graph, way, new_messages(graph, bool(steep)), queues, order, how)
+    residuals = new_residuals(graph.n_edges if how.schedule == "residual" else 0)
+    return _Run(graph, way, new_messages(graph, bool(steep)), residuals, order, how)
 
 
 def _settle(run: _Run, once: bool, begun: float, show: Progress, interrupt: Any) -> float:
@@ -345,23 +388,23 @@ def _settle(run: _Run, once: bool, begun: float, show: Progress, interrupt: Any)
     if not edges:
         return 0.0
     if once:
-        run.advance(SWEEP, edges)
+        run.advance(ALL)
         return 0.0
-    by_queue = how.schedule == "residual"
-    mode, sweeps = SWEEP_AND_QUEUE if by_queue else SWEEP, 0
+    mode, passes = NOTED if how.schedule == "residual" else ALL, 0
     while True:
-        done, residual = run.advance(mode, edges)
-        sweeps += 1
+        count = min(max(edges, _AT_ONCE), how.sweeps * edges - run.messages)
+        done, residual = run.advance(mode, count)
+        passes += 1
         elapsed = time.monotonic() - begun
         made = -(-run.messages // edges)
         show.show(Status("belief propagation", made, how.sweeps, elapsed, how.seconds, 1))
-        if mode != QUEUE and residual <= how.tolerance:
+        if mode != SOME and residual <= how.tolerance:
             return residual
         if made >= how.sweeps or interrupt.up or elapsed >= how.seconds:
             return residual
-        if by_queue:  # all messages are looked at once more when the queues are empty
-            mode = SWEEP_AND_QUEUE if mode == QUEUE and done < edges else QUEUE
-        if sweeps % _ROUNDING == 0:
+        if mode != ALL:  # all are looked at once more when none should change
+            mode = NOTED if mode == SOME and done < count else SOME
+        if passes % _ROUNDING == 0:
             run.gather()
 
 
@@ -443,7 +486,7 @@ def _on_lattice(
         residual=float(residual),
         tolerance=how.tolerance,
         exact=bool(chain and residual <= how.tolerance),
-        plan=_describe(graph, how),
+        plan=_describe(graph.digest, how),
         interrupted=interrupt.up,
         seconds=time.monotonic() - begun,
         beliefs=LatticeBeliefs(odds, log_odds),
