@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import (
+    belief,
     blocks,
     calls,
     clusters,
@@ -57,6 +58,7 @@ PARTS = (
     "strips",
     "clusters",
     "tempering",
+    "belief",
     "peers",
 )
 
@@ -170,6 +172,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield clusters.measure(quick=quick)
     if not only or "tempering" in only:
         yield tempering.measure(quick=quick)
+    if not only or "belief" in only:
+        yield belief.measure(quick=quick)
     if "peers" in only:
         yield peers.measure(quick=quick)
     if not only or "speed" in only or workloads:

@@ -33,6 +33,10 @@ PARTS = {
     "strips": ("Lattices by halves", "Alternate lines or strips drawn jointly, against single sites."),
     "clusters": ("Clusters", "Swendsen-Wang and Wolff at a critical point, against single sites by color."),
     "tempering": ("Tempering", "Replicas that exchange their states, against plain chains, per update."),
+    "belief": (
+        "Belief propagation",
+        "Nanoseconds of a message beside a loop in C, messages until they settle, and other libraries.",
+    ),
     "densities": ("Log-densities", "Steps of the kernels, and of SGLD as the data grow, in nanoseconds."),
     "dogs": ("Bounds and optimised scans", "Influence, certificates and DoGS on grids of the paper."),
     "speed": ("One site after another", "The scans that move one site at a time, and what recording costs."),

@@ -178,3 +178,62 @@ void normal_sweeps(int64_t sites, const int64_t *start, const int32_t *neighbour
     }
     rest(&g, words);
 }
+
+/* Sum-product messages from factors to sites, in the given order, each replaced at once or, with room for the next
+ * ones, all together after a sweep. Message e goes to the site of e from its factor; what another member says is the
+ * product of its unary weights and of all other messages that come in there. The largest number of a message is one.
+ */
+void message_sweeps(int64_t messages, const int64_t *order, const int64_t *site, const int64_t *factor,
+                    const int64_t *stride, const int64_t *place, const int64_t *start, const int64_t *member_start,
+                    const int64_t *member, const int64_t *table, const double *value, const int64_t *card,
+                    const int64_t *cell, const double *unary, double *message, double *next, int64_t numbers,
+                    int64_t sweeps)
+{
+    double q[8][MOST_STATES], fresh[MOST_STATES];
+    for (int64_t t = 0; t < sweeps * messages; t++) {
+        int64_t e = order[t % messages], f = factor[e], size = card[site[e]], others = 0;
+        int64_t step[8], count[8], code[8];
+        for (int64_t m = member_start[f]; m < member_start[f + 1]; m++) {
+            int64_t o = member[m], j = site[o];
+            if (o == e)
+                continue;
+            for (int64_t b = 0; b < card[j]; b++) {
+                double product = unary[cell[j] + b];
+                for (int64_t k = start[j]; k < start[j + 1]; k++)
+                    if (k != o)
+                        product *= message[place[k] + b];
+                q[others][b] = product;
+            }
+            step[others] = stride[o];
+            count[others] = card[j];
+            code[others] = 0;
+            others++;
+        }
+        for (int64_t a = 0; a < size; a++)
+            fresh[a] = 0.0;
+        const double *entry = value + table[f];
+        for (int64_t d = 0; d >= 0;) {
+            double product = 1.0;
+            for (int64_t k = 0; k < others; k++)
+                product *= q[k][code[k]];
+            for (int64_t a = 0; a < size; a++)
+                fresh[a] += product * entry[stride[e] * a];
+            for (d = others - 1; d >= 0; d--) { /* the next configuration of the others */
+                entry += step[d];
+                if (++code[d] < count[d])
+                    break;
+                entry -= step[d] * count[d];
+                code[d] = 0;
+            }
+        }
+        double top = 0.0;
+        for (int64_t a = 0; a < size; a++)
+            if (fresh[a] > top)
+                top = fresh[a];
+        for (int64_t a = 0; a < size; a++)
+            (next != NULL ? next : message)[place[e] + a] = fresh[a] / top;
+        if (next != NULL && t % messages == messages - 1)
+            for (int64_t a = 0; a < numbers; a++)
+                message[a] = next[a];
+    }
+}

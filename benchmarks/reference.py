@@ -227,3 +227,25 @@ class NormalReference:
             ctypes.c_int64(sweeps),
             _pointer(self.words),
         )
+
+
+class MessageReference:
+    """Sum-product messages on tables, laid out as those of gibbsite; in order, or all at once."""
+
+    def __init__(self, graph: Any, order: NDArray[np.int64], at_once: bool = False) -> None:
+        assert graph.card.max(initial=0) <= 256, "see MOST_STATES in reference.c"
+        assert np.diff(graph.member_start).max(initial=0) <= 9, "see the room for members in reference.c"
+        self.graph, self.order = graph, order
+        self.message = np.ones(graph.n_numbers)
+        self.next = self.message.copy() if at_once else None
+
+    def run(self, sweeps: int) -> None:
+        """Renew all messages so many times."""
+        g = self.graph
+        library().message_sweeps(
+            ctypes.c_int64(self.order.size),
+            *map(_pointer, (self.order, g.site, g.factor, g.stride, g.place, g.start, g.member_start)),
+            *map(_pointer, (g.member, g.table, g.value, g.card, g.offset, g.unary, self.message, self.next)),
+            ctypes.c_int64(self.message.size),
+            ctypes.c_int64(sweeps),
+        )

@@ -88,6 +88,7 @@ def test_the_example_format_holds_any_model(
 
 
 NAMES = (
+    "belief",
     "blocks",
     "clusters",
     "denoise",

@@ -184,7 +184,9 @@ from gibbsite.scan.drawn import Shuffled as Shuffled
 from gibbsite.scan.systematic import FixedOrder as FixedOrder
 from gibbsite.scan.systematic import Palindromic as Palindromic
 from gibbsite.scan.systematic import Systematic as Systematic
+from gibbsite.variational import BeliefResult as BeliefResult
 from gibbsite.variational import MeanFieldResult as MeanFieldResult
+from gibbsite.variational import belief_propagation as belief_propagation
 from gibbsite.variational import mean_field as mean_field
 
 __version__: str

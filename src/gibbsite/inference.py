@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
     from gibbsite.result.result import Result
     from gibbsite.result.table import SiteTable
-    from gibbsite.variational import MeanFieldResult
+    from gibbsite.variational import BeliefResult, MeanFieldResult
 
 TASKS = ("MAR", "MAP", "PR", "MMAP")
 _DECLARED = [one for one in read_declarations("kernel") if "methods" in one]
@@ -42,6 +42,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     **{name: tasks for one in _DECLARED for name, tasks in one["methods"].items()},
     **WEIGHTED,
     "mean-field": ("MAR", "PR"),
+    "bp": ("MAR", "MAP", "PR"),
     "proved": ("MAP",),
 }
 #: The kernel, and its parameters, of each method that samples. "annealed" is a search of its own; its kernel
@@ -64,6 +65,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "proved": (*_SEARCH, *_CHECKPOINT),
     **dict.fromkeys(WEIGHTED, _WEIGHTED),
     "mean-field": (*_BUDGET, "parallel", "damping", "start", "tolerance", "rng"),
+    "bp": (*_BUDGET, "kind", "schedule", "damping", "weight", "tolerance"),
 }
 # What "auto" does where an exact solution does not fit.
 _OTHERWISE = {"MAR": "gibbs", "MAP": "annealed", "PR": "tempered", "MMAP": "annealed"}
@@ -84,7 +86,8 @@ class Verdict:
     Attributes
     ----------
     kind : str
-        What the answer is: "exact", "estimate", "approximation", "lower bound" or "best found".
+        What the answer is: "exact", "estimate", "approximation", "lower bound", "upper bound" or "best
+        found".
     text : str
         The verdict in one line; empty if there is nothing to say.
     reasons : tuple of str
@@ -113,7 +116,7 @@ class Inference:
         sites with all others summed out.
     method, reason : str
         What was used, and why.
-    result : ExactResult, Result, SearchResult, WeightedResult, LogZInterval or MeanFieldResult
+    result : ExactResult, Result, SearchResult, WeightedResult, LogZInterval, MeanFieldResult or BeliefResult
         The answer with everything that belongs to it.
     verdict : Verdict
         What the answer is, and how far to trust it.
@@ -147,7 +150,9 @@ class Inference:
     method: str
     reason: str
     model: FactorGraph
-    result: ExactResult | Result | SearchResult | WeightedResult | LogZInterval | MeanFieldResult
+    result: (
+        ExactResult | Result | SearchResult | WeightedResult | LogZInterval | MeanFieldResult | BeliefResult
+    )
     verdict: Verdict
     seconds: float
     assignment: dict[str, Any] | None = None
@@ -158,7 +163,7 @@ class Inference:
 
     @property
     def kind(self) -> str:
-        """What the answer is: exact, an estimate, an approximation, a lower bound, or the best found."""
+        """What the answer is: exact, an estimate, an approximation, a bound, or the best found."""
         return self.verdict.kind
 
     @property
@@ -204,7 +209,7 @@ class Inference:
 
     @property
     def log_z(self) -> float:
-        """Natural logarithm of the partition function, an estimate, or a lower bound of it."""
+        """Natural logarithm of the partition function, or an estimate, approximation or bound of it."""
         untempered = "betas" not in getattr(self.result, "kept", {"betas": None})
         log_z: float | None = None if untempered else getattr(self.result, "log_z", None)
         if log_z is None:
@@ -337,8 +342,9 @@ def infer(
         budget is used. "forward" (`Forward`) draws Bayesian networks from parents to children, and weighs
         draws by the evidence: marginals, and an estimate of the log-partition function with its error.
         "mean-field" gives approximate marginals, and a lower bound of the log-partition
-        function. "proved" searches with half of the time, and lets toulbar2 prove that there is no better
-        state, or find it (``pip install gibbsite[proved]``). Any kernel samples with that: marginals, or the
+        function. "bp" is belief propagation: approximate marginals and log-partition function (an upper
+        bound for kind="tree-reweighted"), and a probable state (kind="max", which MAP takes). "proved"
+        searches with half of the time, and lets toulbar2 prove that there is no better state, or find it (``pip install gibbsite[proved]``). Any kernel samples with that: marginals, or the
         best state it sees.
     seconds, sweeps : number, optional
         Budget; 10 seconds by default. A search with that default ends earlier where all chains keep finding
@@ -354,10 +360,10 @@ def infer(
     progress : optional
         As in :func:`gibbsite.sample`.
     **run
-        Further arguments of :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...), of :func:`gibbsite.sample_weighted`
-        (draws, rng, threads) or of :func:`gibbsite.mean_field`. A method
-        refuses those it has no use for; those that say how to sample may be given with "auto", which checks
-        them, and names them in ``reason`` if it did not sample.
+        Further arguments of :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...), of
+        :func:`gibbsite.sample_weighted` (draws, rng, threads), of :func:`gibbsite.mean_field` or of
+        :func:`gibbsite.belief_propagation`. A method refuses those it has no use for; those that say how to
+        sample may be given with "auto", which checks them, and names them in ``reason`` if it did not sample.
 
     Returns
     -------
@@ -424,7 +430,8 @@ def infer(
         ranked = _best_states(model, found, best) if task in ("MAP", "MMAP") else ()
     if task == "MMAP":
         ranked = tuple(replace(one, assignment={**one.assignment, **whole.evidence}) for one in ranked)
-    bounds = getattr(found, "log_z_bounds", bounds)
+    if task == "PR":
+        bounds = _certain_bounds(found, verdict.kind, bounds)
     ties = _count_ties(model, found) if task == "MAP" else None
     assignment, score = (ranked[0].assignment, ranked[0].log_potential) if ranked else (None, None)
     name = chosen if isinstance(chosen, str) else type(chosen).__name__
@@ -432,6 +439,17 @@ def infer(
     return Inference(
         task, name, reason, whole, found, verdict, taken, assignment, score, ranked, bounds, ties
     )
+
+
+def _certain_bounds(found: Any, kind: str, known: tuple[float, float] | None) -> tuple[float, float] | None:
+    """Return a lower and an upper bound of log Z, infinite where there is none; None if there are none."""
+    if kind in ("exact", "lower bound"):
+        return float(found.log_z), float(found.log_z) if kind == "exact" else math.inf
+    own = getattr(found, "log_z_bounds", None)
+    if own is None:
+        return known
+    low, high = own
+    return -math.inf if low is None else float(low), math.inf if high is None else float(high)
 
 
 def _count_ties(model: FactorGraph, found: Any) -> dict[str, Any] | None:
@@ -520,6 +538,14 @@ def _solve(
         return law, _judge_mean_field(law, task)
     if is_weighted(method):
         return _draw_weighted(model, task, method, seconds, accuracy, progress, run)
+    if method == "bp":
+        from gibbsite.variational import belief_propagation
+
+        budget = {} if sweeps is None else {"sweeps": sweeps}
+        beliefs = belief_propagation(
+            model, seconds=seconds, progress=progress, **budget, **_read_messages(run, task)
+        )
+        return beliefs, _judge_beliefs(beliefs, task)
     from gibbsite.kernel.registry import make_kernel
     from gibbsite.sampling import sample
 
@@ -730,6 +756,36 @@ def _judge_mean_field(result: MeanFieldResult, task: str) -> Verdict:
     )
 
 
+def _read_messages(run: dict[str, Any], task: str) -> dict[str, Any]:
+    """Return the arguments of belief propagation: maxima are for a most probable state, sums for the rest."""
+    kind = run.get("kind", "max" if task == "MAP" else "sum")
+    if (kind == "max") != (task == "MAP"):
+        raise ArgumentError(
+            f"{argument('kind', kind)} does not answer {task}; leave it out, or ask for "
+            f"{argument('task', 'MAP' if kind == 'max' else 'MAR')}."
+        )
+    return {**run, "kind": kind}
+
+
+def _judge_beliefs(result: BeliefResult, task: str) -> Verdict:
+    """Return the verdict on beliefs."""
+    kinds = {"MAR": "approximation", "MAP": "best found"}
+    bound = "upper bound" if result.kind == "tree-reweighted" else "approximation"
+    return Verdict(
+        kind=kinds.get(task, bound),
+        text=result.line(),
+        reasons=result.reasons,
+        numbers={
+            "residual": result.residual,
+            "messages": result.messages,
+            "edges": result.edges,
+            "tolerance": result.tolerance,
+            "tree": result.exact,
+        },
+        plan=result.plan,
+    )
+
+
 def _search(
     model: FactorGraph,
     seconds: float | None,
@@ -790,6 +846,7 @@ def _best_states(model: FactorGraph, found: Any, best: int) -> tuple[RankedState
     """
     from gibbsite.best.found import RankedState, SearchResult
     from gibbsite.exact import ExactResult
+    from gibbsite.variational import BeliefResult
 
     if isinstance(found, SearchResult):
         return found.ranked
@@ -800,7 +857,8 @@ def _best_states(model: FactorGraph, found: Any, best: int) -> tuple[RankedState
     else:
         from gibbsite.run.climb import climb
 
-        rows, chains = [climb(model, found.best_codes)], found.diagnostics.found
+        rows = [climb(model, found.best_codes)]
+        chains = None if isinstance(found, BeliefResult) else found.diagnostics.found
     ranked = []
     for codes in rows:
         named = {name: model.labels(i)[codes[i]] for i, name in enumerate(model.sites)}

@@ -143,6 +143,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "strips",
         "clusters",
         "tempering",
+        "belief",
         "peers",
     ):
         section = Section(part, [], ["a"], [], None)
@@ -173,6 +174,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "strips",
         "clusters",
         "tempering",
+        "belief",
     ]
     assert [section.name for section in command.measure(True, ["peers"])] == ["peers"]
 

@@ -108,6 +108,25 @@ def test_mean_field_is_called_an_approximation_and_a_bound(run: Any) -> None:
     assert (run(*words)[0], run(*words, "--strict")[0]) == (0, 4)
 
 
+def test_belief_propagation_says_what_it_is(run: Any) -> None:
+    words = ["infer", ASIA, "--method", "bp"]
+    code, out, err = run(*words, "--query", "smoke")
+    assert code == 0
+    assert "±" not in out
+    assert "error is not known" in err
+    code, out, _ = run(*words, "--task", "PR", "--kind", "tree-reweighted", "--observe", "dysp=yes")
+    assert out.startswith("log Z <= ")
+    assert "upper bound" in out
+    code, out, _ = run(*words, "--task", "PR", "--observe", "dysp=yes", "--json", "-q")
+    answer = json.loads(out)
+    assert (answer["kind"], answer["log_z_bounds"]) == ("approximation", [None, None])
+    assert {"residual", "messages", "converged"} <= set(answer["diagnostics"])
+    code, out, _ = run(*words, "--task", "MAP", "--json", "-q")
+    assert json.loads(out)["assignment"]["smoke"] in ("yes", "no")
+    loopy = [*words, "--sweeps", "1", "--schedule", "sweep", "--observe", "dysp=yes", "-q"]
+    assert (run(*loopy)[0], run(*loopy, "--strict")[0]) == (0, 4)
+
+
 def test_mean_field_is_damped_and_parallel_on_demand(run: Any) -> None:
     words = ["infer", ASIA, "--method", "mean-field", "--json", "-q"]
     plans = [json.loads(run(*words, *more)[1])["plan"] for more in ([], ["--damping", "0.5"], ["--parallel"])]
@@ -237,6 +256,10 @@ def test_info(run: Any) -> None:
         (["infer", ALARM, "--method", "mean-field", "--task", "MAP"], 2, "does not answer MAP"),
         (["infer", ALARM, "--method", "mean-field", "--sweeps", "0"], 2, "sweeps"),
         (["infer", ALARM, "--method", "mean-field", "--damping", "2"], 2, "damping"),
+        (["infer", ALARM, "--method", "bp", "--kind", "summ"], 2, "did you mean 'sum'"),
+        (["infer", ALARM, "--method", "bp", "--kind", "max"], 2, "does not answer MAR"),
+        (["infer", ALARM, "--method", "bp", "--chains", "2"], 2, "--chains"),
+        (["infer", ALARM, "--kind", "sum"], 2, "--kind"),
         (["infer", ALARM, "--method", "quasi", "--sweeps", "1000"], 2, "take --sweeps 512"),
         (["infer", ALARM, "--method", "quasi", "--scan", "random"], 1, "fixed order"),
         (["infer", ALARM, "--method", "herded-shared", "--task", "MAP"], 2, "does not answer MAP"),

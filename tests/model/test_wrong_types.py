@@ -104,6 +104,7 @@ BUILDERS: dict[str, Callable[[Any], Any]] = {
     "infer": gs.infer,
     "solve_exact": gs.solve_exact,
     "mean_field": gs.mean_field,
+    "belief_propagation": gs.belief_propagation,
 }
 
 

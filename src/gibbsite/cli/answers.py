@@ -104,12 +104,13 @@ def as_table(answer: Inference, model: FactorGraph, sites: list[str] | None, sho
     if answer.task == "PR":
         if not math.isfinite(answer.log_z):
             return f"log Z   no {answer.kind} known\n"
-        bound = answer.kind == "lower bound"
-        sign, note = (">=" if bound else "="), ("" if answer.kind == "exact" else f"   {answer.kind}")
+        signs = {"exact": "=", "estimate": "=", "lower bound": ">=", "upper bound": "<="}
+        sign, note = signs.get(answer.kind, "~"), "" if answer.kind == "exact" else f"   {answer.kind}"
         error = with_sign(answer.log_z_error or math.nan)
         log10 = f"{answer.log_z / math.log(10):.10g}"
         line = f"log Z {sign} {answer.log_z:.10g}{error}   (log10 {log10}){note}\n"
-        bounds = zip((">=", "<="), answer.log_z_bounds or (), strict=False)
+        known = answer.log_z_bounds if answer.kind in ("estimate", "approximation") else None
+        bounds = zip((">=", "<="), known or (), strict=False)
         return line + "".join(
             f"log Z {way} {one:.10g}   certain\n" for way, one in bounds if math.isfinite(one)
         )

@@ -40,6 +40,7 @@ _LENGTH = ("sweeps", "seconds", "accuracy", "warmup")
 _SAMPLING = ("scan", *_LENGTH, "chains", "threads", "rng", "no_second_look", *_CHECKPOINT)
 _WEIGHTED = ("seconds", "accuracy", "draws", "threads", "rng")
 _MEAN_FIELD = ("sweeps", "seconds", "damping", "parallel")
+_BELIEF = ("sweeps", "seconds", "damping", "kind", "schedule", "weight")
 # Parameters of kernels, by the method that takes them.
 _KERNEL = {"blocks": ("entries",), "cutset": ("width",), "mini-bucket": ("entries",)}
 _NO_SEARCH = ("warmup", "accuracy", "no_second_look")
@@ -49,6 +50,7 @@ _USED = {
     **dict.fromkeys(METHODS, _SAMPLING),
     "exact": (),
     "mean-field": _MEAN_FIELD,
+    "bp": _BELIEF,
     **dict.fromkeys(WEIGHTED, _WEIGHTED),
     **{
         method: (*(_WEIGHTED if method in WEIGHTED else _SAMPLING), *names)
@@ -87,8 +89,17 @@ _USED = {
 @click.option("--chains", type=COUNT, default=4, show_default=True)
 @click.option("--entries", type=COUNT, help="Most entries of a table (blocks, mini-bucket).")
 @click.option("--width", type=POSITIVE, help="log2 of the most entries of a clique table (cutset).")
-@click.option("--damping", type=UP_TO_ONE, help="Step of mean field, in (0, 1]. [default: 1]")
+@click.option("--damping", type=UP_TO_ONE, help="Step of mean field and bp, in (0, 1]. [default: 1]")
 @click.option("--parallel", is_flag=True, help="Mean field renews all sites at once.")
+@click.option(
+    "--kind",
+    type=Choice(["sum", "max", "tree-reweighted", "fractional"]),
+    help="Messages of bp. [default: max on MAP, sum otherwise]",
+)
+@click.option(
+    "--schedule", type=Choice(["residual", "sweep"]), help="Order of messages (bp). [default: residual]"
+)
+@click.option("--weight", type=POSITIVE, help="Power of factors (bp, fractional). [default: 0.5]")
 @click.option("--threads", type=COUNT, help="[default: all cores]")
 @click.option(
     "--rng",
@@ -133,7 +144,8 @@ def command(**given: Any) -> int:
     tables whose size is limited, and bounds the log-partition function on both sides (MAR, PR);
     "annealed" looks for a most probable state (MAP, MMAP), and "proved" has toulbar2 prove that there is
     no better one (pip install gibbsite[proved]); "mean-field" gives approximate marginals (MAR) and a lower
-    bound of the log-partition function (PR).
+    bound of the log-partition function (PR); "bp", belief propagation, gives approximate marginals,
+    log-partition function (an upper bound with --kind tree-reweighted) and a probable state (MAP).
 
     Ctrl-C or SIGTERM ends a run in good order: what there is is saved and written, with exit code 130.
     """
@@ -178,7 +190,7 @@ def _check_options(given: dict[str, Any]) -> str:
         others = ", ".join(name for name, tasks in METHODS.items() if task in tasks)
         raise click.UsageError(f"--method {method} does not answer {task}; choose one of {others}.")
     parameters = {name for names in _KERNEL.values() for name in names}
-    unused = {*_SAMPLING, *_MEAN_FIELD, *_WEIGHTED, *parameters} - set(_USED[method])
+    unused = {*_SAMPLING, *_MEAN_FIELD, *_BELIEF, *_WEIGHTED, *parameters} - set(_USED[method])
     refuse([name for name in given if name in unused], f"with --method {method}")
     if task != "MAR":
         refuse(["accuracy", "no_second_look"], f"on --task {task}")
@@ -225,7 +237,7 @@ def _read_method(given: dict[str, Any]) -> Any:
 
 def _run_options(given: dict[str, Any]) -> dict[str, Any]:
     """Collect the arguments of the sampler that were given."""
-    names = ("warmup", "chains", "draws", "threads", "rng", "parallel", "damping", *_CHECKPOINT)
+    names = ("warmup", "chains", "draws", "threads", "rng", "parallel", *_CHECKPOINT, *_BELIEF[2:])
     chosen = {name: given[name] for name in names if is_given(name)}
     if given["no_second_look"]:
         chosen["second_look"] = False

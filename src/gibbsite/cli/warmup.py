@@ -115,13 +115,16 @@ def _sample_all(model: FactorGraph) -> None:
 
 
 def _answer_in_other_ways(model: FactorGraph) -> None:
-    """Solve a model exactly, by the mean field, and by what chooses scans."""
+    """Solve a model exactly, by the mean field and messages, and by what chooses scans."""
     import gibbsite as gs
 
     for task in ("MAR", "MAP"):
         gs.solve_exact(model, task=task)
     answer_all(model, ["gibbs"])
     gs.mean_field(model, sweeps=2, progress=False)
+    for kind in ("sum", "max", "tree-reweighted"):
+        gs.belief_propagation(model, kind=kind, progress=False)
+    gs.belief_propagation(model, schedule="sweep", progress=False)
     gs.dogs(model, steps=10).certify(model)
 
 

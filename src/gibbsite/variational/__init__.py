@@ -1,10 +1,11 @@
-"""Deterministic approximations: the product law closest to a model.
+"""Deterministic approximations: the product law closest to a model, and beliefs from messages.
 
 ``fixed_point`` is mean field, ``_expected`` has expectations under a product law for every graph kind,
-``_sweep`` one pass over all sites, ``start`` where it begins.
+``_sweep`` one pass over all sites, ``start`` where it begins; ``belief/`` is belief propagation.
 """
 
+from gibbsite.variational.belief import BeliefResult, belief_propagation
 from gibbsite.variational.fixed_point import mean_field
 from gibbsite.variational.result import MeanFieldResult
 
-__all__ = ["MeanFieldResult", "mean_field"]
+__all__ = ["BeliefResult", "MeanFieldResult", "belief_propagation", "mean_field"]

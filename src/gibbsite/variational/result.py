@@ -1,4 +1,4 @@
-"""What mean field answers."""
+"""What mean field answers, and what all approximations have in common: marginals of unknown error."""
 
 from __future__ import annotations
 
@@ -19,8 +19,39 @@ if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
 
 
+class ApproximateLaw:
+    """Marginals that were not drawn and are not exact: tables of them.
+
+    Attributes
+    ----------
+    model : FactorGraph
+        The model.
+    cells : float array
+        One probability per state of each site, for ``binary`` one per site, that of state 1.
+    """
+
+    model: FactorGraph
+    cells: NDArray[np.float64]
+    binary: bool
+
+    @cached_property
+    def marginals(self) -> SiteTable:
+        """Approximate probabilities of the states of all sites, observed ones included."""
+        seen = observed_cells(self.model.evidence, self.model.evidence_labels, 1.0)
+        return SiteTable(self.model.domains, self.cells, self.binary, observed=seen)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return a pandas table with one row for each state of each site.
+
+        Columns are ``site``, ``state``, ``probability`` and ``observed``; errors are not known.
+        """
+        from gibbsite.result.dataframe import make_dataframe
+
+        return make_dataframe(self.marginals, {})
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class MeanFieldResult:
+class MeanFieldResult(ApproximateLaw):
     """A product law close to a model: approximate marginals, and a lower bound of the log-partition function.
 
     How far the marginals are from those of the model is not known. There are no standard errors: nothing was
@@ -62,12 +93,6 @@ class MeanFieldResult:
     interrupted: bool = False
     seconds: float = float("nan")
 
-    @cached_property
-    def marginals(self) -> SiteTable:
-        """Approximate probabilities of the states of all sites, observed ones included."""
-        seen = observed_cells(self.model.evidence, self.model.evidence_labels, 1.0)
-        return SiteTable(self.model.domains, self.cells, self.binary, observed=seen)
-
     def joint(self, *sites: str | int) -> NDArray[np.float64]:
         """Return the joint probabilities of a set of sites under the law: products of marginals.
 
@@ -81,15 +106,6 @@ class MeanFieldResult:
         for site in find_free(sites, self.model.domains, self.model.evidence):
             table = np.multiply.outer(table, np.array(list(self.marginals[site].values())))
         return add_observed(table, sites, self.model.evidence, self.model.evidence_labels)
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return a pandas table with one row for each state of each site.
-
-        Columns are ``site``, ``state``, ``probability`` and ``observed``; errors are not known.
-        """
-        from gibbsite.result.dataframe import make_dataframe
-
-        return make_dataframe(self.marginals, {})
 
     @property
     def log_z(self) -> float:
