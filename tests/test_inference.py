@@ -221,11 +221,14 @@ def test_a_kernel_that_searches_gives_no_marginals() -> None:
         ask("MAR", "magic")
 
 
-def test_what_is_too_large_for_exact_points_to_a_bound() -> None:
+def test_what_is_too_large_for_exact_is_bounded() -> None:
     dense = gs.ising(np.triu(np.random.default_rng(1).normal(size=(80, 80)), 1))
-    with pytest.raises(gs.TooLargeError, match="method='mean-field' gives a lower bound"):
-        ask("PR", "auto", dense)
-    assert ask("PR", "mean-field", dense).log_z > 80 * math.log(2)  # that of the uniform law
+    answer = ask("PR", "auto", dense, seconds=1.0)
+    assert answer.method == "mini-bucket"
+    assert "an exact solution does not fit" in answer.reason
+    lower, upper = answer.log_z_bounds
+    assert 80 * math.log(2) < lower < upper  # that of the uniform law
+    assert not answer.converged
 
 
 def test_chains_that_disagree_are_not_trusted() -> None:
