@@ -21,6 +21,7 @@ from benchmarks import (
     growth,
     layers,
     memory,
+    mini_bucket,
     peers,
     poisson,
     speed,
@@ -49,6 +50,7 @@ PARTS = (
     "gaussian",
     "densities",
     "strips",
+    "mini_bucket",
     "peers",
 )
 
@@ -154,6 +156,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield densities.measure(quick=quick)
     if not only or "strips" in only:
         yield strips.measure(quick=quick)
+    if not only or "mini_bucket" in only:
+        yield mini_bucket.measure(quick=quick)
     if "peers" in only:
         yield peers.measure(quick=quick)
     if not only or "speed" in only or workloads:

@@ -30,6 +30,7 @@ PARTS = {
         "Poisson-Gibbs on Potts models whose sites are all coupled, nanoseconds per update.",
     ),
     "gaussian": ("Normal distributions", "Gibbs sampling of a field of sparse precision."),
+    "mini_bucket": ("Mini-buckets", "Table entries of a pass, and sites drawn, per second of one core."),
     "strips": ("Lattices by halves", "Alternate lines or strips drawn jointly, against single sites."),
     "densities": ("Log-densities", "Steps of the kernels, and of SGLD as the data grow, in nanoseconds."),
     "dogs": ("Bounds and optimised scans", "Influence, certificates and DoGS on grids of the paper."),
