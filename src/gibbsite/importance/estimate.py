@@ -54,8 +54,11 @@ class Estimate:
     k: float
 
 
-def estimate(tally: Tally) -> Estimate:
+def estimate(tally: Tally, exact: bool = False) -> Estimate:
     """Return the estimates from the draws of one proposal.
+
+    If draws are ``exact``, all weights are known to be equal; otherwise, weights that look so may have others
+    beside them that were not drawn, and log Z has an error.
 
     Examples
     --------
@@ -81,7 +84,9 @@ def estimate(tally: Tally) -> Estimate:
         p,
         errors,
         top + math.log(total / draws),
-        math.sqrt(max(1.0 / effective - 1.0 / draws, 0.0)),
+        0.0
+        if exact
+        else math.sqrt(max(1.0 / effective - 1.0 / draws, 0.0) + _UNSEEN_VARIANCE / effective**2),
         draws,
         positive,
         effective,

@@ -78,7 +78,12 @@ def pareto_k(largest: Floats, draws: int) -> float:
         above = logs[logs > cut]
     excess = np.exp(above) - math.exp(cut)
     excess = excess[excess > 0.0]
-    return fit_pareto(excess)[0] if excess.size >= _FEWEST else _PRIOR_K
+    if excess.size < _FEWEST:
+        return _PRIOR_K
+    if excess[-1] <= excess[0] * (1.0 + 1e-9):
+        return -math.inf
+    k = fit_pareto(excess)[0]
+    return k if math.isfinite(k) else _PRIOR_K
 
 
 def fit_pareto(excess: Floats) -> tuple[float, float]:
@@ -100,7 +105,7 @@ def fit_pareto(excess: Floats) -> tuple[float, float]:
     with np.errstate(all="ignore"):
         profile = n * (np.log(-(b / k)) - k - 1.0)
         likely = 1.0 / np.exp(profile - profile[:, None]).sum(axis=1)
-    likely = np.where(likely >= 10.0 * np.finfo(float).eps, likely, 0.0)
-    mean = float((b * likely).sum() / likely.sum())
+        likely = np.where(likely >= 10.0 * np.finfo(float).eps, likely, 0.0)
+        mean = float((b * likely).sum() / likely.sum())
     shape = float(np.log1p(-mean * excess).mean())
     return (n * shape + _PRIOR_WEIGHT * _PRIOR_K) / (n + _PRIOR_WEIGHT), -shape / mean
