@@ -7,10 +7,10 @@ import numpy as np
 import gibbsite as gs
 
 
-def random_network(number: int, most_sites: int = 9) -> gs.FactorGraph:
+def random_network(number: int, most_sites: int = 16) -> gs.FactorGraph:
     """Make a network with evidence of positive probability, as the number says."""
     rng = np.random.default_rng([22, number])
-    n = int(rng.integers(2, most_sites + 1))
+    n = int(rng.integers(3, most_sites + 1))
     cards = rng.integers(2, 4, n)
     sharp = rng.choice([0.3, 1.0, 3.0, 8.0])  # how far the logarithms of a row are apart
     certain = rng.choice([0.0, 0.0, 0.4, 0.8])  # share of rows that are certain
@@ -31,8 +31,8 @@ def random_network(number: int, most_sites: int = 9) -> gs.FactorGraph:
         factors.append(([f"v{p}" for p in (*parents, i)], rows))
     sites = {f"v{i}": int(cards[i]) for i in range(n)}
     model = gs.FactorGraph(sites, factors, directed=True)
-    seen = rng.permutation(n)[: rng.integers(0, n)].tolist()
-    if rng.random() < 0.5:  # evidence that may be most unlikely
+    seen = rng.permutation(n)[: rng.integers(1, 1 + (2 * n) // 3)].tolist()
+    if rng.random() < 0.6:  # evidence that may be most unlikely
         evidence = {f"v{i}": int(rng.integers(cards[i])) for i in seen}
     else:
         evidence = {}
