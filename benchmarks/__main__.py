@@ -23,6 +23,7 @@ from benchmarks import (
     growth,
     layers,
     memory,
+    mini_bucket,
     peers,
     poisson,
     scribbles,
@@ -59,6 +60,7 @@ PARTS = (
     "clusters",
     "tempering",
     "belief",
+    "mini_bucket",
     "peers",
 )
 
@@ -174,6 +176,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield tempering.measure(quick=quick)
     if not only or "belief" in only:
         yield belief.measure(quick=quick)
+    if not only or "mini_bucket" in only:
+        yield mini_bucket.measure(quick=quick)
     if "peers" in only:
         yield peers.measure(quick=quick)
     if not only or "speed" in only or workloads:

@@ -30,6 +30,7 @@ PARTS = {
         "Poisson-Gibbs on Potts models whose sites are all coupled, nanoseconds per update.",
     ),
     "gaussian": ("Normal distributions", "Gibbs sampling of a field of sparse precision."),
+    "mini_bucket": ("Mini-buckets", "Table entries of a pass, and sites drawn, per second of one core."),
     "strips": ("Lattices by halves", "Alternate lines or strips drawn jointly, against single sites."),
     "clusters": ("Clusters", "Swendsen-Wang and Wolff at a critical point, against single sites by color."),
     "tempering": ("Tempering", "Replicas that exchange their states, against plain chains, per update."),

@@ -243,6 +243,14 @@ def test_log_z_of_what_is_too_large_for_exact_is_estimated_above_its_bound() -> 
     assert abs(answer.log_z - 80 * math.log(2) - np.log(np.cosh(couplings)).sum()) < 0.5
 
 
+def test_mini_buckets_bound_what_is_too_large_for_exact() -> None:
+    dense = gs.ising(np.triu(np.random.default_rng(1).normal(size=(80, 80)), 1))
+    answer = ask("PR", "mini-bucket", dense, seconds=1.0)
+    lower, upper = answer.log_z_bounds
+    assert 80 * math.log(2) < lower < upper  # that of the uniform law
+    assert not answer.converged
+
+
 def test_chains_that_disagree_are_not_trusted() -> None:
     dense = gs.ising(np.triu(np.random.default_rng(1).normal(size=(80, 80)), 1))
     with pytest.warns(gs.ConvergenceWarning):

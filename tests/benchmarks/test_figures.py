@@ -144,6 +144,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "clusters",
         "tempering",
         "belief",
+        "mini_bucket",
         "peers",
     ):
         section = Section(part, [], ["a"], [], None)
@@ -175,6 +176,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "clusters",
         "tempering",
         "belief",
+        "mini_bucket",
     ]
     assert [section.name for section in command.measure(True, ["peers"])] == ["peers"]
 

@@ -18,8 +18,8 @@ from gibbsite.importance.tally import DRAWN, SQUARES, TOTAL, Tally
 
 Floats = NDArray[np.float64]
 
-# Beside its own, an estimate gets the error of a few effective draws of the rarer side: a state that was
-# never drawn has the error 2 / n, as in runs of chains.
+# Beside its own, an estimate gets the error of two draws, of the weight that draws have on average with the
+# state or without it: a state that was never drawn has the error 2 / n, as in runs of chains.
 _UNSEEN_VARIANCE = 4.0
 
 
@@ -54,8 +54,11 @@ class Estimate:
     k: float
 
 
-def estimate(tally: Tally) -> Estimate:
+def estimate(tally: Tally, exact: bool = False) -> Estimate:
     """Return the estimates from the draws of one proposal.
+
+    If draws are ``exact``, all weights are known to be equal; otherwise, weights that look so may have others
+    beside them that were not drawn, and log Z has an error.
 
     Examples
     --------
@@ -75,13 +78,19 @@ def estimate(tally: Tally) -> Estimate:
     by = np.exp(tally.scale - top)
     total, squares = float(by @ tally.sums[:, TOTAL]), float((by * by) @ tally.sums[:, SQUARES])
     p, effective = (by @ tally.first) / total, total * total / squares
-    variance = ((by * by) @ tally.second * (1.0 - 2.0 * p) + p * p * squares) / total**2
-    errors = np.sqrt(np.maximum(variance, 0.0) + _UNSEEN_VARIANCE / effective**2)
+    first, second = by @ tally.first / total, (by * by) @ tally.second / total**2
+    variance = second * (1.0 - 2.0 * p) + p * p / effective
+    with np.errstate(divide="ignore", invalid="ignore"):
+        typical = np.fmax(second / first, (1.0 / effective - second) / (1.0 - first))
+    typical = np.fmax(np.where(np.isfinite(typical), typical, 0.0), 1.0 / effective)
+    errors = np.sqrt(np.maximum(variance, 0.0) + _UNSEEN_VARIANCE * typical**2)
     return Estimate(
         p,
         errors,
         top + math.log(total / draws),
-        math.sqrt(max(1.0 / effective - 1.0 / draws, 0.0)),
+        0.0
+        if exact
+        else math.sqrt(max(1.0 / effective - 1.0 / draws, 0.0) + _UNSEEN_VARIANCE / effective**2),
         draws,
         positive,
         effective,

@@ -65,7 +65,7 @@ def pareto_k(largest: Floats, draws: int) -> float:
     length = min(tail_length(draws), max(logs.size // 2, min(logs.size - 1, tail_length(draws))))
     if length < _FEWEST or logs.size <= _FEWEST:
         return math.inf
-    logs = np.round(logs - logs[-1], 9)  # weights that differ by rounding are equal
+    logs = logs - logs[-1]
     cut = logs[-length - 1] if length < logs.size else logs[0]
     above = logs[logs > cut]
     if above.size < _FEWEST:  # many equal weights: cut below them, where that is known
@@ -78,7 +78,12 @@ def pareto_k(largest: Floats, draws: int) -> float:
         above = logs[logs > cut]
     excess = np.exp(above) - math.exp(cut)
     excess = excess[excess > 0.0]
-    return fit_pareto(excess)[0] if excess.size >= _FEWEST else _PRIOR_K
+    if excess.size < _FEWEST:
+        return _PRIOR_K
+    if excess[-1] <= excess[0] * (1.0 + 1e-9):
+        return -math.inf
+    k = fit_pareto(excess)[0]
+    return k if math.isfinite(k) else _PRIOR_K
 
 
 def fit_pareto(excess: Floats) -> tuple[float, float]:
@@ -100,9 +105,7 @@ def fit_pareto(excess: Floats) -> tuple[float, float]:
     with np.errstate(all="ignore"):
         profile = n * (np.log(-(b / k)) - k - 1.0)
         likely = 1.0 / np.exp(profile - profile[:, None]).sum(axis=1)
-    likely = np.where(likely >= 10.0 * np.finfo(float).eps, likely, 0.0)
-    if not likely.any():
-        return _PRIOR_K, math.nan
-    mean = float((b * likely).sum() / likely.sum())
+        likely = np.where(likely >= 10.0 * np.finfo(float).eps, likely, 0.0)
+        mean = float((b * likely).sum() / likely.sum())
     shape = float(np.log1p(-mean * excess).mean())
     return (n * shape + _PRIOR_WEIGHT * _PRIOR_K) / (n + _PRIOR_WEIGHT), -shape / mean

@@ -275,7 +275,7 @@ class _Run:
 
 def _describe(source: Source, tally: Tally) -> dict[str, Any]:
     """Return what a source is and what came of it."""
-    found = estimate(tally)
+    found = estimate(tally, source.exact)
     return {
         **source.describe(),
         "draws": found.draws,

@@ -144,7 +144,7 @@ def judge(
     >>> judge([tally], [np.inf], 0.02)[1].converged
     False
     """
-    each = [estimate(tally) for tally in tallies]
+    each = [estimate(tally, exact) for tally in tallies]
     used = _worth_using(each, log_bounds)
     found = combine([each[k] for k in used])
     if not found.positive:

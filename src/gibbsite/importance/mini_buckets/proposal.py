@@ -123,7 +123,10 @@ class Growth:
         least = largest_table(found)
         usual = _USUAL if math.isinf(seconds) else _MOST
         self.most = max(usual, least) if entries is None else entries
-        self.plan: BucketPlan | None = plan_buckets(found, min(max(least, _FIRST), self.most))
+        self.planning = 0.0
+        self.plan: BucketPlan | None = self._plan(min(max(least, _FIRST), self.most))
+        while self.plan.bytes > self.memory and self.plan.entries > least:
+            self.plan = self._plan(max(self.plan.entries // _FACTOR, least))
         if self.plan.bytes > self.memory:
             raise TooLargeError(
                 f"Mini-buckets of {self.plan.entries:,} entries need {self.plan.bytes / 1e6:,.0f} MB of "
@@ -152,14 +155,21 @@ class Growth:
         left = _PASS_SHARE * self.seconds - self.elapsed()
         self.plan = self._larger(left) if self.in_vain < _MOST_IN_VAIN else None
 
+    def _plan(self, entries: int) -> BucketPlan:
+        """Return a plan, and remember how long that took."""
+        before = clock()
+        plan = plan_buckets(self.found, entries)
+        self.planning = clock() - before
+        return plan
+
     def _larger(self, seconds: float) -> BucketPlan | None:
         """Return the next plan, if it differs and there is memory and time for it."""
         plan = self.plan
         assert plan is not None
         entries = plan.entries
-        while plan.splits and entries < self.most:
+        while plan.splits and entries < self.most and self.planning <= seconds:
             entries = min(_FACTOR * entries, self.most)
-            larger = plan_buckets(self.found, entries)
+            larger = self._plan(entries)
             if larger.bytes > self.memory or larger.work / self.rate > seconds:
                 return None
             if larger.work != plan.work or larger.splits != plan.splits:
