@@ -19,6 +19,7 @@ from benchmarks import (
     gate,
     gaussian,
     growth,
+    importance,
     layers,
     memory,
     peers,
@@ -49,6 +50,7 @@ PARTS = (
     "gaussian",
     "densities",
     "strips",
+    "importance",
     "peers",
 )
 
@@ -154,6 +156,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield densities.measure(quick=quick)
     if not only or "strips" in only:
         yield strips.measure(quick=quick)
+    if not only or "importance" in only:
+        yield importance.measure(quick=quick)
     if "peers" in only:
         yield peers.measure(quick=quick)
     if not only or "speed" in only or workloads:

@@ -139,6 +139,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "gaussian",
         "densities",
         "strips",
+        "importance",
         "peers",
     ):
         section = Section(part, [], ["a"], [], None)
@@ -163,6 +164,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "gaussian",
         "densities",
         "strips",
+        "importance",
     ]
     assert [section.name for section in command.measure(True, ["peers"])] == ["peers"]
 
