@@ -21,6 +21,7 @@ from benchmarks import (
     gate,
     gaussian,
     growth,
+    importance,
     layers,
     memory,
     mini_bucket,
@@ -61,6 +62,7 @@ PARTS = (
     "tempering",
     "belief",
     "mini_bucket",
+    "importance",
     "peers",
 )
 
@@ -178,6 +180,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield belief.measure(quick=quick)
     if not only or "mini_bucket" in only:
         yield mini_bucket.measure(quick=quick)
+    if not only or "importance" in only:
+        yield importance.measure(quick=quick)
     if "peers" in only:
         yield peers.measure(quick=quick)
     if not only or "speed" in only or workloads:

@@ -145,6 +145,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "tempering",
         "belief",
         "mini_bucket",
+        "importance",
         "peers",
     ):
         section = Section(part, [], ["a"], [], None)
@@ -177,6 +178,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "tempering",
         "belief",
         "mini_bucket",
+        "importance",
     ]
     assert [section.name for section in command.measure(True, ["peers"])] == ["peers"]
 
