@@ -19,6 +19,7 @@ from benchmarks import (
     gate,
     gaussian,
     growth,
+    importance,
     layers,
     memory,
     mini_bucket,
@@ -50,6 +51,7 @@ PARTS = (
     "gaussian",
     "densities",
     "strips",
+    "importance",
     "mini_bucket",
     "peers",
 )
@@ -156,6 +158,8 @@ def measure(quick: bool, only: list[str]) -> Iterator[Section]:
         yield densities.measure(quick=quick)
     if not only or "strips" in only:
         yield strips.measure(quick=quick)
+    if not only or "importance" in only:
+        yield importance.measure(quick=quick)
     if not only or "mini_bucket" in only:
         yield mini_bucket.measure(quick=quick)
     if "peers" in only:

@@ -139,6 +139,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "gaussian",
         "densities",
         "strips",
+        "importance",
         "mini_bucket",
         "peers",
     ):
@@ -164,6 +165,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
         "gaussian",
         "densities",
         "strips",
+        "importance",
         "mini_bucket",
     ]
     assert [section.name for section in command.measure(True, ["peers"])] == ["peers"]

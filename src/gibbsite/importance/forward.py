@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 PROPOSALS = ("auto", "prior", "evidence", "adaptive")
-# Share of the budget for a mixture without what is learnt, so that there are two that can disagree.
+# Share of what is left of the budget for a mixture without what is learnt, so that two can disagree.
 _FIRST_SHARE = 0.1
 # Passes of messages, and the share of its law that the proposal of a site keeps.
 _PASSES, _LEAST = 20, 1e-3
@@ -95,7 +95,8 @@ class Forward(Proposal):
             yield 1.0, ForwardSource("adaptive", ready, [learnt], [1.0])
             return
         first = ForwardSource("prior and evidence", ready, [prior, evidence], _shares(worth[:2]))
-        yield _FIRST_SHARE, first
+        used = min(setting.elapsed() / setting.seconds, 1.0)
+        yield used + _FIRST_SHARE * (1.0 - used), first
         yield 1.0, ForwardSource("mixture", ready, [prior, evidence, learnt], _shares(worth))
 
 

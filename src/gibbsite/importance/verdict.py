@@ -4,8 +4,9 @@ A large effective size says little: it is computed from the weights that were dr
 has none. A run is called converged only if nothing that counts can have been missed: every weight has a known
 upper bound (of the proposal: :attr:`gibbsite.importance.base.Source.log_bound`), and so many draws of that
 weight would be needed to make up the sum of weights that a set of states which all draws have missed can hold
-no more than the accuracy asked for. Besides, the weights must have a tail with finite variance, no draw may
-decide a marginal by itself, and groups of draws and proposals must agree within their errors.
+no more than the accuracy asked for. Besides, no draw may decide a marginal by itself, and groups of draws and
+proposals must agree within their errors. The tail of the weights is fitted, too: where weights have no useful
+bound, it tells whether their errors mean anything.
 """
 
 from __future__ import annotations
@@ -172,7 +173,7 @@ def judge(
             f"the effective size of the weights is {found.effective:,.0f}, less than {LEAST_EFFECTIVE:,.0f}; "
             "draw more, or use another proposal."
         )
-    if found.k > MOST_K:
+    if found.k > MOST_K and unseen > accuracy:  # bounded weights have finite variance, whatever a fit says
         reasons.append(
             f"the tail of the weights is heavy (Pareto k {in_words(found.k, '.2f')}, more than {MOST_K:g}), "
             "so a few draws decide; use another proposal."

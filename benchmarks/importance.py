@@ -1,0 +1,162 @@
+"""Weighted draws: likelihood weighting against peers, and what forward draws know after five seconds.
+
+Draws per second are by processor time, on one thread, of whole calls that end with the marginals of all sites
+(pgmpy's end with the draws); pgmpy and pyAgrum draw in the same race where they are installed, and are named
+where they are not. Errors are the largest of any marginal after five seconds, on networks of the data folder
+(see `data.py`), which are left out without it; on a busy machine they are larger, because seconds are by the
+clock.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gibbsite as gs
+from benchmarks.data import DATA
+from benchmarks.measure import Spread
+from benchmarks.report import Section, Target
+from gibbsite.formats.examples import example_path
+
+EVIDENCE = {"HRBP": "HIGH", "EXPCO2": "LOW"}
+FASTER, ERROR = 20.0, 0.005
+NETWORKS = ("alarm", "insurance", "hailfinder", "win95pts")
+CASES = (
+    "uai2008_bn/cpcs54",
+    "uai2008_bn/cpcs360b",
+    "uai2006_bn/BN_0",
+    "uai2006_bn/BN_78",
+    "uai2006_bn/BN_94",
+)
+
+Drawer = Callable[[int], int]  # draws about so many, returns how many
+
+
+def ours(file: Path) -> Drawer:
+    """Return our likelihood weighting."""
+    model = gs.read_model(file).observe(EVIDENCE)
+
+    def draw(draws: int) -> int:
+        found = gs.sample_weighted(model, gs.Forward("prior"), draws=draws, rng=1, threads=1, progress=False)
+        return found.draws
+
+    return draw
+
+
+def pgmpy(file: Path) -> Drawer:
+    """Return pgmpy's likelihood weighting."""
+    from pgmpy.readwrite import BIFReader
+    from pgmpy.sampling import BayesianModelSampling
+
+    sampler = BayesianModelSampling(BIFReader(str(file)).get_model())
+    seen = list(EVIDENCE.items())
+
+    def draw(draws: int) -> int:
+        return len(sampler.likelihood_weighted_sample(evidence=seen, size=draws, show_progress=False))
+
+    return draw
+
+
+def pyagrum(file: Path) -> Drawer:
+    """Return pyAgrum's weighted sampling."""
+    import pyagrum as gum
+
+    network = gum.loadBN(str(file))
+
+    def draw(draws: int) -> int:
+        engine = gum.WeightedSampling(network)
+        engine.setEvidence(EVIDENCE)
+        engine.setEpsilon(1e-12)
+        engine.setMinEpsilonRate(1e-12)
+        engine.setMaxTime(600)
+        engine.setMaxIter(draws)
+        engine.setPeriodSize(draws)
+        engine.makeInference()
+        return int(engine.nbrIterations())
+
+    return draw
+
+
+def rate(draw: Drawer, seconds: float) -> float:
+    """Return draws per second of processor time, of one call that takes about so long."""
+    many = 256
+    while True:
+        begun = time.process_time()
+        drawn = draw(many)
+        taken = time.process_time() - begun
+        if taken >= seconds:
+            return drawn / taken
+        many = int(many * min(max(1.2 * seconds / max(taken, 1e-3), 2.0), 16.0))
+
+
+def measure(*, quick: bool = False) -> Section:
+    """Measure rates, then errors."""
+    rows: list[list[str]] = []
+    targets: list[Target] = []
+    data: dict[str, Any] = {}
+    repetitions, seconds = (2, 0.2) if quick else (5, 1.0)
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
+        warnings.simplefilter("ignore")
+        file = Path(folder) / "alarm.bif"
+        file.write_bytes(example_path("alarm").read_bytes())
+        drawers, absent = {"gibbsite": ours(file)}, []
+        for make in (pgmpy, pyagrum):
+            try:
+                drawers[make.__name__] = make(file)
+            except ImportError:
+                absent.append(make.__name__)
+        for draw in drawers.values():
+            draw(256)  # compiles
+        turns = [{name: rate(draw, seconds) for name, draw in drawers.items()} for _ in range(repetitions)]
+        for name in drawers:
+            seen = Spread.of([turn[name] for turn in turns])
+            ratio = Spread.of([turn["gibbsite"] / turn[name] for turn in turns])
+            rows.append([f"alarm, {name}", f"{seen.median:,.0f} draws/s", f"{ratio.median:.3g}"])
+            data[name] = {"draws per second": seen.to_dict(), "ours": ratio.to_dict()}
+            if name != "gibbsite":
+                targets.append(Target.of(f"likelihood weighting on alarm, in {name}'s draws", ratio, FASTER))
+        rows += [[f"alarm, {name}", "is not installed", ""] for name in absent]
+        for name, model, known in cases(quick):
+            found = gs.sample_weighted(model, seconds=5.0, rng=1, threads=1, progress=False)
+            error = largest_error(found, known)
+            rows.append([f"{name}, 5 s", f"error {error:.4f}", found.diagnostics.word])
+            data[name] = {"error": error, "draws": found.draws, "converged": found.converged}
+            targets.append(Target(f"{name}: error after 5 s", error, ERROR, False))
+    return Section(
+        "importance", targets, ["weighted draws", "seen", "ours in theirs, or verdict"], rows, data
+    )
+
+
+def cases(quick: bool) -> Iterator[tuple[str, gs.FactorGraph, dict[str, list[float]]]]:
+    """Yield networks with evidence and their exact marginals."""
+    for name in NETWORKS[:1] if quick else NETWORKS:
+        file = DATA / f"bif/{name}.bif.gz"
+        if file.exists():
+            import gzip
+
+            exact = json.loads(gzip.decompress((DATA / f"bif/exact/{name}.json.gz").read_bytes()))
+            yield name, gs.read_model(file).observe(exact["evidence"]), exact["posterior"]
+    for name in CASES[:1] if quick else CASES:
+        path = DATA / f"uai/{name}.uai"
+        if Path(f"{path}.gz").exists():
+            model = gs.read_model(f"{path}.gz")
+            evidence = gs.read_evidence(f"{path}.evid", model)
+            words = iter(Path(f"{path}.MAR").read_text().split()[1:])
+            sites = int(next(words))
+            known = {str(i): [float(next(words)) for _ in range(int(next(words)))] for i in range(sites)}
+            yield name.partition("/")[2], model.observe(evidence) if evidence else model, known
+
+
+def largest_error(found: gs.WeightedResult, known: dict[str, list[float]]) -> float:
+    """Return the largest error of a marginal."""
+    return max(
+        float(np.abs(np.array(list(found.marginals[site].values())) - law).max())
+        for site, law in known.items()
+    )
