@@ -353,3 +353,28 @@ def test_a_max_cut_problem_from_file_to_answer(run: Any, tmp_path: Path) -> None
     assert "<stdin>:2:3: expected a vertex from 1 to 2" in err
     for command in ("convert", "infer"):
         assert ".rudy" in run(command, "--help")[1]
+
+
+def test_mini_buckets(run: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "grid.uai")
+    gs.write_model(gs.ising_grid((6, 6), coupling=0.4, field=0.2), path)
+    exact = gs.solve_exact(gs.read_model(path))
+    words = ("infer", path, "--method", "mini-bucket", "--entries", "32", "--draws", "50000", "--rng", "1")
+    code, out, _ = run(*words, "--task", "PR", "--json", "-q")
+    data = json.loads(out)
+    assert (code, data["kind"]) == (0, "estimate")
+    assert data["log_z_bounds"][0] < exact.log_z < data["log_z_bounds"][1]
+    assert abs(data["log_z"] - exact.log_z) < 5 * data["log_z_error"]
+    code, out, err = run(*words, "--task", "PR")
+    assert out.count("certain") == 2
+    assert "with probability 0.95 between" in err
+    code, out, _ = run(*words, "--json", "-q", "--strict", "--accuracy", "0.05")
+    data = json.loads(out)
+    assert (code, data["method"], data["diagnostics"]["converged"]) == (0, "MiniBucket", True)
+    for name, states in exact.marginals.items():
+        for state, p in states.items():
+            assert abs(data["marginals"][name][str(state)] - p) < 6 * data["mcse"][name][str(state)]
+    code, _, err = run("infer", path, "--method", "mini-bucket", "--entries", "2", "-q")
+    assert (code, "--entries must be at least 4" in err) == (2, True)
+    code, _, err = run("infer", path, "--method", "mini-bucket", "--chains", "2")
+    assert (code, "--chains" in err) == (2, True)

@@ -65,7 +65,7 @@ def pareto_k(largest: Floats, draws: int) -> float:
     length = min(tail_length(draws), max(logs.size // 2, min(logs.size - 1, tail_length(draws))))
     if length < _FEWEST or logs.size <= _FEWEST:
         return math.inf
-    logs = logs - logs[-1]
+    logs = np.round(logs - logs[-1], 9)  # weights that differ by rounding are equal
     cut = logs[-length - 1] if length < logs.size else logs[0]
     above = logs[logs > cut]
     if above.size < _FEWEST:  # many equal weights: cut below them, where that is known
