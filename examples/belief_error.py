@@ -29,7 +29,7 @@ WAYS = {
     "sum": {"kind": "sum"},
     "sum, damping 0.5": {"kind": "sum", "damping": 0.5},
     "fractional, 0.5": {"kind": "fractional"},
-    "tree-reweighted": {"kind": "tree-reweighted"},
+    "tree-reweighted, damping 0.5": {"kind": "tree-reweighted", "damping": 0.5},
 }
 
 
@@ -58,7 +58,8 @@ def trace(model: gs.FactorGraph, known: np.ndarray, **way: object) -> tuple[list
     seconds, errors = [], []
     gs.belief_propagation(model, sweeps=1, progress=False, **way)
     for power in range(10):
-        found = gs.belief_propagation(model, sweeps=2**power, progress=False, **way)
+        again = [gs.belief_propagation(model, sweeps=2**power, progress=False, **way) for _ in range(3)]
+        found = min(again, key=lambda one: one.seconds)  # a machine has other things to do
         seconds.append(found.seconds)
         errors.append(max(error_of(found, model, known), 1e-7))
         if found.settled:

@@ -61,8 +61,8 @@ class BeliefResult(ApproximateLaw):
     Examples
     --------
     >>> import gibbsite as gs
-    >>> gs.belief_propagation(gs.ising_grid((3, 3), coupling=0.1, field=0.2))
-    BeliefResult(9 sites; approximate marginals, log_z ~ 6.49119, settled after 84 messages)
+    >>> gs.belief_propagation(gs.ising_grid((5,), coupling=0.1, field=0.2))
+    BeliefResult(5 sites; exact marginals, log_z = 3.60172, settled after 8 messages)
     """
 
     model: FactorGraph
