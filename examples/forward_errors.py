@@ -38,7 +38,7 @@ def models() -> dict[str, gs.FactorGraph]:
     return found
 
 
-def main(target: str, largest: int = 21) -> None:
+def main(target: str, largest: int = 22) -> None:
     """Draw more and more, and plot."""
     warnings.simplefilter("ignore", gs.ConvergenceWarning)
     known = models()

@@ -41,6 +41,8 @@ _PASSES, _LEAST = 20, 1e-3
 _LEARNING_SHARE = 0.15
 # Least share of a proposal in a mixture: weights are at most so many times those of each alone.
 _LEAST_SHARE = 0.1
+# Effective size per draw, relative to the best, from which on a good bound is worth more.
+_WORTH_IT = 0.25
 
 
 @register(method="forward", tasks=("MAR", "PR"))
@@ -97,13 +99,26 @@ class Forward(Proposal):
         first = ForwardSource("prior and evidence", ready, [prior, evidence], _shares(worth[:2]))
         used = min(setting.elapsed() / setting.seconds, 1.0)
         yield used + _FIRST_SHARE * (1.0 - used), first
-        yield 1.0, ForwardSource("mixture", ready, [prior, evidence, learnt], _shares(worth))
+        shares = _favour(_shares(worth), worth, [ready.known_bound(one) for one in (prior, evidence)])
+        yield 1.0, ForwardSource("mixture", ready, [prior, evidence, learnt], shares)
 
 
 def _shares(worth: Floats) -> list[float]:
     """Return shares in a mixture, in proportion to effective sizes per draw, but none too small."""
     share = np.maximum(worth / worth.sum() if worth.sum() > 0.0 else np.ones(worth.size), _LEAST_SHARE)
     return [float(one) for one in share / share.sum()]
+
+
+def _favour(shares: list[float], worth: Floats, bounds: list[float]) -> list[float]:
+    """Give half of a mixture to the proposal whose weights have the least bound, if it is worth it.
+
+    The bound of the mixture is then twice its bound, and a run can be called converged the sooner.
+    """
+    best = bounds.index(min(bounds))
+    if worth[best] < _WORTH_IT * worth.max() or shares[best] >= 0.5:
+        return shares
+    rest = 0.5 / (1.0 - shares[best])
+    return [0.5 if k == best else share * rest for k, share in enumerate(shares)]
 
 
 def _find_alive(model: FactorGraph) -> Flags | None:
@@ -195,6 +210,10 @@ class _Prepared:
         """Return an upper bound of the log-weights of a proposal; refuse evidence proved impossible by it."""
         if id(proposal) not in self.bounds:
             self.bounds[id(proposal)] = proposal, self._bound(log_proposal)
+        return self.bounds[id(proposal)][1]
+
+    def known_bound(self, proposal: Floats) -> float:
+        """Return the bound of a proposal that a source has been made of."""
         return self.bounds[id(proposal)][1]
 
     def _bound(self, log_proposal: Floats) -> float:

@@ -26,10 +26,11 @@ from gibbsite.importance.tables import (
     ProposalTables,
     Scratch,
     Structure,
-    draw_block,
+    draw_blocks,
     make_scratch,
     proposal_tables,
 )
+from gibbsite.importance.tally import make_tally
 
 Floats = NDArray[np.float64]
 
@@ -74,7 +75,7 @@ def learn(
     base = np.zeros_like(laws)
     learn_tables(structure, proposals[-1], base, 1.0, 1.0, base)
     known, learnt = np.zeros_like(base), base.copy()
-    scratch = make_scratch(structure)
+    scratch, nowhere = make_scratch(structure), make_tally(np.zeros(0, np.int64))
     old = len(proposals)
     worth = np.ones(old + 1)
     blocks = int(min(max(draws / (_STAGES * BLOCK), 1.0), _BLOCKS))
@@ -83,7 +84,9 @@ def learn(
         tables = proposal_tables(structure, laws, np.stack([*proposals, learnt]), share)
         counts, sums = np.zeros_like(base), np.zeros(_ALONE + old + 1)
         sums[_SCALE] = -math.inf
-        _count_blocks(structure, tables, *key, stage * blocks, blocks, scratch, counts, sums)
+        for block in range(stage * blocks, (stage + 1) * blocks):
+            draw_blocks(structure, tables, *key, block, 1, 1, scratch, nowhere, -1)
+            _count(structure, tables, scratch, counts, sums)
         if sums[_TOTAL] > 0.0:
             known = _FADE * known + counts * (sums[_TOTAL] / sums[_SQUARES])
             learn_tables(structure, base, known, _PSEUDO, _KEPT, learnt)
@@ -95,48 +98,38 @@ def learn(
 
 
 @compiled_loop
-def _count_blocks(
-    structure: Structure,
-    tables: ProposalTables,
-    key_0: np.uint32,
-    key_1: np.uint32,
-    first: int,
-    blocks: int,
-    scratch: Scratch,
-    counts: Floats,
-    sums: Floats,
+def _count(
+    structure: Structure, tables: ProposalTables, scratch: Scratch, counts: Floats, sums: Floats
 ) -> None:
-    """Draw blocks; add the weight of each draw to the entries of the tables that it went through."""
-    for block in range(first, first + blocks):
-        draw_block(structure, tables, key_0, key_1, block, scratch)
-        top = -np.inf
+    """Add the weight of each draw of a block to the entries of the tables that it went through."""
+    top = -np.inf
+    for b in range(BLOCK):
+        top = max(top, scratch.log_weights[b])
+    if top == -np.inf:
+        return
+    if top > sums[_SCALE]:
+        by = math.exp(sums[_SCALE] - top)
+        for c in range(counts.size):
+            counts[c] *= by
+        sums[_TOTAL] *= by
+        for c in range(_SQUARES, sums.size):
+            sums[c] *= by * by
+        sums[_SCALE] = top
+    for b in range(BLOCK):
+        w = math.exp(scratch.log_weights[b] - sums[_SCALE])
+        scratch.w[b] = w
+        sums[_TOTAL] += w
+        sums[_SQUARES] += w * w
+        if w > 0.0:
+            _add_alone(tables, scratch, b, w * w, sums)
+    for t in range(structure.card.size):
+        card = structure.card[t]
         for b in range(BLOCK):
-            top = max(top, scratch.log_weights[b])
-        if top == -np.inf:
-            continue
-        if top > sums[_SCALE]:
-            by = math.exp(sums[_SCALE] - top)
-            for c in range(counts.size):
-                counts[c] *= by
-            sums[_TOTAL] *= by
-            for c in range(_SQUARES, sums.size):
-                sums[c] *= by * by
-            sums[_SCALE] = top
-        for b in range(BLOCK):
-            w = math.exp(scratch.log_weights[b] - sums[_SCALE])
-            scratch.w[b] = w
-            sums[_TOTAL] += w
-            sums[_SQUARES] += w * w
-            if w > 0.0:
-                _add_alone(tables, scratch, b, w * w, sums)
-        for t in range(structure.card.size):
-            card = structure.card[t]
-            for b in range(BLOCK):
-                if scratch.w[b] > 0.0:
-                    row = 0
-                    for k in range(structure.start[t], structure.start[t + 1]):
-                        row += structure.stride[k] * scratch.x[structure.parent[k], b]
-                    counts[structure.table[t] + row * card + scratch.x[t, b]] += scratch.w[b]
+            if scratch.w[b] > 0.0:
+                row = 0
+                for k in range(structure.start[t], structure.start[t + 1]):
+                    row += structure.stride[k] * scratch.x[structure.parent[k], b]
+                counts[structure.table[t] + row * card + scratch.x[t, b]] += scratch.w[b]
 
 
 @inlined

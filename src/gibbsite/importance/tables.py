@@ -232,10 +232,11 @@ def draw_blocks(
     tally: Tally,
     group: int,
 ) -> None:
-    """Draw blocks and add them to a group of a tally."""
+    """Draw blocks and add them to a group of a tally; without a group (-1), the last stays in ``scratch``."""
     for k in range(blocks):
         draw_block(structure, tables, key_0, key_1, first + k * step, scratch)
-        tally_block(tally, group, scratch.x, scratch.log_weights, scratch.w, BLOCK)
+        if group >= 0:
+            tally_block(tally, group, scratch.x, scratch.log_weights, scratch.w, BLOCK)
 
 
 @called
