@@ -183,6 +183,17 @@ def test_fixed_points_do_not_depend_on_the_way_there(kind: str) -> None:
     assert 1e-6 < gs.compare(found[0], exact).max_abs < 0.05
 
 
+def test_fractional_messages_of_power_one_are_plain() -> None:
+    model = settled_model(16)
+    for schedule in SCHEDULES:
+        plain = propagate(model, schedule=schedule)
+        one = propagate(model, schedule=schedule, kind="fractional", weight=1.0)
+        assert one.cells.tobytes() == plain.cells.tobytes()
+        assert one.log_z == plain.log_z
+    other = propagate(model, kind="fractional", weight=0.5)
+    assert np.abs(other.cells - plain.cells).max() > 1e-4
+
+
 def test_messages_are_the_textbooks() -> None:
     """One sweep, message by message, against sums over whole tables; powers, logarithms and maxima, too."""
     for power, logs, largest in itertools.product((1.0, 0.6), (False, True), (False, True)):
