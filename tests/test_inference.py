@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.inference import _SAMPLING, ARGUMENTS, METHODS
+from gibbsite.inference import _SAMPLING, ARGUMENTS, METHODS, WEIGHTED
 from gibbsite.search import search_best
 
 RNG = np.random.default_rng(8)
@@ -21,6 +21,12 @@ CHAIN = gs.FactorGraph(
     [((f"s{i}", f"s{i + 1}"), np.exp(RNG.normal(size=(3, 3)))) for i in range(7)],
 )
 EXACT = gs.solve_exact(CHAIN)
+# The same size as a Bayesian network, which some methods of weighted draws need.
+NETWORK = gs.FactorGraph(
+    {f"s{i}": ["a", "b", "c"] for i in range(8)},
+    [("s0", [0.2, 0.3, 0.5]), *(((f"s{i}", f"s{i + 1}"), RNG.dirichlet(np.ones(3), 3)) for i in range(7))],
+    directed=True,
+)
 
 
 def ask(task: str, method: Any, model: gs.FactorGraph = CHAIN, **given: Any) -> Any:
@@ -38,21 +44,24 @@ def test_every_method_answers_its_tasks_and_no_others(method: str, task: str) ->
         ):
             ask(task, method)
         return
-    answer = ask(task, method, **({} if method == "exact" else {"sweeps": 2048}))
+    model = NETWORK if method in WEIGHTED else CHAIN
+    exact = gs.solve_exact(NETWORK) if method in WEIGHTED else EXACT
+    budget = "draws" if method in WEIGHTED else "sweeps"
+    answer = ask(task, method, model, **({} if method == "exact" else {budget: 2048}))
     said = json.loads(json.dumps(answer.to_dict(), allow_nan=False))
     assert {"task", "method", "reason", "kind", "diagnostics", "seconds", "plan"} <= set(said)
     assert {"converged", "reasons"} <= set(said["diagnostics"])
     assert said["plan"]
     assert (said["kind"] == "exact") == (answer.method == "exact")
     if task == "MAR":
-        assert gs.compare(answer, EXACT).max_abs < 0.2
+        assert gs.compare(answer, exact).max_abs < 0.2
         assert set(said["mcse"]) == set(CHAIN.sites)
     elif task == "MAP":
         assert answer.assignment == EXACT.best_state
         assert answer.log_potential == pytest.approx(EXACT.log_potential)
         assert said["proved"] == (answer.method == "exact")
     else:
-        assert answer.log_z <= EXACT.log_z + 1e-9
+        assert answer.log_z <= exact.log_z + 6.0 * (answer.log_z_error or 0.0) + 1e-9
 
 
 def test_mean_field_says_that_it_is_approximate_and_a_bound() -> None:
