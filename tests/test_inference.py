@@ -22,6 +22,12 @@ CHAIN = gs.FactorGraph(
     + [((f"s{i}",), np.exp(RNG.normal(size=3))) for i in range(8)],
 )
 EXACT = gs.solve_exact(CHAIN)
+# The same size as a Bayesian network, which some methods of weighted draws need.
+NETWORK = gs.FactorGraph(
+    {f"s{i}": ["a", "b", "c"] for i in range(8)},
+    [("s0", [0.2, 0.3, 0.5]), *(((f"s{i}", f"s{i + 1}"), RNG.dirichlet(np.ones(3), 3)) for i in range(7))],
+    directed=True,
+)
 
 
 def ask(task: str, method: Any, model: gs.FactorGraph = CHAIN, **given: Any) -> Any:
@@ -48,7 +54,7 @@ def test_every_method_answers_its_tasks_and_no_others(method: str, task: str) ->
     assert said["plan"]
     assert (said["kind"] == "exact") == (answer.method in ("exact", "proved"))
     if task == "MAR":
-        assert gs.compare(answer, EXACT).max_abs < 0.2
+        assert gs.compare(answer, exact).max_abs < 0.2
         assert set(said["mcse"]) == set(CHAIN.sites)
     elif task == "MAP":
         assert answer.assignment == EXACT.best_state
@@ -58,7 +64,7 @@ def test_every_method_answers_its_tasks_and_no_others(method: str, task: str) ->
         assert abs(answer.log_z - EXACT.log_z) < 5 * answer.log_z_error
         assert said["log_z_bounds"][0] < EXACT.log_z
     else:
-        assert answer.log_z <= EXACT.log_z + 1e-9
+        assert answer.log_z <= exact.log_z + 6.0 * (answer.log_z_error or 0.0) + 1e-9
 
 
 def test_mean_field_says_that_it_is_approximate_and_a_bound() -> None:
