@@ -69,6 +69,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 }
 # What "auto" does where an exact solution does not fit.
 _OTHERWISE = {"MAR": "gibbs", "MAP": "annealed", "PR": "tempered", "MMAP": "annealed"}
+# Arguments that say nothing about how to sample: with no others, "auto" tries several methods.
+_OF_ANY_METHOD = {"seconds", "rng", "threads"}
 DEFAULT_SECONDS = 10.0
 # Share of a time limit for finding out which of several kernels is best; an R-hat that is good enough then.
 _PILOT_SHARE, _AGREE = 0.2, 1.1
@@ -415,7 +417,9 @@ def infer(
         reason = Text(f"{summed}; {reason.marked if isinstance(reason, Text) else reason}")
     best = _read_best(best, task, chosen)
     bounds = None
-    if task == "PR" and chosen not in ("exact", "mean-field") and not is_weighted(chosen):
+    in_turn = method == "auto" and chosen != "exact" and task in ("MAR", "PR")
+    in_turn = in_turn and set(given) <= _OF_ANY_METHOD
+    if task == "PR" and chosen not in ("exact", "mean-field") and not is_weighted(chosen) and not in_turn:
         bound, limit = _bound_log_z(model, limit)
         bounds = (bound, math.inf)
     until_sure = seconds is None and sweeps is None
@@ -423,6 +427,10 @@ def infer(
         found, verdict, ranked = _prove(model, limit, sweeps, progress, run)
     elif task in ("MAP", "MMAP") and chosen == "annealed":
         found, verdict = _search(model, limit, sweeps, best, progress, run, until_sure)
+    elif in_turn:
+        chosen, reason, found, verdict, bounds = _try_in_turn(
+            model, task, reason, limit, accuracy, progress, run
+        )
     else:
         found, verdict = _solve(
             model, "MAP" if task == "MMAP" else task, chosen, limit, sweeps, accuracy, progress, run
@@ -440,6 +448,53 @@ def infer(
     return Inference(
         task, name, reason, whole, found, verdict, taken, assignment, score, ranked, bounds, ties
     )
+
+
+def _try_in_turn(
+    model: FactorGraph,
+    task: str,
+    reason: str,
+    seconds: float | None,
+    accuracy: float,
+    progress: Any,
+    run: dict[str, Any],
+) -> tuple[str, str, Any, Verdict, tuple[float, float] | None]:
+    """Try the methods of :mod:`gibbsite.choice` until one converges; the last one is taken in any case.
+
+    Bounds of log Z that a method has found hold whichever is taken.
+    """
+    import warnings
+
+    from gibbsite._compile.clock import clock
+    from gibbsite.choice import plan_attempts
+    from gibbsite.errors import ConvergenceWarning, GibbsiteError
+
+    assert seconds is not None  # there is a default
+    attempts, begun, tried = plan_attempts(model, task), clock(), []
+    bounds: tuple[float, float] | None = None
+    for number, attempt in enumerate(attempts, 1):
+        left = max(seconds - (clock() - begun), 0.1 * seconds)
+        last = number == len(attempts)
+        try:
+            with warnings.catch_warnings():
+                if not last:  # another method follows
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                found, verdict = _solve(
+                    model, task, attempt.method, attempt.share * left, None, accuracy, progress, run
+                )
+        except GibbsiteError:
+            if last:
+                raise
+            tried.append(attempt.method)
+            continue
+        bounds = _certain_bounds(found, verdict.kind, bounds)
+        if last or not verdict.reasons or getattr(found, "interrupted", False):
+            break
+        tried.append(attempt.method)
+    before = f", after {' and '.join(tried)} did not converge" if tried else ""
+    why = f"; {attempt.why}{before}" if len(attempts) > 1 else ""
+    said = reason.marked if isinstance(reason, Text) else reason
+    return attempt.method, Text(said + why), found, verdict, bounds
 
 
 def _certain_bounds(found: Any, kind: str, known: tuple[float, float] | None) -> tuple[float, float] | None:

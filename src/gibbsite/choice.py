@@ -1,0 +1,75 @@
+"""What to try where a model cannot be solved exactly, in which order, and why.
+
+Every method judges its own answer, and the first that converges is taken: forward draws where factors are those
+of a Bayesian network; mini-buckets, the sooner the more zeros there are, at which chains are stuck; chains of
+single sites; and last replica exchange, which crosses between modes that such chains have found.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
+
+# Larger models are sampled site by site from the beginning: anything else takes too long to prepare.
+_MOST_SITES = 20_000
+# Share of the factors of several sites with zeros, from which on chains of single sites come later.
+_MANY_ZEROS = 0.1
+
+
+class Attempt(NamedTuple):
+    """A method, the share of the time left that it may take, and why it is tried."""
+
+    method: str
+    share: float
+    why: str
+
+
+def plan_attempts(model: FactorGraph, task: str = "MAR") -> tuple[Attempt, ...]:
+    """Return the methods to try for marginals, or for log Z (PR), one after the other until one converges.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> [attempt.method for attempt in plan_attempts(gs.ising_grid((30, 30), coupling=0.3))]
+    ['gibbs', 'mini-bucket', 'tempered']
+    """
+    last = Attempt("tempered", 1.0, "several modes are possible")
+    if model.n_sites > _MOST_SITES:
+        return (last if task == "PR" else Attempt("gibbs", 1.0, "large"),)
+    if task == "PR":
+        return Attempt("mini-bucket", 0.5, "bounds come with it"), last
+    network = [Attempt("forward", 0.3, "a Bayesian network")] if _is_network(model) else []
+    if _share_with_zeros(model) >= _MANY_ZEROS:
+        others = Attempt("mini-bucket", 0.6, "many zeros"), Attempt("gibbs", 0.3, "single sites")
+    else:
+        others = Attempt("gibbs", 0.3, "single sites"), Attempt("mini-bucket", 0.5, "independent draws")
+    return *network, *others, last
+
+
+def _is_network(model: FactorGraph) -> bool:
+    from gibbsite.errors import ModelError
+    from gibbsite.importance.network import find_network
+
+    try:
+        find_network(model)
+    except ModelError:
+        return False
+    return True
+
+
+def _share_with_zeros(model: FactorGraph) -> float:
+    """Return the share of the factors of several sites that have zeros."""
+    from gibbsite.model import TableFactors
+
+    having = several = 0
+    for group in model.groups:
+        if group.arity > 1:
+            several += group.size
+            if isinstance(group, TableFactors):
+                entries = group.log_tables(model.cards).reshape(group.size, -1)
+                having += int(np.isneginf(entries).any(axis=1).sum())
+    return having / max(several, 1)

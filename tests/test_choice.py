@@ -1,0 +1,77 @@
+"""Which methods are tried where an exact solution does not fit, and what comes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+import gibbsite as gs
+from gibbsite.choice import plan_attempts
+
+ROOT = Path(gs.__file__).parent / "examples"
+
+
+def methods(model: gs.FactorGraph) -> list[str]:
+    return [attempt.method for attempt in plan_attempts(model)]
+
+
+def test_networks_and_zeros_are_seen() -> None:
+    alarm = gs.read_model(ROOT / "alarm.bif")
+    assert methods(alarm)[0] == "forward"
+    loops = gs.FactorGraph(
+        {"a": 2, "b": 2, "c": 2},
+        [(pair, [[0.0, 2.0], [1.0, 3.0]]) for pair in (("a", "b"), ("b", "c"), ("c", "a"))],
+    )
+    assert methods(loops) == ["mini-bucket", "gibbs", "tempered"]
+    assert methods(gs.ising_grid((200, 200), coupling=0.1)) == ["gibbs"]
+
+
+def test_two_modes_are_crossed_after_single_sites_have_failed() -> None:
+    n, coupling, field = 60, 1.6 / 60, 0.01
+    model = gs.ising(np.full((n, n), coupling) - coupling * np.eye(n), np.full(n, field))
+    answer = gs.infer(model, seconds=3, rng=1, progress=False)
+    assert answer.method == "tempered"
+    assert "does not fit" in answer.reason
+    assert answer.reason.endswith("several modes are possible, after gibbs and mini-bucket did not converge")
+    up = np.arange(n + 1)
+    spins = 2 * up - n
+    law = (
+        gammaln(n + 1) - gammaln(up + 1) - gammaln(n - up + 1) + coupling / 2 * (spins**2 - n) + field * spins
+    )
+    exact = float(np.exp(law - logsumexp(law)) @ up) / n
+    # of the mean over sites, which is as uncertain as one of them; a false alarm has a chance below 1e-8
+    mean = np.mean([answer.marginals[site][1] for site in model.sites])
+    error = max(answer.mcse[site][1] for site in model.sites)
+    assert abs(mean - exact) < 6 * error < 0.3
+
+
+def test_arguments_about_sampling_leave_the_choice_to_the_user() -> None:
+    model = gs.ising(np.triu(np.random.default_rng(1).normal(size=(80, 80)), 1) / 20.0)
+    answer = gs.infer(model, sweeps=200, rng=1, progress=False)
+    assert answer.method == "gibbs"
+    assert answer.reason.startswith("an exact solution does not fit")
+
+
+def test_what_converges_first_is_taken() -> None:
+    model = gs.ising(np.triu(np.random.default_rng(1).normal(size=(80, 80)), 1) / 40.0)
+    answer = gs.infer(model, seconds=5, accuracy=0.1, rng=1, progress=False)
+    assert answer.converged
+    assert answer.method == "gibbs"
+    assert answer.reason.endswith("single sites")
+
+
+def test_log_z_comes_with_bounds_on_both_sides() -> None:
+    n, coupling, field = 60, 1.6 / 60, 0.01
+    model = gs.ising(np.full((n, n), coupling) - coupling * np.eye(n), np.full(n, field))
+    answer = gs.infer(model, "PR", seconds=3, rng=1, progress=False)
+    up = np.arange(n + 1)
+    spins = 2 * up - n
+    law = gammaln(n + 1) - gammaln(up + 1) - gammaln(n - up + 1) + coupling / 2 * (spins**2 - n)
+    log_z = float(logsumexp(law + field * spins))
+    assert answer.log_z_bounds is not None
+    lower, upper = answer.log_z_bounds
+    assert lower <= log_z <= upper < np.inf
+    assert answer.log_z_error is not None
+    assert abs(answer.log_z - log_z) < 6 * answer.log_z_error < 1.0
