@@ -2,7 +2,7 @@
 
 Draws random networks with evidence, unlikely evidence and certain tables among them, by each proposal of
 ``gs.Forward`` in turn, and compares with exact answers. *False* is a run called converged although a
-marginal, or log Z, is off by more than the accuracy asked for. *Pulls* are errors divided by standard errors,
+marginal is off by more than the accuracy asked for, or log Z, which was not asked for, by three times that. *Pulls* are errors divided by standard errors,
 of one cell of a run and of log Z, of runs that have nothing against them but the accuracy asked for.
 
 Options
