@@ -62,7 +62,7 @@ def try_once(number: int) -> dict[str, Any]:
         "converged": seen.converged,
         "error": error,
         "log_z_off": z_off,
-        "false": bool(seen.converged and (error > accuracy or z_off > 3.0 * accuracy)),
+        "false": bool(seen.converged and (error > accuracy or z_off > accuracy)),
         "right": bool(error <= accuracy),
         "effective": seen.effective,
         "pulls": pull,

@@ -146,7 +146,7 @@ def judge(
     False
     """
     each = [estimate(tally, exact) for tally in tallies]
-    used = _worth_using(each, log_bounds)
+    used = _worth_using(each, log_bounds, accuracy)
     found = combine([each[k] for k in used])
     if not found.positive:
         reason = (
@@ -157,14 +157,10 @@ def judge(
         nothing = WeightDiagnostics(found.draws, 0, 0.0, math.nan, math.inf, *numbers, accuracy, (reason,))
         return found, nothing
     known = [k for k in used if each[k].positive]
-    share = np.array([each[k].effective for k in known]) / found.effective
-    if exact:
-        gap, unseen = 0.0, MISSED / found.draws
-    else:
-        gaps = np.array([log_bounds[k] - found.log_z for k in known])
-        gap = float(gaps.min())
-        with np.errstate(over="ignore"):
-            unseen = float(share @ (MISSED * np.exp(gaps) / [each[k].draws for k in known]))
+    gap, unseen = 0.0, MISSED / found.draws
+    if not exact:
+        gap = min(log_bounds[k] for k in known) - found.log_z
+        unseen = _unseen([each[k] for k in known], [log_bounds[k] for k in known])
     groups = min(_groups_agree(tallies[k], each[k]) for k in known)
     sources = _sources_agree([one for one in each if one.positive])
     reasons = []
@@ -223,21 +219,36 @@ def judge(
     )
 
 
-def _worth_using(estimates: Sequence[Estimate], log_bounds: Sequence[float]) -> list[int]:
-    """Return which proposals go into the average: not those whose weights may be far larger than others'.
+def _unseen(estimates: Sequence[Estimate], log_bounds: Sequence[float]) -> float:
+    """Return the largest share of the probability that what was not drawn can have in the average."""
+    found = combine(estimates)
+    with np.errstate(over="ignore"):
+        parts = [
+            one.effective / found.effective * MISSED * np.exp(bound - found.log_z) / one.draws
+            for one, bound in zip(estimates, log_bounds, strict=True)
+        ]
+    return float(sum(parts))
+
+
+def _worth_using(estimates: Sequence[Estimate], log_bounds: Sequence[float], accuracy: float) -> list[int]:
+    """Return which proposals go into the average.
 
     What a proposal adds to what may have been missed is the bound of its weights times its share in the
-    average, so that one with a poor bound spoils others. It is still asked whether it agrees.
+    average, so that one with a poor bound can spoil others. It is left out where the others alone bound what
+    was missed well enough, and still asked whether it agrees.
     """
-    known = [k for k, one in enumerate(estimates) if one.positive]
-    if not known:
-        return list(range(len(estimates)))
+    everything = list(range(len(estimates)))
+    known = [k for k in everything if estimates[k].positive]
+    if not known or _unseen([estimates[k] for k in known], [log_bounds[k] for k in known]) <= accuracy:
+        return everything
     spoils = {
         k: log_bounds[k] - estimates[k].log_z + math.log(estimates[k].effective / estimates[k].draws)
         for k in known
     }
     least = min(spoils.values())
-    return [k for k in known if spoils[k] <= least + math.log(_SPOILS) or math.isinf(least)]
+    good = [k for k in known if spoils[k] <= least + math.log(_SPOILS)]
+    enough = good and _unseen([estimates[k] for k in good], [log_bounds[k] for k in good]) <= accuracy
+    return good if enough else everything
 
 
 def _say_unseen(unseen: float, gap: float, accuracy: float) -> str:
