@@ -1,8 +1,8 @@
 """What to try where a model cannot be solved exactly, in which order, and why.
 
 Every method judges its own answer, and the first that converges is taken: forward draws where factors are
-those of a Bayesian network; mini-buckets, the sooner the more zeros there are, at which chains are stuck; chains of
-single sites; and last replica exchange, which crosses between modes that such chains have found.
+those of a Bayesian network; mini-buckets, the sooner the more zeros there are, at which chains are stuck;
+chains of single sites; and last replica exchange, which crosses between modes that such chains have found.
 """
 
 from __future__ import annotations
