@@ -34,7 +34,7 @@ ORDER = [
     {"sampling"},
     {"dimod_sampler"},
     {"best", "persistent", "batch", "perfect", "partition"},
-    {"efficiency", "choice"},
+    {"efficiency"},
     {"inference", "advice"},
     {"applications"},
     {"testing"},

@@ -12,7 +12,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.best.search import search_best
-from gibbsite.inference import _SAMPLING, ARGUMENTS, METHODS, WEIGHTED
+from gibbsite.inference import ARGUMENTS, METHODS, SAMPLING, WEIGHTED
 
 RNG = np.random.default_rng(8)
 # A chain of eight sites with three states that like to agree: all methods answer, and the answers are known.
@@ -163,7 +163,7 @@ def test_the_table_of_arguments_is_that_of_the_functions() -> None:
         own = {"model", "kernel", "progress", "best", "until_sure", "error"}  # those that infer sets itself
         return set(inspect.signature(function).parameters) - own
 
-    assert set(_SAMPLING) == named(gs.sample)
+    assert set(SAMPLING) == named(gs.sample)
     assert set(ARGUMENTS["annealed"]) == named(search_best)
     assert set(ARGUMENTS["mean-field"]) == named(gs.mean_field)
     assert set(ARGUMENTS["bp"]) == named(gs.belief_propagation)

@@ -23,7 +23,7 @@ from gibbsite.cli.wording import in_options
 from gibbsite.elimination.order import Order
 from gibbsite.exact.cost import cost_of_order
 from gibbsite.formats.parsing.plain_json import write_json
-from gibbsite.inference import _choose
+from gibbsite.inference.choosing import choose
 
 
 @pytest.fixture
@@ -315,7 +315,7 @@ def test_no_infinity_in_what_is_read(run: Any) -> None:
     assert code == 5
     assert not re.search(r"\binf\b", out + err)
     for task in ("MAP", "PR"):
-        reason = _choose(gs.ising_grid((300, 300), coupling=0.1), task, "auto", 1.0)[1]
+        reason = choose(gs.ising_grid((300, 300), coupling=0.1), task, "auto", 1.0)[1]
         assert "more than a thousand years" in reason
         assert not re.search(r"\binf\b", reason)
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 import gibbsite as gs
-from gibbsite.choice import plan_attempts
+from gibbsite.inference.choosing import plan_attempts
 
 ROOT = Path(gs.__file__).parent / "examples"
 

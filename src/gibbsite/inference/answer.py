@@ -1,0 +1,249 @@
+"""An answer of :func:`gibbsite.infer`, and the verdict on it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gibbsite._wording import Text, argument
+from gibbsite.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas
+    from numpy.typing import NDArray
+
+    from gibbsite.best.found import RankedState, SearchResult
+    from gibbsite.exact import ExactResult
+    from gibbsite.importance import LogZInterval, WeightedResult
+    from gibbsite.model import FactorGraph
+    from gibbsite.result.result import Result
+    from gibbsite.result.table import SiteTable
+    from gibbsite.variational import BeliefResult, MeanFieldResult
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How far to trust an answer, in the words and numbers of its method.
+
+    Attributes
+    ----------
+    kind : str
+        What the answer is: "exact", "estimate", "approximation", "lower bound", "upper bound" or "best
+        found".
+    text : str
+        The verdict in one line; empty if there is nothing to say.
+    reasons : tuple of str
+        Why the answer cannot be relied upon, one sentence each.
+    numbers : dict
+        Diagnostics as plain data.
+    plan : dict
+        What decided the numbers, as plain data.
+    """
+
+    kind: str
+    text: str = ""
+    reasons: tuple[str, ...] = ()
+    numbers: dict[str, Any] = field(default_factory=dict)
+    plan: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Inference:
+    """An answer and how it was found.
+
+    Attributes
+    ----------
+    task : {"MAR", "MAP", "PR", "MMAP"}
+        Marginals, most probable state, log-partition function, or marginal MAP: the best states of some
+        sites with all others summed out.
+    method, reason : str
+        What was used, and why.
+    result : ExactResult, Result, SearchResult, WeightedResult, LogZInterval, MeanFieldResult or BeliefResult
+        The answer with everything that belongs to it.
+    verdict : Verdict
+        What the answer is, and how far to trust it.
+    seconds : float
+        Time taken.
+    assignment : dict, optional
+        The state found (MAP, MMAP), by name and label, observed sites included.
+    log_potential : float, optional
+        Its log-potential; on MMAP the logarithm of the sum over all other sites, which is the log of the
+        state's probability plus the log-partition function.
+    best : tuple of RankedState
+        The best states (MAP), as many as were asked for: assignment, log-potential, and how many chains have
+        found it. An exact answer has the most probable states of all; a search has distinct local maxima
+        that it has seen, and there may be others between them.
+    log_z_bounds : (float, float), optional
+        A lower and an upper bound of the log-partition function that are certain, beside an estimate of it
+        (PR); infinite where nothing is known.
+    ties : dict, optional
+        How many states are as good as the best one (MAP): "count", whether that is all of them ("complete"),
+        and whether they were "counted" by an exact solution or "seen" by a search.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> answer = gs.infer(gs.ising_grid((3, 3), coupling=0.3, field=0.1), progress=False)
+    >>> answer.method, answer.kind
+    ('exact', 'exact')
+    """
+
+    task: str
+    method: str
+    reason: str
+    model: FactorGraph
+    result: (
+        ExactResult | Result | SearchResult | WeightedResult | LogZInterval | MeanFieldResult | BeliefResult
+    )
+    verdict: Verdict
+    seconds: float
+    assignment: dict[str, Any] | None = None
+    log_potential: float | None = None
+    best: tuple[RankedState, ...] = ()
+    log_z_bounds: tuple[float, float] | None = None
+    ties: dict[str, Any] | None = None
+
+    @property
+    def kind(self) -> str:
+        """What the answer is: exact, an estimate, an approximation, a bound, or the best found."""
+        return self.verdict.kind
+
+    @property
+    def marginals(self) -> SiteTable:
+        """Probability of every state of every site."""
+        table: SiteTable | None = getattr(self.result, "marginals", None)
+        if table is None:
+            raise ArgumentError(
+                f"A search for the best state gives no marginals; ask for {argument('task', 'MAR')}."
+            )
+        return table
+
+    @property
+    def mcse(self) -> SiteTable:
+        """Standard error of every marginal; zero for exact answers, NaN where it is not known."""
+        known: SiteTable | None = getattr(self.result, "mcse", None)
+        if known is not None:
+            return known
+        import numpy as np
+
+        from gibbsite.result.table import SiteTable
+
+        table = self.marginals
+        seen = {site: dict.fromkeys(states, 0.0) for site, states in table.observed.items()}
+        return SiteTable(table.domains, np.full(table.cells.shape, np.nan), table.binary, False, seen)
+
+    def joint(self, *sites: str | int) -> NDArray[np.float64]:
+        """Return the joint probabilities of a set of sites, one axis per site, as the result has them."""
+        return self._answer("joint")(*sites)  # type: ignore[no-any-return]
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return the marginals as a pandas table, as the result has it."""
+        return self._answer("to_dataframe")()
+
+    def _answer(self, name: str) -> Any:
+        """Return a method of the result; a search for the best state has none about probabilities."""
+        method = getattr(self.result, name, None)
+        if method is None:
+            raise ArgumentError(
+                f"A search for the best state gives no probabilities; ask for {argument('task', 'MAR')}."
+            )
+        return method
+
+    @property
+    def log_z(self) -> float:
+        """Natural logarithm of the partition function, or an estimate, approximation or bound of it."""
+        untempered = "betas" not in getattr(self.result, "kept", {"betas": None})
+        log_z: float | None = None if untempered else getattr(self.result, "log_z", None)
+        if log_z is None:
+            raise ArgumentError(
+                f"This run gives no log-partition function; use {argument('method', 'tempered')} or "
+                f"{argument('method', 'exact')}, or {argument('method', 'mean-field')} for a lower bound."
+            )
+        return log_z
+
+    @property
+    def log_z_error(self) -> float | None:
+        """Standard error of the log-partition function: zero if it is exact, None where it is not known."""
+        if self.kind == "exact":
+            return 0.0
+        error: float | None = getattr(self.result, "log_z_error", None)
+        return error
+
+    @property
+    def converged(self) -> bool:
+        """Whether the answer can be relied upon: the run has converged, and to the accuracy asked for."""
+        return not self.reasons
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the answer cannot be relied upon, one sentence each."""
+        return self.verdict.reasons
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the method says about its answers beforehand, that no number shows."""
+        return tuple(getattr(self.result, "remarks", ()))
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the run was ended early by Ctrl-C."""
+        return bool(getattr(self.result, "interrupted", False))
+
+    def line(self) -> str:
+        """Return method, reason and verdict in one line."""
+        reason = self.reason.marked if isinstance(self.reason, Text) else self.reason
+        return Text(f"{self.method} ({reason})" + (f"; {self.verdict.text}" if self.verdict.text else ""))
+
+    def __repr__(self) -> str:
+        return f"Inference({self.task} by {self.line()})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as JSON values; the schema of ``gibbsite infer --json``."""
+        answer: dict[str, Any] = {"task": self.task, "method": self.method, "reason": self.reason}
+        answer["kind"] = self.kind
+        if self.task == "MAR":
+            answer["marginals"] = _by_text(self.marginals)
+            answer["mcse"] = _by_text(self.mcse)
+        elif self.task in ("MAP", "MMAP"):
+            assert self.assignment is not None
+            answer["assignment"] = {site: str(state) for site, state in self.assignment.items()}
+            answer["log_potential"] = self.log_potential
+            answer["proved"] = self.kind == "exact"
+            answer["best"] = [
+                {
+                    "assignment": {site: str(state) for site, state in one.assignment.items()},
+                    "log_potential": one.log_potential,
+                    "found": one.found,
+                }
+                for one in self.best
+            ]
+            answer["best_are"] = "most probable states" if self.kind == "exact" else "local maxima found"
+            answer["log_potential_is"] = (
+                "log of the sum over all other sites" if self.task == "MMAP" else "log-potential of the state"
+            )
+            if self.ties is not None:
+                answer["ties"] = self.ties
+        else:
+            answer["log_z"] = _finite(self.log_z)
+            answer["log_z_error"] = _finite(self.log_z_error)
+            if self.log_z_bounds is not None:
+                answer["log_z_bounds"] = [_finite(bound) for bound in self.log_z_bounds]
+        verdict = {**self.verdict.numbers, "converged": self.converged, "reasons": list(self.reasons)}
+        answer["diagnostics"] = {key: _finite(value) for key, value in verdict.items()}
+        answer["remarks"] = list(self.remarks)
+        answer["seconds"] = self.seconds
+        answer["plan"] = self.verdict.plan
+        return answer
+
+
+def _finite(value: Any) -> Any:
+    """Return a value for JSON, which knows no NaN and no infinity."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _by_text(table: SiteTable) -> dict[str, dict[str, float | None]]:
+    return {site: {str(state): _finite(p) for state, p in states.items()} for site, states in table.items()}

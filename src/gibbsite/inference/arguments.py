@@ -1,0 +1,119 @@
+"""What is asked of :func:`gibbsite.infer`, checked before any work is done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gibbsite._wording import Text, argument, unknown
+from gibbsite.errors import ArgumentError, IncompatibleError
+from gibbsite.inference.methods import ARGUMENTS, METHODS, OF_WEIGHTED, OTHERWISE, SAMPLING, is_weighted
+
+if TYPE_CHECKING:
+    from gibbsite.importance import Proposal
+    from gibbsite.kernel.base import Kernel
+    from gibbsite.model import FactorGraph
+
+
+def check_arguments(
+    model: FactorGraph, task: str, method: str | Kernel | Proposal, given: dict[str, Any], progress: Any
+) -> None:
+    """Refuse what nobody knows and what the method has no use for; look at values before any work is done.
+
+    Sampling, searching and mean field check their values themselves, but an exact solution may come first.
+    """
+    known = {*SAMPLING, *(name for names in ARGUMENTS.values() for name in names)}
+    for name in given:
+        if name not in known:
+            raise ArgumentError(unknown("argument", name, sorted(known)))
+    chosen = OTHERWISE[task] if method == "auto" else method
+    takes = ARGUMENTS.get(chosen, SAMPLING) if isinstance(chosen, str) else SAMPLING
+    if is_weighted(chosen):
+        takes = OF_WEIGHTED
+    for name in given:
+        if name not in takes:
+            raise ArgumentError(_no_use(name, method))
+    if method == "auto":
+        from gibbsite.run.progress import choose_progress
+
+        choose_progress(progress)
+        _check_values(model, given)
+
+
+def _no_use(name: str, method: str | Kernel | Proposal) -> str:
+    """Return the message on an argument that a method has no use for."""
+    if method in ("auto", "annealed", "proved"):
+        return (
+            f"{argument(name)} belongs to sampling runs, and this is a search for the best state; leave it "
+            f"out, or sample with {argument('method', 'gibbs')}."
+        )
+    what = argument("method", method) if isinstance(method, str) else type(method).__name__
+    return f"{argument(name)} has no effect with {what}; leave it out."
+
+
+def _check_values(model: FactorGraph, given: dict[str, Any]) -> None:
+    """Refuse values that a run or a search would refuse."""
+    from gibbsite.run.budget import check_integer, read_budget
+    from gibbsite.run.checkpoint import read_checkpoint
+    from gibbsite.run.executor import read_threads
+    from gibbsite.run.plan import read_entropy
+
+    length: dict[str, Any] = {name: given.get(name) for name in ("sweeps", "steps", "seconds", "warmup")}
+    read_budget(model.n_sites, **length, thin=given.get("thin", 1))
+    chains = check_integer("chains", given.get("chains", 4), 1)
+    read_threads(given.get("threads"))
+    read_checkpoint(given.get("checkpoint"), given.get("checkpoint_every", 60.0), given.get("resume", False))
+    if not isinstance(given.get("rng"), np.random.Generator):  # which would be moved on by being read
+        read_entropy(given.get("rng"))
+    if "scan" in given:
+        from gibbsite.sampling import check_parts
+
+        check_parts(model, None, given["scan"])
+    if "record" in given:
+        from gibbsite.run.record import read_recorders
+
+        read_recorders(given["record"])
+    if "start" in given:
+        from gibbsite.graph.compile import compile_graph
+        from gibbsite.support.start import start_states
+
+        start_states(model, compile_graph(model), chains, given["start"], 0)
+
+
+def with_unused(reason: str, given: dict[str, Any]) -> Text:
+    """Add what was given for sampling to the reason for not sampling; a time limit was used to decide."""
+    unused = [argument(name) for name in given if name != "seconds"]
+    return Text(f"{reason}; {', '.join(unused)} not used" if unused else reason)
+
+
+def read_best(best: Any, task: str, method: str | Kernel | Proposal) -> int:
+    """Return how many states are asked for."""
+    from gibbsite.run.budget import check_integer
+
+    many = check_integer("best", best, 1)
+    if many > 1 and task not in ("MAP", "MMAP"):
+        raise ArgumentError(
+            f"{argument('best')} is a number of most probable states, and the task is {task}; ask for MAP."
+        )
+    if many > 1 and method not in ("exact", "annealed"):
+        name = method if isinstance(method, str) else type(method).__name__
+        raise ArgumentError(
+            f"method {name!r} gives one best state; choose exact or annealed for {argument('best', many)}."
+        )
+    return many
+
+
+def check_model(model: Any, task: str, method: str | Kernel | Proposal) -> None:
+    """Refuse models of numbers, whose means a kernel may well give."""
+    from gibbsite.model import FactorGraph, Model
+
+    if isinstance(model, FactorGraph) or (
+        isinstance(model, Model) and task == "MAR" and method not in METHODS
+    ):
+        return
+    raise IncompatibleError(
+        f"infer answers {task} for models of states (gs.FactorGraph, gs.ising and so on), got "
+        f"{type(model).__name__}; models of numbers go to gs.sample(model, kernel), and gs.recommend(model) "
+        "tells which kernel."
+    )

@@ -1,0 +1,168 @@
+"""``gibbsite.infer``: choose a method, answer a question, say why it was done so."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from gibbsite._wording import Text, argument, unknown
+from gibbsite.errors import ArgumentError
+from gibbsite.inference.answer import Inference
+from gibbsite.inference.arguments import check_arguments, check_model, read_best, with_unused
+from gibbsite.inference.choosing import choose, try_in_turn
+from gibbsite.inference.maximising import best_states, count_ties, prove, search
+from gibbsite.inference.methods import DEFAULT_SECONDS, OF_ANY_METHOD, TASKS, is_weighted
+from gibbsite.inference.solving import bound_below, certain_bounds, solve
+
+if TYPE_CHECKING:
+    from gibbsite.importance import Proposal
+    from gibbsite.kernel.base import Kernel
+    from gibbsite.model import FactorGraph
+
+
+def infer(
+    model: FactorGraph,
+    task: str = "MAR",
+    *,
+    method: str | Kernel | Proposal = "auto",
+    seconds: float | None = None,
+    sweeps: int | None = None,
+    accuracy: float = 0.01,
+    best: int = 1,
+    maximise: Any = None,
+    progress: Any = None,
+    **run: Any,
+) -> Inference:
+    """Answer a question about a model with the method that fits.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        The model, with evidence folded in.
+    task : {"MAR", "MAP", "PR", "MMAP"}
+        Marginals, a most probable state, the log-partition function, or marginal MAP: a best state of the
+        sites in ``maximise``, with all others summed out.
+    method : str, Kernel or Proposal
+        "auto" solves exactly if the predicted cost fits time and memory, otherwise samples, anneals for a
+        most probable state, or tempers for the log-partition function; these are also the methods "exact",
+        "gibbs", "annealed" and "tempered" (`Tempered`: replicas at several temperatures, for models with
+        several modes). "mini-bucket" (`MiniBucket`) takes independent draws with bounded weights:
+        marginals, and the log-partition function with its error and bounds. "herded" and
+        "herded-shared" (`HerdedGibbs` with a weight for each configuration of the neighbours, or each
+        conditional) count instead of drawing; "quasi" (`QuasiGibbs`) is driven by a low-discrepancy
+        sequence, in whole periods of sweeps; "blocks" (`BlockGibbs`) draws many sites jointly, blocks that
+        are found for the model, "cutset" (`CutsetGibbs`) draws few sites and sums the others out;
+        "swendsen-wang" (`SwendsenWang`) and "wolff" (`Wolff`) move clusters of sites that agree;
+        "perfect" (`Perfect`) takes independent draws without bias where couplings are weak; "poisson"
+        (`PoissonGibbs`) reads minibatches of the factors of sites that have thousands of them. "annealed"
+        looks for a most probable state: annealing at temperatures that fit the model, restarted until the
+        budget is used. "forward" (`Forward`) draws Bayesian networks from parents to children, and weighs
+        draws by the evidence: marginals, and an estimate of the log-partition function with its error.
+        "mean-field" gives approximate marginals, and a lower bound of the log-partition
+        function. "bp" is belief propagation: approximate marginals and log-partition function (an upper
+        bound for kind="tree-reweighted"), and a probable state (kind="max", which MAP takes). "proved"
+        searches with half of the time, and lets toulbar2 prove that there is no better state, or find it
+        (``pip install gibbsite[proved]``). Any kernel samples with that: marginals, or the
+        best state it sees.
+    seconds, sweeps : number, optional
+        Budget; 10 seconds by default. A search with that default ends earlier where all chains keep finding
+        the same state.
+    accuracy : float
+        The largest error of a marginal to be allowed: sampling stops when four standard errors are below
+        it, and is called converged only then.
+    best : int
+        How many of the best states to give (MAP): the most probable ones in order where the model is solved
+        exactly, otherwise distinct local maxima that "annealed" has seen.
+    maximise : sequence of sites, optional
+        The sites to maximise over (MMAP), as names or positions.
+    progress : optional
+        As in :func:`gibbsite.sample`.
+    **run
+        Further arguments of :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...), of
+        :func:`gibbsite.sample_weighted` (draws, rng, threads), of :func:`gibbsite.mean_field` or of
+        :func:`gibbsite.belief_propagation`. A method refuses those it has no use for; those that say how to
+        sample may be given with "auto", which checks them, and names them in ``reason`` if it did not sample.
+
+    Returns
+    -------
+    Inference
+
+    Raises
+    ------
+    ArgumentError
+        If an argument makes no sense, or the method has no use for it.
+    TooLargeError
+        If an exact answer is demanded, and would be too large.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[3, 1], [1, 1]])])
+    >>> round(gs.infer(model).marginals["a"][0], 3)
+    0.667
+    >>> gs.infer(model, "MAP", method="annealed", rng=1, progress=False).assignment
+    {'a': 0, 'b': 0}
+    """
+    task = str(task).upper()
+    if task not in TASKS:
+        raise ArgumentError(unknown("task", task, TASKS))
+    if not (isinstance(accuracy, Real) and 0 < accuracy < 1):
+        raise ArgumentError(f"{argument('accuracy')} must be a number between 0 and 1, got {accuracy!r}.")
+    check_model(model, task, method)
+    begun = time.monotonic()
+    given = {**run, "seconds": seconds, "sweeps": sweeps}
+    given = {name: value for name, value in given.items() if value is not None}
+    check_arguments(model, task, method, given, progress)
+    counted = sweeps is not None or run.get("draws") is not None
+    limit = DEFAULT_SECONDS if seconds is None and not counted else seconds
+    whole, summed = model, None
+    if task == "MMAP":
+        from gibbsite.best.marginal import read_maximised, sum_out
+
+        model = sum_out(model, read_maximised(model, () if maximise is None else maximise))
+        summed = f"{whole.n_sites - model.n_sites} sites summed out"
+    elif maximise is not None:
+        raise ArgumentError(
+            f"{argument('maximise')} belongs to MMAP, and the task is {task}; leave it out, or ask for MMAP."
+        )
+    chosen, reason = choose(model, task, method, limit)
+    if chosen == "exact":
+        reason = with_unused(reason, given)
+    if summed is not None:
+        reason = Text(f"{summed}; {reason.marked if isinstance(reason, Text) else reason}")
+    best = read_best(best, task, chosen)
+    bounds = None
+    in_turn = method == "auto" and chosen != "exact" and task in ("MAR", "PR")
+    in_turn = in_turn and set(given) <= OF_ANY_METHOD
+    if task == "PR" and chosen not in ("exact", "mean-field") and not is_weighted(chosen) and not in_turn:
+        bound, limit = bound_below(model, limit)
+        bounds = (bound, math.inf)
+    until_sure = seconds is None and sweeps is None
+    if chosen == "proved":
+        found, verdict, ranked = prove(model, limit, sweeps, progress, run)
+    elif task in ("MAP", "MMAP") and chosen == "annealed":
+        found, verdict = search(model, limit, sweeps, best, progress, run, until_sure)
+    elif in_turn:
+        chosen, reason, found, verdict, bounds = try_in_turn(
+            model, task, reason, limit, accuracy, progress, run
+        )
+    else:
+        found, verdict = solve(
+            model, "MAP" if task == "MMAP" else task, chosen, limit, sweeps, accuracy, progress, run
+        )
+    if chosen != "proved":
+        ranked = best_states(model, found, best) if task in ("MAP", "MMAP") else ()
+    if task == "MMAP":
+        ranked = tuple(replace(one, assignment={**one.assignment, **whole.evidence}) for one in ranked)
+    if task == "PR":
+        bounds = certain_bounds(found, verdict.kind, bounds)
+    ties = count_ties(model, found) if task == "MAP" else None
+    assignment, score = (ranked[0].assignment, ranked[0].log_potential) if ranked else (None, None)
+    name = chosen if isinstance(chosen, str) else type(chosen).__name__
+    taken = time.monotonic() - begun
+    return Inference(
+        task, name, reason, whole, found, verdict, taken, assignment, score, ranked, bounds, ties
+    )

@@ -1,0 +1,166 @@
+"""What to try where a model cannot be solved exactly, in which order, and why.
+
+Every method judges its own answer, and the first that converges is taken: forward draws where factors are
+those of a Bayesian network; mini-buckets, the sooner the more zeros there are, at which chains are stuck;
+chains of single sites; and last replica exchange, which crosses between modes that such chains have found.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gibbsite._wording import Text, argument, unknown
+from gibbsite.errors import ArgumentError
+from gibbsite.inference.answer import Verdict
+from gibbsite.inference.methods import METHODS, OTHERWISE, is_weighted
+from gibbsite.inference.solving import certain_bounds, solve
+
+if TYPE_CHECKING:
+    from gibbsite.importance import Proposal
+    from gibbsite.kernel.base import Kernel
+    from gibbsite.model import FactorGraph
+
+# Larger models are sampled site by site from the beginning: anything else takes too long to prepare.
+_MOST_SITES = 20_000
+# Share of the factors of several sites with zeros, from which on chains of single sites come later.
+_MANY_ZEROS = 0.1
+
+
+class Attempt(NamedTuple):
+    """A method, the share of the time left that it may take, and why it is tried."""
+
+    method: str
+    share: float
+    why: str
+
+
+def plan_attempts(model: FactorGraph, task: str = "MAR") -> tuple[Attempt, ...]:
+    """Return the methods to try for marginals, or for log Z (PR), one after the other until one converges.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> [attempt.method for attempt in plan_attempts(gs.ising_grid((30, 30), coupling=0.3))]
+    ['gibbs', 'mini-bucket', 'tempered']
+    """
+    last = Attempt("tempered", 1.0, "several modes are possible")
+    if model.n_sites > _MOST_SITES:
+        return (last if task == "PR" else Attempt("gibbs", 1.0, "large"),)
+    if task == "PR":
+        return Attempt("mini-bucket", 0.5, "bounds come with it"), last
+    network = [Attempt("forward", 0.3, "a Bayesian network")] if _is_network(model) else []
+    if _share_with_zeros(model) >= _MANY_ZEROS:
+        others = Attempt("mini-bucket", 0.6, "many zeros"), Attempt("gibbs", 0.3, "single sites")
+    else:
+        others = Attempt("gibbs", 0.3, "single sites"), Attempt("mini-bucket", 0.5, "independent draws")
+    return *network, *others, last
+
+
+def _is_network(model: FactorGraph) -> bool:
+    from gibbsite.errors import ModelError
+    from gibbsite.importance.network import find_network
+
+    try:
+        find_network(model)
+    except ModelError:
+        return False
+    return True
+
+
+def _share_with_zeros(model: FactorGraph) -> float:
+    """Return the share of the factors of several sites that have zeros."""
+    import numpy as np
+
+    from gibbsite.model import TableFactors
+
+    having = several = 0
+    for group in model.groups:
+        if group.arity > 1:
+            several += group.size
+            if isinstance(group, TableFactors):
+                entries = group.log_tables(model.cards).reshape(group.size, -1)
+                having += int(np.isneginf(entries).any(axis=1).sum())
+    return having / max(several, 1)
+
+
+def choose(
+    model: FactorGraph, task: str, method: str | Kernel | Proposal, seconds: float | None
+) -> tuple[str | Kernel | Proposal, str]:
+    """Return the method and the reason for it."""
+    if not isinstance(method, str):
+        from gibbsite.kernel.base import Kernel
+
+        answers: tuple[str, ...] = ("MAR", "PR")
+        if isinstance(method, Kernel):
+            answers = ("MAR", "MAP") if method.estimates else ("MAP",)
+            answers = (*answers, "PR") if method.crosses else answers
+        elif not is_weighted(method):
+            raise ArgumentError(
+                f"{argument('method')} must be a name or a kernel such as gs.Gibbs(), got {method!r}."
+            )
+    elif method in METHODS:
+        answers = METHODS[method]
+    else:
+        raise ArgumentError(unknown("method", method, METHODS))
+    if task not in answers:
+        others = [name for name, tasks in METHODS.items() if task in tasks]
+        name = repr(method) if isinstance(method, str) else type(method).__name__
+        raise ArgumentError(f"method {name} does not answer {task}; choose one of {', '.join(others)}.")
+    if method not in ("auto", "exact"):
+        return method, "as asked"
+    from gibbsite.exact import predict_exact
+    from gibbsite.run.executor import usable_memory
+
+    cost = predict_exact(model)
+    size = cost.line()
+    time_limit = max(60.0, 0.0 if seconds is None else seconds)
+    fits = cost.bytes <= 0.5 * usable_memory() and cost.seconds <= time_limit
+    if fits or method == "exact":
+        return "exact", size
+    return OTHERWISE[task], f"an exact solution does not fit: {size}"
+
+
+def try_in_turn(
+    model: FactorGraph,
+    task: str,
+    reason: str,
+    seconds: float | None,
+    accuracy: float,
+    progress: Any,
+    run: dict[str, Any],
+) -> tuple[str, str, Any, Verdict, tuple[float, float] | None]:
+    """Try the methods of :mod:`gibbsite.choice` until one converges; the last one is taken in any case.
+
+    Bounds of log Z that a method has found hold whichever is taken.
+    """
+    import warnings
+
+    from gibbsite._compile.clock import clock
+    from gibbsite.errors import ConvergenceWarning, GibbsiteError
+
+    assert seconds is not None  # there is a default
+    attempts, begun, tried = plan_attempts(model, task), clock(), []
+    bounds: tuple[float, float] | None = None
+    for number, attempt in enumerate(attempts, 1):
+        left = max(seconds - (clock() - begun), 0.1 * seconds)
+        last = number == len(attempts)
+        try:
+            with warnings.catch_warnings():
+                if not last:  # another method follows
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                found, verdict = solve(
+                    model, task, attempt.method, attempt.share * left, None, accuracy, progress, run
+                )
+        except GibbsiteError:
+            if last:
+                raise
+            tried.append(attempt.method)
+            continue
+        bounds = certain_bounds(found, verdict.kind, bounds)
+        if last or not verdict.reasons or getattr(found, "interrupted", False):
+            break
+        tried.append(attempt.method)
+    before = f", after {' and '.join(tried)} did not converge" if tried else ""
+    why = f"; {attempt.why}{before}" if len(attempts) > 1 else ""
+    said = reason.marked if isinstance(reason, Text) else reason
+    return attempt.method, Text(said + why), found, verdict, bounds

@@ -1,0 +1,140 @@
+"""Best states: found by a search or by any run, proved, counted."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+from gibbsite.inference.answer import Verdict
+
+if TYPE_CHECKING:
+    from gibbsite.best.found import RankedState, SearchResult
+    from gibbsite.model import FactorGraph
+
+_SEARCH_SHARE = 0.5  # of a time limit, for the search before a proof
+_MOST_COUNTED, _MOST_COUNTED_SITES = 1024, 2000  # best states that are counted exactly, and sites then
+
+
+def count_ties(model: FactorGraph, found: Any) -> dict[str, Any] | None:
+    """Return how many states are as good as the best one, as far as the result tells."""
+    from gibbsite.best.found import SearchResult
+    from gibbsite.exact import ExactResult
+
+    if isinstance(found, SearchResult):
+        return {"count": found.ties, "complete": False, "how": "seen"}
+    if not isinstance(found, ExactResult) or model.n_sites > _MOST_COUNTED_SITES:
+        return None
+    many = 2
+    while True:
+        levels = [float(model.log_potential(codes)) for codes in found.rank(many)]
+        count = sum(level >= levels[0] - 1e-9 * (1.0 + abs(levels[0])) for level in levels)
+        if count < many or many >= _MOST_COUNTED:
+            return {"count": count, "complete": count < many, "how": "counted"}
+        many = min(many * 8, _MOST_COUNTED)
+
+
+def prove(
+    model: FactorGraph, seconds: float | None, sweeps: int | None, progress: Any, run: dict[str, Any]
+) -> tuple[SearchResult, Verdict, tuple[RankedState, ...]]:
+    """Look for the best state with half of the time, then let toulbar2 prove that there is no better one."""
+    from gibbsite.best.found import RankedState
+    from gibbsite.best.proved import check_toulbar, prove_best
+    from gibbsite.best.search import search_best
+    from gibbsite.run.progress import choose_progress
+
+    check_toulbar()
+    begun = time.monotonic()
+    half = None if seconds is None else _SEARCH_SHARE * seconds
+    found = search_best(model, sweeps=sweeps, seconds=half, progress=progress, until_sure=True, **run)
+    left = math.inf if seconds is None else max(seconds - (time.monotonic() - begun), 1.0)
+    if found.interrupted:
+        left = 0.0
+    show = choose_progress(progress)
+    try:
+        proof = prove_best(model, found.best_codes, seconds=left, show=show) if left > 0.0 else None
+    finally:
+        show.close()
+    if proof is None:
+        text, reasons = "no proof: interrupted before it began", ("interrupted before the proof began.",)
+        return found, Verdict("best found", text, reasons, {"bound": None}, found.plan), found.ranked
+    named = {name: model.labels(i)[proof.codes[i]] for i, name in enumerate(model.sites)}
+    best = RankedState({**named, **model.evidence}, proof.log_potential)
+    numbers = {
+        "bound": proof.bound if math.isfinite(proof.bound) else None,
+        "gap": proof.bound - proof.log_potential if math.isfinite(proof.bound) else None,
+        "tolerance": proof.tolerance,
+        "search_log_potential": found.log_potential,
+        "improved": proof.improved,
+    }
+    if proof.proved:
+        text = f"proved by toulbar2: no state is better by more than {proof.tolerance:.1g}"
+        return found, Verdict("exact", text, (), numbers, found.plan), (best,)
+    said = (
+        f"no state is better than {proof.bound:.10g}" if numbers["bound"] is not None else "there is no bound"
+    )
+    reasons = (f"toulbar2 has not finished: {said}; give it more time.",)
+    return found, Verdict("best found", f"NOT PROVED: {said}", reasons, numbers, found.plan), (best,)
+
+
+def search(
+    model: FactorGraph,
+    seconds: float | None,
+    sweeps: int | None,
+    best: int,
+    progress: Any,
+    run: dict[str, Any],
+    until_sure: bool,
+) -> tuple[SearchResult, Verdict]:
+    """Look for the best states by annealing; return what was found, and the verdict on it."""
+    from gibbsite.best.search import search_best
+
+    found = search_best(
+        model, sweeps=sweeps, seconds=seconds, best=best, progress=progress, until_sure=until_sure, **run
+    )
+    if found.reasons:
+        import warnings
+
+        from gibbsite.errors import ConvergenceWarning
+
+        warnings.warn(f"The search has not converged: {found.reasons[0]}", ConvergenceWarning, stacklevel=3)
+    return found, Verdict(
+        kind="best found",
+        text=f"{'NOT CONVERGED' if found.reasons else 'converged'}: {found.line()}",
+        reasons=found.reasons,
+        numbers={
+            "found": found.found,
+            "chains": found.chains,
+            "restarts": found.restarts,
+            "restarts_found": found.hits,
+            "sweeps": found.sweeps,
+        },
+        plan=found.plan,
+    )
+
+
+def best_states(model: FactorGraph, found: Any, best: int) -> tuple[RankedState, ...]:
+    """Return the best states a result holds, by name and label, with their log-potentials.
+
+    What a sampling run has seen is taken uphill first: single sites may still be improved.
+    """
+    from gibbsite.best.found import RankedState, SearchResult
+    from gibbsite.exact import ExactResult
+    from gibbsite.variational import BeliefResult
+
+    if isinstance(found, SearchResult):
+        return found.ranked
+    if isinstance(found, ExactResult):
+        if best == 1:
+            return (RankedState(found.best_state, found.log_potential),)
+        rows, chains = [*found.rank(best)], None
+    else:
+        from gibbsite.run.climb import climb
+
+        rows = [climb(model, found.best_codes)]
+        chains = None if isinstance(found, BeliefResult) else found.diagnostics.found
+    ranked = []
+    for codes in rows:
+        named = {name: model.labels(i)[codes[i]] for i, name in enumerate(model.sites)}
+        ranked.append(RankedState({**named, **model.evidence}, float(model.log_potential(codes)), chains))
+    return tuple(ranked)

@@ -1,0 +1,227 @@
+"""One method, its result, and the verdict on it."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError
+from gibbsite.inference.answer import Verdict
+from gibbsite.inference.methods import is_weighted
+
+if TYPE_CHECKING:
+    from gibbsite.importance import LogZInterval, Proposal, WeightedResult
+    from gibbsite.kernel.base import Kernel
+    from gibbsite.model import FactorGraph
+    from gibbsite.result.result import Result
+    from gibbsite.variational import BeliefResult, MeanFieldResult
+
+# Share of a time limit for finding out which of several kernels is best; an R-hat that is good enough then.
+_PILOT_SHARE, _AGREE = 0.2, 1.1
+# Share of it for a bound of log Z by mean field.
+_BOUND_SHARE = 0.05
+_STANDARD_ERRORS = 4.0  # an error of more than so many standard errors is taken to be impossible
+
+
+def solve(
+    model: FactorGraph,
+    task: str,
+    method: str | Kernel | Proposal,
+    seconds: float | None,
+    sweeps: int | None,
+    accuracy: float,
+    progress: Any,
+    run: dict[str, Any],
+) -> tuple[Any, Verdict]:
+    """Return the result of a method, and the verdict on it."""
+    if method == "exact":
+        from gibbsite.exact import solve_exact
+
+        return solve_exact(model, task=task), Verdict(
+            "exact", numbers={"rhat_max": 1.0, "ess_min": None}, plan={"exact": True}
+        )
+    if method == "mean-field":
+        from gibbsite.variational import mean_field
+
+        budget: dict[str, Any] = {} if sweeps is None else {"sweeps": sweeps}
+        law = mean_field(model, seconds=seconds, progress=progress, **budget, **run)
+        return law, _judge_mean_field(law, task)
+    if is_weighted(method):
+        return _draw_weighted(model, task, method, seconds, accuracy, progress, run)
+    if method == "bp":
+        from gibbsite.variational import belief_propagation
+
+        budget = {} if sweeps is None else {"sweeps": sweeps}
+        beliefs = belief_propagation(
+            model, seconds=seconds, progress=progress, **budget, **_read_messages(run, task)
+        )
+        return beliefs, _judge_beliefs(beliefs, task)
+    from gibbsite.kernel.registry import make_kernel
+    from gibbsite.sampling import sample
+
+    kernel: Any = make_kernel(method) if isinstance(method, str) else method
+    if seconds is not None:
+        begun = time.monotonic()
+        kernel = _best_candidate(model, kernel, seconds, run)
+        seconds = max(seconds - (time.monotonic() - begun), seconds * (1.0 - _PILOT_SHARE))
+    run = {"record": "best", **run} if task == "MAP" else run
+    target = accuracy / _STANDARD_ERRORS if task == "MAR" else None
+    drawn = sample(model, kernel, sweeps=sweeps, seconds=seconds, error=target, progress=progress, **run)
+    return drawn, _judge_run(drawn, task, accuracy)
+
+
+def bound_below(model: FactorGraph, seconds: float | None) -> tuple[float, float | None]:
+    """Return the lower bound of log Z by mean field, and what is left of the time."""
+    import warnings
+
+    from gibbsite.errors import ConvergenceWarning
+    from gibbsite.variational import mean_field
+
+    begun = time.monotonic()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # any product law is a bound
+        law = mean_field(model, seconds=None if seconds is None else _BOUND_SHARE * seconds, progress=False)
+    taken = min(time.monotonic() - begun, _BOUND_SHARE * (seconds or 0.0))
+    return float(law.log_z), None if seconds is None else seconds - taken
+
+
+def _draw_weighted(
+    model: FactorGraph,
+    task: str,
+    method: Any,
+    seconds: float | None,
+    accuracy: float,
+    progress: Any,
+    run: dict[str, Any],
+) -> tuple[WeightedResult | LogZInterval, Verdict]:
+    """Draw from a proposal until the draws converge or the budget is used; return the verdict, too.
+
+    For the log-partition function the whole budget is used: bounds become closer all the time.
+    """
+    from gibbsite.importance import bound_log_z, sample_weighted
+    from gibbsite.importance.registry import make_proposal
+
+    proposal = make_proposal(method) if isinstance(method, str) else method
+    how = {"proposal": proposal, "seconds": seconds, "accuracy": accuracy, "progress": progress, **run}
+    drawn: WeightedResult | LogZInterval
+    if task == "PR":
+        drawn = bound_log_z(model, **how)
+    else:
+        drawn = sample_weighted(model, stop_early=run.get("draws") is None, **how)
+    return drawn, Verdict(
+        kind="estimate",
+        text=drawn.line(),
+        reasons=drawn.reasons,
+        numbers=drawn.diagnostics.to_dict(),
+        plan=drawn.plan,
+    )
+
+
+def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dict[str, Any]) -> Kernel:
+    """Return what a kernel stands for on a model: of several, the best in short runs.
+
+    Where chains of several candidates agree, effective draws per second decide; where none do, the largest
+    disagreement of chains about a marginal, and the average one: chains that never move agree on most.
+    """
+    from gibbsite.graph.compile import compile_graph
+    from gibbsite.sampling import try_out
+
+    candidates = kernel.candidates(compile_graph(model, among=kernel.kinds))
+    if len(candidates) == 1 or run.get("checkpoint") is not None or run.get("scan") is not None:
+        return candidates[0] if len(candidates) == 1 else kernel
+    turn = _PILOT_SHARE * seconds / len(candidates)
+    given = {name: run[name] for name in ("chains", "rng", "threads", "start") if name in run}
+    scores = []
+    for one in candidates:
+        found = try_out(model, one, seconds=turn, **given)
+        if found.interrupted:
+            raise KeyboardInterrupt  # there is nothing to answer with yet
+        seen = found.diagnostics
+        agree = seen.rhat_max is not None and seen.rhat_max <= _AGREE
+        spread = found.numbers.spread
+        apart = 0.0 if agree else float(spread.max() + spread.mean())
+        scores.append((-apart, (seen.ess_min or 0.0) / found.seconds))
+    return candidates[scores.index(max(scores))]
+
+
+def _judge_run(result: Result, task: str, accuracy: float) -> Verdict:
+    """Return the verdict on a sampling run."""
+    found = result.diagnostics
+    reasons = found.reasons
+    if found.mcse_max is None or not math.isfinite(found.mcse_max):
+        if task == "MAR":
+            reasons = (
+                *reasons,
+                "there are no standard errors, so nothing shows whether marginals are off by more than "
+                f"{accuracy:g}.",
+            )
+    elif task != "PR" and _STANDARD_ERRORS * found.mcse_max > accuracy:
+        reasons = (
+            *reasons,
+            f"standard errors are up to {found.mcse_max:.2g}, so marginals may be off by more than "
+            f"{accuracy:g}; run longer, or ask for less accuracy.",
+        )
+    if task == "PR" and not math.isfinite(result.log_z_error):
+        reasons = (*reasons, "the standard error of log Z is not known: the run is too short.")
+    word = "NOT CONVERGED" if found.converged and reasons else found.word
+    return Verdict(
+        kind="best found" if task == "MAP" else "estimate",
+        text=f"{word}: {found.figures()}",
+        reasons=reasons,
+        numbers=found.to_dict(),
+        plan={**result.plan.to_dict(), "sweeps": result.draws * result.plan.thin},
+    )
+
+
+def _judge_mean_field(result: MeanFieldResult, task: str) -> Verdict:
+    """Return the verdict on a mean-field answer."""
+    return Verdict(
+        kind="lower bound" if task == "PR" else "approximation",
+        text=result.line(),
+        reasons=result.reasons,
+        numbers={"change": result.change, "sweeps": result.sweeps, "tolerance": result.tolerance},
+        plan=result.plan,
+    )
+
+
+def _read_messages(run: dict[str, Any], task: str) -> dict[str, Any]:
+    """Return the arguments of belief propagation: maxima are for a most probable state, sums for the rest."""
+    kind = run.get("kind", "max" if task == "MAP" else "sum")
+    if (kind == "max") != (task == "MAP"):
+        raise ArgumentError(
+            f"{argument('kind', kind)} does not answer {task}; leave it out, or ask for "
+            f"{argument('task', 'MAP' if kind == 'max' else 'MAR')}."
+        )
+    return {**run, "kind": kind}
+
+
+def _judge_beliefs(result: BeliefResult, task: str) -> Verdict:
+    """Return the verdict on beliefs."""
+    kinds = {"MAR": "approximation", "MAP": "best found"}
+    bound = "upper bound" if result.kind == "tree-reweighted" else "approximation"
+    return Verdict(
+        kind=kinds.get(task, bound),
+        text=result.line(),
+        reasons=result.reasons,
+        numbers={
+            "residual": result.residual,
+            "messages": result.messages,
+            "edges": result.edges,
+            "tolerance": result.tolerance,
+            "tree": result.exact,
+        },
+        plan=result.plan,
+    )
+
+
+def certain_bounds(found: Any, kind: str, known: tuple[float, float] | None) -> tuple[float, float] | None:
+    """Return a lower and an upper bound of log Z, infinite where there is none; None if there are none."""
+    if kind in ("exact", "lower bound"):
+        return float(found.log_z), float(found.log_z) if kind == "exact" else math.inf
+    own = getattr(found, "log_z_bounds", None)
+    if own is None:
+        return known
+    low, high = own
+    return -math.inf if low is None else float(low), math.inf if high is None else float(high)
