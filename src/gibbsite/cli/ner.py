@@ -25,14 +25,14 @@ SHIPPED = "english"
 
 @click.group("ner")
 def command() -> None:
-    r"""Find names of persons, places and organisations in text.
+    """Find names of persons, places and organisations in text.
 
     \b
     gibbsite ner tag TEXT                 with the small English model of the package
     gibbsite ner train FILES -o MODEL     learn a model of your own from labelled text
     gibbsite ner tag MODEL TEXT           and use it
     gibbsite ner score MODEL FILES        how good it is
-    """
+    """  # noqa: D301 (a backspace, by which click keeps lines)
 
 
 @contextmanager

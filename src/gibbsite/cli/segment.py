@@ -11,24 +11,23 @@ from gibbsite.cli.group import SpellingGroup
 from gibbsite.cli.parameters import COUNT, FILE_OUTPUT, INPUT, NOT_NEGATIVE, SEED, Choice, refuse
 from gibbsite.cli.segment_classes import apply, score, train
 
-_HELP = """Label every pixel of an image.
-
-\b
-gibbsite segment scribbles IMAGE SCRIBBLES.png -o OUT.png
-    the labels whose colours you scribbled on it
-gibbsite segment train DIR -o MODEL
-    learn classes from photographs of which the classes are known
-gibbsite segment apply IMAGE MODEL -o OUT.png
-    find them in others
-gibbsite segment score MODEL DIR
-    and count wrong pixels
-"""
 _METHODS = ("gibbs", "herded", "blocks", "mean-field", "annealed", "icm")
 
 
-@click.group("segment", cls=SpellingGroup, help=_HELP)
+@click.group("segment", cls=SpellingGroup)
 def command() -> None:
-    """Label every pixel of an image."""
+    """Label every pixel of an image.
+
+    \b
+    gibbsite segment scribbles IMAGE SCRIBBLES.png -o OUT.png
+        the labels whose colours you scribbled on it
+    gibbsite segment train DIR -o MODEL
+        learn classes from photographs of which the classes are known
+    gibbsite segment apply IMAGE MODEL -o OUT.png
+        find them in others
+    gibbsite segment score MODEL DIR
+        and count wrong pixels
+    """  # noqa: D301 (a backspace, by which click keeps lines)
 
 
 for _each in (train, apply, score):
