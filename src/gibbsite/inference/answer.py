@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gibbsite._wording import Text, argument
 from gibbsite.errors import ArgumentError
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gibbsite._wording import Text, argument, unknown
 from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.inference.methods import ARGUMENTS, METHODS, OF_WEIGHTED, OTHERWISE, SAMPLING, is_weighted
@@ -54,6 +52,8 @@ def _no_use(name: str, method: str | Kernel | Proposal) -> str:
 
 def _check_values(model: FactorGraph, given: dict[str, Any]) -> None:
     """Refuse values that a run or a search would refuse."""
+    import numpy as np
+
     from gibbsite.run.budget import check_integer, read_budget
     from gibbsite.run.checkpoint import read_checkpoint
     from gibbsite.run.executor import read_threads
