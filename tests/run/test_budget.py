@@ -153,7 +153,7 @@ def test_compiling_takes_no_time_of_a_budget() -> None:
     here, there = clock(), time.monotonic()
     fresh(1.0)
     spent, passed = clock() - here, time.monotonic() - there
-    assert passed > 0.01  # it was compiled
+    assert fresh.signatures  # it was compiled, or loaded
     assert spent < 0.5 * passed
 
 
