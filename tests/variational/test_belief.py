@@ -398,3 +398,12 @@ def test_what_beliefs_do_not_know() -> None:
     with pytest.raises(gs.ArgumentError, match="needs a model"):
         gs.belief_propagation("asia")  # type: ignore[arg-type]
     assert list(sums.to_dataframe().columns) == ["site", "state", "probability", "observed"]
+
+
+def test_reasons_are_in_words() -> None:
+    rng = np.random.default_rng(3)
+    model = gs.ising(np.triu(rng.normal(size=(12, 12)), 1) * 3.0)
+    found = gs.belief_propagation(model, sweeps=1, progress=False)
+    assert not found.converged
+    assert all(reason.isprintable() for reason in found.reasons)
+    assert found.reasons[0].endswith("use more sweeps, or a damping below 1.")

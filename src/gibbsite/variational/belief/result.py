@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._wording import argument
+from gibbsite._wording import Text, argument
 from gibbsite.errors import ArgumentError
 from gibbsite.result.joint import add_observed, find_free
 from gibbsite.result.wording import in_words
@@ -177,7 +177,7 @@ class BeliefResult(ApproximateLaw):
                 "the state that was decoded is impossible; search for a possible one with "
                 f"{argument('method', 'annealed')}."
             )
-        return tuple(reasons)
+        return tuple(map(Text, reasons))
 
     def line(self) -> str:
         """Return the verdict in one line."""
