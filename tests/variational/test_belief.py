@@ -402,7 +402,7 @@ def test_what_beliefs_do_not_know() -> None:
 
 def test_reasons_are_in_words() -> None:
     rng = np.random.default_rng(3)
-    model = gs.ising(np.triu(rng.normal(size=(12, 12)), 1) * 3.0)
+    model = gs.ising(np.triu(rng.normal(size=(12, 12)), 1) * 3.0, rng.normal(size=12))
     found = gs.belief_propagation(model, sweeps=1, progress=False)
     assert not found.converged
     assert all(reason.isprintable() for reason in found.reasons)

@@ -14,16 +14,13 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, called, compiled_loop
 from gibbsite._compile.pointer import call_pointer
-from gibbsite.elimination.rings import Max
 from gibbsite.graph.kinds.table import TableGraph
 from gibbsite.graph.local import log_potential
 from gibbsite.kernel.blocks.filtering import (
     DRAW,
     BlockWorkspace,
-    entry_given,
-    fill_field,
+    fill_logs,
     find_column,
-    multiply_in,
 )
 from gibbsite.kernel.blocks.tables import BlockTables
 
@@ -41,21 +38,10 @@ def _fill_maxima(
     end: Integer,
 ) -> None:
     """Fill the tables from ``begin`` to ``end`` with logarithms; messages are maxima."""
-    ring = Max()
-    pool, w = work.pool, work.weight
+    pool = work.pool
     for t in range(begin, end):
-        fill_field(tables, arrays, x, t, w)
-        size, many, place = np.int64(arrays.card[tables.site[t]]), tables.separator[t], tables.place[t]
-        for a in range(size):
-            for k in range(many):
-                pool[place + a * many + k] = w[a]
-        for o in range(tables.operand[t], tables.operand[t + 1]):
-            c = tables.child[o]
-            if c >= 0:
-                multiply_in(ring, tables, o, work.digit, pool, place, pool, tables.message[c])
-            else:
-                entry = entry_given(tables, arrays, x, o)
-                multiply_in(ring, tables, o, work.digit, pool, place, arrays.log_value, entry)
+        size = fill_logs(tables, arrays, work, x, t)
+        many, place = tables.separator[t], tables.place[t]
         first = tables.message[t]
         for k in range(many):
             pool[first + k] = pool[place + k]

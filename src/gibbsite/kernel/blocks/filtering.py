@@ -215,6 +215,28 @@ def filter_plain(
 
 
 @called
+def fill_logs(
+    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], t: Integer
+) -> Integer:
+    """Fill table ``t`` with the logarithm of the product of its factors and messages; return its states."""
+    ring = LogSum()
+    pool, w = work.pool, work.weight
+    fill_field(tables, arrays, x, t, w)
+    size, many, place = np.int64(arrays.card[tables.site[t]]), tables.separator[t], tables.place[t]
+    for a in range(size):
+        for k in range(many):
+            pool[place + a * many + k] = w[a]
+    for o in range(tables.operand[t], tables.operand[t + 1]):
+        c = tables.child[o]
+        if c >= 0:
+            multiply_in(ring, tables, o, work.digit, pool, place, pool, tables.message[c])
+        else:
+            entry = entry_given(tables, arrays, x, o)
+            multiply_in(ring, tables, o, work.digit, pool, place, arrays.log_value, entry)
+    return size
+
+
+@called
 def filter_logs(
     tables: BlockTables,
     arrays: TableGraph,
@@ -224,21 +246,10 @@ def filter_logs(
     end: Integer,
 ) -> bool:
     """Fill the tables in logarithms, and turn them into weights; False: no state of the block is possible."""
-    ring = LogSum()
-    pool, w = work.pool, work.weight
+    pool = work.pool
     for t in range(begin, end):
-        fill_field(tables, arrays, x, t, w)
-        size, many, place = np.int64(arrays.card[tables.site[t]]), tables.separator[t], tables.place[t]
-        for a in range(size):
-            for k in range(many):
-                pool[place + a * many + k] = w[a]
-        for o in range(tables.operand[t], tables.operand[t + 1]):
-            c = tables.child[o]
-            if c >= 0:
-                multiply_in(ring, tables, o, work.digit, pool, place, pool, tables.message[c])
-            else:
-                entry = entry_given(tables, arrays, x, o)
-                multiply_in(ring, tables, o, work.digit, pool, place, arrays.log_value, entry)
+        size = fill_logs(tables, arrays, work, x, t)
+        many, place = tables.separator[t], tables.place[t]
         first = tables.message[t]
         best = -np.inf
         for k in range(many):
