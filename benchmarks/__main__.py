@@ -7,64 +7,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import (
-    belief,
-    blocks,
-    calls,
-    clusters,
-    denoise,
-    densities,
-    dogs,
-    entities,
-    exact,
-    forms,
-    gate,
-    gaussian,
-    growth,
-    importance,
-    layers,
-    memory,
-    mini_bucket,
-    peers,
-    poisson,
-    scribbles,
-    segmentation,
-    speed,
-    startup,
-    strips,
-    tempering,
-)
+from benchmarks import gate, speed
 from benchmarks.figures import Figures, FiguresError
 from benchmarks.page import TARGET_HEAD, page
-from benchmarks.reference import NoCompilerError, library
+from benchmarks.parts import PARTS
+from benchmarks.reference import NoCompilerError
 from benchmarks.report import Section, environment, format_table
-
-PARTS = (
-    "speed",
-    "forms",
-    "blocks",
-    "layers",
-    "memory",
-    "growth",
-    "startup",
-    "calls",
-    "exact",
-    "denoise",
-    "entities",
-    "segmentation",
-    "scribbles",
-    "dogs",
-    "poisson",
-    "gaussian",
-    "densities",
-    "strips",
-    "clusters",
-    "tempering",
-    "belief",
-    "mini_bucket",
-    "importance",
-    "peers",
-)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -93,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     workloads = sorted({case.workload for case in speed.CASES})
+    asked = [part.name for part in PARTS.values() if part.on_request]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small models, few repetitions (a few minutes)")
     parser.add_argument(
@@ -101,8 +50,8 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="NAME",
         choices=[*PARTS, *workloads],
-        help=f"a part ({', '.join(PARTS)}; peers runs only if named) or a workload ({', '.join(workloads)}); "
-        "may be repeated",
+        help=f"a part ({', '.join(PARTS)}; {', '.join(asked)} only if named) or a workload "
+        f"({', '.join(workloads)}); may be repeated",
     )
     parser.add_argument(
         "--from",
@@ -137,56 +86,11 @@ def _run(quick: bool, only: list[str]) -> Figures:
 def measure(quick: bool, only: list[str]) -> Iterator[Section]:
     """Yield the parts asked for, one after another; peers only if named."""
     workloads = [name for name in only if name not in PARTS]
-    if not only or "startup" in only:
-        yield startup.measure(quick=quick)
-    if not only or "calls" in only:
-        yield calls.measure(quick=quick)
-    if not only or "memory" in only:
-        yield memory.measure(quick=quick)
-    if not only or "growth" in only:
-        yield growth.measure(quick=quick)
-    if not only or "forms" in only:
-        library()
-        yield forms.measure(quick=quick)
-    if not only or "blocks" in only:
-        yield blocks.measure(quick=quick)
-    if not only or "layers" in only:
-        yield layers.measure(quick=quick)
-    if not only or "exact" in only:
-        yield exact.measure(quick=quick)
-    if not only or "denoise" in only:
-        yield denoise.measure(quick=quick)
-    if not only or "entities" in only:
-        yield from entities.measure(quick=quick)
-    if not only or "segmentation" in only:
-        yield from segmentation.measure(quick=quick)
-    if not only or "scribbles" in only:
-        yield scribbles.measure(quick=quick)
-    if not only or "dogs" in only:
-        yield dogs.measure(quick=quick)
-    if not only or "poisson" in only:
-        yield poisson.measure(quick=quick)
-    if not only or "gaussian" in only:
-        yield gaussian.measure(quick=quick)
-    if not only or "densities" in only:
-        yield densities.measure(quick=quick)
-    if not only or "strips" in only:
-        yield strips.measure(quick=quick)
-    if not only or "clusters" in only:
-        yield clusters.measure(quick=quick)
-    if not only or "tempering" in only:
-        yield tempering.measure(quick=quick)
-    if not only or "belief" in only:
-        yield belief.measure(quick=quick)
-    if not only or "mini_bucket" in only:
-        yield mini_bucket.measure(quick=quick)
-    if not only or "importance" in only:
-        yield importance.measure(quick=quick)
-    if "peers" in only:
-        yield peers.measure(quick=quick)
-    if not only or "speed" in only or workloads:
-        library()  # says at once if there is no compiler
-        yield from speed.measure(quick=quick, only=workloads)
+    for part in PARTS.values():
+        if part.name == "speed" and workloads:
+            yield from part.measure(quick, only=workloads)
+        elif part.name in only or (not only and not part.on_request):
+            yield from part.measure(quick)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import numpy as np
 
 import gibbsite as gs
 from benchmarks.measure import Contestant, Spread, Times, race
-from benchmarks.reference import AgreementReference, SpinReference
+from benchmarks.reference import AgreementReference, SpinReference, library
 from benchmarks.report import Section, Target
 from benchmarks.startup import run_fresh
 from benchmarks.workloads import Agreements, Spins, grid, load, potts
@@ -122,6 +122,7 @@ def make_form(case: Case, workload: Spins | Agreements, record: list[Any] | None
 
 def measure(*, quick: bool = False) -> Section:
     """Race all cases."""
+    library()  # says at once if there is no compiler
     targets: list[Target] = []
     rows: list[list[str]] = []
     data: dict[str, Any] = {}

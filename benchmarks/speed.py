@@ -11,7 +11,7 @@ import numpy as np
 
 import gibbsite as gs
 from benchmarks.measure import Contestant, Spread, Times, race
-from benchmarks.reference import AgreementReference, SpinReference, TableReference
+from benchmarks.reference import AgreementReference, SpinReference, TableReference, library
 from benchmarks.report import Section, Target
 from benchmarks.workloads import Workload, load
 from gibbsite._random.generators import stream
@@ -241,6 +241,7 @@ def measure_case(case: Case, *, repetitions: int, seconds: float, variants: bool
 
 def measure(*, quick: bool = False, only: Iterable[str] = ()) -> Iterable[Section]:
     """Race every case; ``only`` names workloads."""
+    library()  # says at once if there is no compiler
     chosen = set(only)
     for case in CASES:
         if case.workload in chosen or (not chosen and (case.quick or not quick)):

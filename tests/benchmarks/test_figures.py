@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from benchmarks import __main__ as command
 from benchmarks import gate, growth
 from benchmarks.figures import Figures, FiguresError, Table
 from benchmarks.page import page
+from benchmarks.parts import PARTS, Part
 from benchmarks.report import Section, Target
 
 RATIO = Target("lattice", 10.0, 8.0, True, "C", "9.00 .. 11.00")
@@ -123,64 +126,24 @@ def test_page_and_gate_from_saved_figures(
 
 
 def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    for part in (
-        "startup",
-        "calls",
-        "memory",
-        "growth",
-        "forms",
-        "blocks",
-        "layers",
-        "exact",
-        "denoise",
-        "entities",
-        "segmentation",
-        "scribbles",
-        "dogs",
-        "poisson",
-        "gaussian",
-        "densities",
-        "strips",
-        "clusters",
-        "tempering",
-        "belief",
-        "mini_bucket",
-        "importance",
-        "peers",
-    ):
-        section = Section(part, [], ["a"], [], None)
-        found: Any = (
-            [section] if part in ("entities", "segmentation") else section
-        )  # none where its data are missing
-        monkeypatch.setattr(getattr(command, part), "measure", lambda quick, found=found: found)
-    monkeypatch.setattr(command.speed, "measure", lambda quick, only: [])
-    monkeypatch.setattr(command, "library", lambda: None)
-    names = [section.name for section in command.measure(True, [])]
-    assert names == [
-        "startup",
-        "calls",
-        "memory",
-        "growth",
-        "forms",
-        "blocks",
-        "layers",
-        "exact",
-        "denoise",
-        "entities",
-        "segmentation",
-        "scribbles",
-        "dogs",
-        "poisson",
-        "gaussian",
-        "densities",
-        "strips",
-        "clusters",
-        "tempering",
-        "belief",
-        "mini_bucket",
-        "importance",
+    monkeypatch.setattr(Part, "measure", lambda part, quick, **options: [(part.name, options)])
+    every = [(name, {}) for name in PARTS if name != "peers"]
+    assert list(command.measure(True, [])) == every
+    assert list(command.measure(True, ["peers"])) == [("peers", {})]
+    assert list(command.measure(True, ["grid100", "dogs"])) == [
+        ("dogs", {}),
+        ("speed", {"only": ["grid100"]}),
     ]
-    assert [section.name for section in command.measure(True, ["peers"])] == ["peers"]
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_is_a_module_that_measures(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module(f"benchmarks.{name}")
+    assert "quick" in inspect.signature(module.measure).parameters
+    section = Section(name, [], ["a"], [], None)
+    for found in (section, [section]):
+        monkeypatch.setattr(module, "measure", lambda quick, found=found: found)
+        assert list(PARTS[name].measure(True)) == [section]
 
 
 @pytest.mark.parametrize("name", growth.FAMILIES)
