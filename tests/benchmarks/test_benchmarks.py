@@ -181,6 +181,6 @@ def test_a_missing_compiler_is_one_clear_sentence(monkeypatch, capsys):
         raise reference.NoCompilerError("no gcc on the PATH; install gcc.")
 
     monkeypatch.setattr(reference, "compiler_version", absent)
-    monkeypatch.setattr(command, "library", absent)
+    monkeypatch.setattr(speed, "library", absent)
     assert command.main(["--only", "grid100"]) == 2
     assert "install gcc" in capsys.readouterr().err
