@@ -227,7 +227,8 @@ def test_exact_draws_stay_in_the_joint_law(rule: str) -> None:
     kernel, lanes = gs.Tempered(gs.Gibbs(rule), ladder=(0.0, 0.3, 1.0)), lanes_for(3)
     layout, ladder = lay_out(model, graph, kernel, None), kernel.start_ladder(graph)
     laws = [enumerate_states(blend(model, b, 1 - b, ladder.log_reference)) for b in ladder.betas]
-    rng, ends = np.random.default_rng(3), np.zeros((3, 3000, 3), np.int8)
+    parameters = kernel.parameters(graph)
+    rng, ends = np.random.default_rng(3), np.zeros((3, 2000, 3), np.int8)
     for c in range(ends.shape[1]):
         start = laws[-1].draw(1, rng)[0]
         state = start_chain(graph, kernel, gs.Systematic(), start, stream(1, c), False)
@@ -235,7 +236,7 @@ def test_exact_draws_stay_in_the_joint_law(rule: str) -> None:
         many = memory.states.reshape(3, lanes).T if rule == "heat-bath" else memory.states.reshape(2, 3)
         many[:2] = [law.draw(1, rng)[0] for law in laws[:-1]]
         memory.counts[exchange.BEGUN] = 1
-        advance(kernel.parameters(graph), graph.arrays, schedule, state, tape, 4, 3, False, alone())
+        advance(parameters, graph.arrays, schedule, state, tape, 4, 3, False, alone())
         ends[:, c] = *many[memory.place[:2]], state.x
     for law, states in zip(laws, ends, strict=True):
         assert law_p_value(law, states)[0] > 1e-6

@@ -66,11 +66,16 @@ class Enumeration(ExactResult):
             self.law.size, self.law.ndim
         )
 
+    @cached_property
+    def strides(self) -> NDArray[np.int64]:
+        """By how much the number of a state grows with the code of each site."""
+        strides = np.ones(self.law.ndim, np.int64)
+        strides[:-1] = np.cumprod(self.law.shape[:0:-1], dtype=np.int64)[::-1]
+        return strides
+
     def number(self, x: NDArray[Any]) -> NDArray[np.int64]:
         """Return the numbers of states given as codes (..., sites)."""
-        stride = np.ones(self.law.ndim, np.int64)
-        stride[:-1] = np.cumprod(self.law.shape[:0:-1], dtype=np.int64)[::-1]
-        numbers: NDArray[np.int64] = np.asarray(x, np.int64) @ stride
+        numbers: NDArray[np.int64] = np.asarray(x, np.int64) @ self.strides
         return numbers
 
     def draw(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -66,16 +66,17 @@ def unit_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, unit: int) -> 
     values = np.array(list(np.ndindex(*graph.cards[sites].tolist())))  # of the unit, the last site fastest
     row = np.zeros(max(len(values), int(graph.cards.max(initial=1))))  # kernels may use it as scratch space
     matrix = np.zeros((len(exact.states), len(exact.states)))
+    stride = exact.strides[sites]
+    target, without = values @ stride, np.arange(len(exact.states)) - exact.states[:, sites] @ stride
+    x = np.zeros(graph.n_sites, graph.state_dtype)
+    step = _row.prepare(parameters, graph.arrays, memory, x, np.uintp(unit), row)
     for number, codes in enumerate(exact.states):
         if exact.probabilities[number] == 0.0:
             matrix[number, number] = 1.0  # never visited
             continue
-        x = codes.astype(graph.state_dtype)
-        size = _row(parameters, graph.arrays, memory, x, np.uintp(unit), row)
-        for k in range(size):
-            moved = codes.copy()
-            moved[sites] = values[k]
-            matrix[number, exact.number(moved)] += row[k]
+        x[:] = codes
+        size = step()
+        matrix[number, without[number] + target[:size]] = row[:size]
     return matrix
 
 
