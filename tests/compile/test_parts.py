@@ -95,7 +95,7 @@ def _fill(kind: type, without: str) -> object:
     return files
 
 
-RUN = """
+HEAD = """
     import sys
     import warnings
 
@@ -105,12 +105,18 @@ RUN = """
     from gibbsite._compile.parts import missing_parts
 
     warnings.simplefilter("ignore")
+"""
+SITES = """
     lattice = gs.ising_grid((8, 8), coupling=0.3, field=0.1)
     many = gs.sample(lattice, scan=gs.Chromatic(), chains=64, sweeps=40, rng=1, progress=False)
     print(many.marginals["5"][1].hex())
+"""
+NUMBERS = """
     density = gs.LogDensity(lambda x: -0.5 * (x[0] ** 2 + x[1] ** 2), lambda x: -x, dim=2)
     walk = gs.sample(density, gs.Metropolis(), sweeps=40, rng=1, record=["draws"], progress=False)
     print(float(np.sum(walk.values)).hex())
+"""
+TAIL = """
     print(*sorted(missing_parts()))
 """
 
@@ -119,9 +125,9 @@ RUN = """
 UNTRIED: set[str] = set() if options.DISABLED or "pipeline_class" in options.HELPER else {"helpers"}
 
 
-def run(**variables: str) -> list[str]:
+def run(*what: str, **variables: str) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(RUN)],
+        [sys.executable, "-c", "".join(map(textwrap.dedent, (HEAD, *what, TAIL)))],
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
@@ -134,9 +140,10 @@ def run(**variables: str) -> list[str]:
 
 @needs_compiler
 def test_without_any_of_the_parts_the_numbers_are_the_same(tmp_path: Path) -> None:
-    *whole, missing = run()
+    *whole, missing = run(SITES, NUMBERS)
     assert set(missing.split()) == UNTRIED
-    *bare, missing = run(GIBBSITE_WITHOUT=" ".join(PARTS), GIBBSITE_CACHE_DIR=str(tmp_path))
+    every = {"GIBBSITE_WITHOUT": " ".join(PARTS), "GIBBSITE_CACHE_DIR": str(tmp_path)}
+    *bare, missing = run(SITES, NUMBERS, **every)
     assert bare == whole
     assert missing == " ".join(sorted(set(PARTS) - {"runtime"})), "without stack, runtime is not even tried"
     assert not list(tmp_path.rglob("*.nb?"))
@@ -144,7 +151,7 @@ def test_without_any_of_the_parts_the_numbers_are_the_same(tmp_path: Path) -> No
 
 @needs_compiler
 def test_without_the_option_for_the_runtime(tmp_path: Path) -> None:
-    *whole, _ = run()
-    *bare, missing = run(GIBBSITE_WITHOUT="runtime", GIBBSITE_CACHE_DIR=str(tmp_path))
+    *whole, _ = run(NUMBERS)
+    *bare, missing = run(NUMBERS, GIBBSITE_WITHOUT="runtime", GIBBSITE_CACHE_DIR=str(tmp_path))
     assert bare == whole
     assert set(missing.split()) == UNTRIED | {"runtime"}

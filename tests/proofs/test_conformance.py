@@ -19,11 +19,16 @@ MINIBATCHES = [
 OTHERS = [kernel for kernel in KERNELS if type(kernel) in CLASSES]
 
 
+# Families that move sites by functions which do not know the kind (blocks), or by the conditionals of a kind,
+# which `Gibbs` proves on all kinds: one kind of two states and one of more will do.
+_KNOW_NO_KIND = ("blocks", "tempered", "clusters", "perfect")
+
+
 def _default_or_campaign(kernel: gs.Kernel, kind: str) -> Any:
-    """Blocks are drawn by functions that do not know the kind: one of two states and one of more will do."""
-    by_address = type(kernel).__module__.startswith("gibbsite.kernel.blocks.")
+    family = type(kernel).__module__.split(".")[2]
     own = {"lattice"} if isinstance(kernel, gs.BlockGibbs) else set()  # strips
-    marks = [pytest.mark.campaign] if by_address and kind not in {"ising", "table"} | own else []
+    rest = family in _KNOW_NO_KIND and kind not in {"ising", "table"} | own
+    marks = [pytest.mark.campaign] if rest else []
     return pytest.param(kernel, kind, marks=marks, id=f"{kernel}-{kind}")
 
 

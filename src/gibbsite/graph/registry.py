@@ -57,7 +57,9 @@ def builds(name: str, arrays: type, rank: int, *, binary: bool = False) -> Calla
     """Register the builder of a kind."""
 
     def register(function: Builder) -> Builder:
-        _REGISTERED[name] = Kind(name, arrays, function, rank, binary)
+        kinds = {**_REGISTERED, name: Kind(name, arrays, function, rank, binary)}
+        _REGISTERED.clear()
+        _REGISTERED.update(sorted(kinds.items(), key=lambda item: item[1].rank))
         return function
 
     return register
@@ -65,7 +67,7 @@ def builds(name: str, arrays: type, rank: int, *, binary: bool = False) -> Calla
 
 def registered_kinds() -> dict[str, Kind]:
     """Return all kinds of factor graphs by name, from the most to the least special."""
-    return dict(sorted(_REGISTERED.items(), key=lambda item: item[1].rank))
+    return dict(_REGISTERED)
 
 
 class CompiledModel(NamedTuple):
