@@ -26,6 +26,7 @@ ORDER = [
     {"scan"},
     {"kernel"},
     {"run"},
+    {"scale"},
     {"result"},
     {"exact", "influence", "variational", "coupling"},
     {"importance"},

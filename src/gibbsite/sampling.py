@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,12 +21,15 @@ from gibbsite.result.verdict.judge import Judge, foresee
 from gibbsite.run.budget import Budget, check_integer, is_real, read_budget
 from gibbsite.run.chain_layout import choose_scan_and_layout
 from gibbsite.run.checkpoint import load_checkpoint, read_checkpoint
+from gibbsite.run.crew import Crew
 from gibbsite.run.engine import TUNED, Recording, Setup, run_chains
 from gibbsite.run.executor import read_threads
 from gibbsite.run.pilot import ChainPilot
 from gibbsite.run.plan import make_plan, read_entropy, start_text
 from gibbsite.run.progress import Progress, choose_progress
+from gibbsite.run.recipe import Recipe, fit_graph
 from gibbsite.run.record import keep_marginals, lay_out
+from gibbsite.scale.choosing import find_crew
 from gibbsite.scan.base import Scan
 from gibbsite.support.start import start_states
 
@@ -60,6 +62,7 @@ def sample(
     progress: Any = None,
     second_look: bool = True,
     coupling: bool = False,
+    on: Any = None,
 ) -> Result:
     """Sample from a model.
 
@@ -109,6 +112,11 @@ def sample(
         Afterwards, let 100 pairs of coupled chains of the same kernel, scan and start run until they meet
         (:func:`gibbsite.couple`): ``result.coupling_bound`` is then an upper bound of the distance to
         stationarity at the end of the warmup. Pairs are given up after ten times the warmup, or 1000 sweeps.
+    on : optional
+        Where the chains run: on threads of this process by default; on the workers of a Dask cluster, given
+        as a ``distributed.Client``, as the address of its scheduler ("tcp://host:8786") or as "local-dask",
+        for processes of this machine; or, with "ray", on a Ray cluster. The numbers do not depend on it
+        (:mod:`gibbsite.scale`).
 
     Returns
     -------
@@ -153,11 +161,14 @@ def sample(
     if resume and path is not None and path.exists():
         rng, warmup = _continued(path, rng, warmup)
         length = partial(length, warmup=warmup)
-    with announcing(show.say):
+    asked = clock()
+    with announcing(show.say), find_crew(on, show.say) as crew:
+        begun += clock() - asked  # a cluster that is started first takes no time of the budget
         try:
             recording = record_chains(
                 model,
                 kernel,
+                crew=crew,
                 scan=scan,
                 length=length,
                 thin=int(thin),
@@ -263,6 +274,7 @@ def record_chains(
     start: Any,
     record: Any,
     progress: Progress,
+    crew: Crew | None = None,
     **how: Any,
 ) -> Recording:
     """Compile a model and run its chains; nothing is judged.
@@ -274,9 +286,7 @@ def record_chains(
     graph = compile_graph(model, among=kernel.kinds if kernel is not None else ())
     kernel = default_kernel(graph) if kernel is None else kernel
     kernel.check(graph)
-    units = kernel.units(graph)
-    if units is not None:
-        graph = replace(graph, units=units)
+    graph = fit_graph(graph, kernel)
     layout = lay_out(model, graph, kernel, record)
     entropy = read_entropy(rng)
     scan, form = choose_scan_and_layout(model, graph, kernel, scan, layout, chains)
@@ -309,7 +319,9 @@ def record_chains(
         start=start_text(start),
     )
     setup = Setup(model, kernel, scan, layout, form, plan, kernel.remarks(model, graph, scan))
-    return run_chains(setup, starts, budget, progress=progress, **how)
+    if crew is not None:
+        crew.employ(Recipe(model, kernel, scan, record, chains), progress.say)
+    return run_chains(setup, starts, budget, progress=progress, crew=crew, **how)
 
 
 def _tune(kernel: Kernel, pilot: ChainPilot, how: dict[str, Any]) -> Kernel:

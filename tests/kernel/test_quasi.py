@@ -13,7 +13,7 @@ from gibbsite._compile.jit import compiled
 from gibbsite._random.generators import load, stream
 from gibbsite.graph.compile import KINDS
 from gibbsite.kernel.base import RunOutline, step, transition
-from gibbsite.run import engine
+from gibbsite.run import crew
 from gibbsite.testing import tiny_models
 from tests.proofs.test_twins import compiled_run
 
@@ -236,7 +236,7 @@ class Killed(Exception):
 def test_a_killed_and_resumed_run_gives_the_same_bytes(
     scan: gs.Scan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_BLOCK_SECONDS", 0.0)  # one sweep per block
+    monkeypatch.setattr(crew.Threads, "block_seconds", 0.0)  # one sweep per block
     settings: dict[str, Any] = {"scan": scan, "warmup": 3, "chains": 2, "threads": 1}
     settings["record"] = ["marginals", "draws"]
     kernel = gs.QuasiGibbs(m=8)

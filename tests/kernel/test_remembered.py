@@ -26,7 +26,7 @@ from gibbsite.kernel.gibbs.conditional_cache import (
     remembering_pays,
 )
 from gibbsite.kernel.rules import HEAT_BATH, METROPOLISED, RULES, pick
-from gibbsite.run import engine
+from gibbsite.run import crew
 from gibbsite.run.chain import State, advance, move, start_chain
 from gibbsite.run.checkpoint import load_checkpoint
 from gibbsite.run.record import lay_out
@@ -365,7 +365,7 @@ class Killed(Exception):
 def test_a_killed_and_resumed_run_gives_the_same_bytes_without_a_memory_on_disk(
     rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_BLOCK_SECONDS", 0.0)  # one sweep per block
+    monkeypatch.setattr(crew.Threads, "block_seconds", 0.0)  # one sweep per block
     model, kernel = network(), gs.Gibbs(rule)
     settings: dict[str, Any] = {"sweeps": 90, "warmup": 3, "chains": 2, "rng": 5, "threads": 1}
     settings["record"] = ["marginals", "draws"]

@@ -17,7 +17,7 @@ from gibbsite.graph.local import weights
 from gibbsite.kernel.base import Buffer, alone
 from gibbsite.kernel.gibbs.running_weights import Running, running_pays, running_weights
 from gibbsite.kernel.rules import RULES
-from gibbsite.run import engine
+from gibbsite.run import crew
 from gibbsite.run.chain import State, advance, start_chain
 from gibbsite.run.record import lay_out
 from gibbsite.testing import check_kernel, tiny_models
@@ -165,7 +165,7 @@ class Killed(Exception):
 def test_a_killed_and_resumed_run_gives_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_BLOCK_SECONDS", 0.0)  # one sweep per block
+    monkeypatch.setattr(crew.Threads, "block_seconds", 0.0)  # one sweep per block
     model = crowd()
     assert running_pays(gs.compile_graph(model))
     settings: dict[str, Any] = {"sweeps": 200, "warmup": 3, "chains": 2, "rng": 5, "threads": 1}

@@ -19,7 +19,7 @@ from gibbsite.graph.layouts.layers import DRAW_ERROR, PIECE, TILE, LayeredGraph,
 from gibbsite.graph.local import log_odds
 from gibbsite.kernel.at_once import layers
 from gibbsite.kernel.at_once.heatbath import exponential, unit
-from gibbsite.run import engine
+from gibbsite.run import crew
 from gibbsite.run.chain_layout import ReplicatedLayout, choose_scan_and_layout
 from gibbsite.run.progress import Status
 from gibbsite.run.record import lay_out
@@ -397,7 +397,7 @@ def test_threads_checkpoints_and_interrupts_change_nothing(
     model = medium()["usual"]
     whole = run(model, sweeps=60, threads=1)
     assert whole.plan.form == "layered"
-    monkeypatch.setattr(engine, "_BLOCK_SECONDS", 1e-9)
+    monkeypatch.setattr(crew.Threads, "block_seconds", 1e-9)
     path = tmp_path / "run.npz"
 
     def interrupt(status: Status) -> None:

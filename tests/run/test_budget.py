@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import gibbsite as gs
 from gibbsite._compile.jit import clock, compiled
-from gibbsite.run import engine
+from gibbsite.run import crew, engine
 from gibbsite.run.budget import Budget, read_budget
 from gibbsite.run.checkpoint import load_checkpoint
 
@@ -93,7 +93,7 @@ def test_an_error_too_small_uses_the_whole_budget(tmp_path: Path) -> None:
 @pytest.mark.parametrize("block", [0.0, 10.0])
 def test_stopping_does_not_depend_on_the_blocks(block: float, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = run(error=0.01).draws
-    monkeypatch.setattr(engine, "_BLOCK_SECONDS", block)
+    monkeypatch.setattr(crew.Threads, "block_seconds", block)
     assert run(error=0.01).draws == expected
 
 

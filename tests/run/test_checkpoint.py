@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.run import engine
+from gibbsite.run import crew, engine
 from gibbsite.run.chain import move
 from gibbsite.run.checkpoint import load_checkpoint, restore
 from gibbsite.run.progress import Status
@@ -72,7 +72,7 @@ def saved(result: gs.Result, folder: Path) -> bytes:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """One sweep per block."""
-    monkeypatch.setattr(engine, "_BLOCK_SECONDS", 0.0)
+    monkeypatch.setattr(crew.Threads, "block_seconds", 0.0)
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ KILL_SCRIPT = """
     import os, random, signal, sys, time
     import numpy as np
     import gibbsite as gs
-    from gibbsite.run import engine
+    from gibbsite.run import crew, engine
     from gibbsite.run.checkpoint import load_checkpoint, restore
     from pathlib import Path
 
@@ -102,7 +102,7 @@ KILL_SCRIPT = """
     settings = dict(sweeps=3000, warmup=40, chains=3, rng=11, record=kept, progress=False)
 
     def child(every):
-        engine._BLOCK_SECONDS = 0.0  # a block is one sweep, and slow, so that the run lasts
+        crew.Threads.block_seconds = 0.0  # a block is one sweep, and slow, so that the run lasts
         gs.sample(model, checkpoint=place, checkpoint_every=every, resume=True, threads=2,
                   **{**settings, "progress": lambda status: time.sleep(0.001)})
 
@@ -232,7 +232,8 @@ def test_the_first_checkpoint_comes_within_seconds(
     every: float, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
-    monkeypatch.setattr(engine, "clock", lambda: now)
+    for module in (engine, crew):
+        monkeypatch.setattr(module, "clock", lambda: now)
     waited: list[float] = []
 
     def wait(status: Status) -> None:  # half a second passes from one block to the next
@@ -425,7 +426,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: Any, **kwargs: Any) -> None:
         raise AssertionError("work was done before the place was checked")
 
-    monkeypatch.setattr(engine, "advance", fail)
+    monkeypatch.setattr(crew, "advance", fail)
     monkeypatch.setattr("gibbsite.sampling.start_states", fail)
 
 

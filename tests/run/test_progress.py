@@ -17,7 +17,7 @@ import pytest
 import gibbsite as gs
 from gibbsite import sampling
 from gibbsite._compile import cache, clock, jit
-from gibbsite.run import engine, progress
+from gibbsite.run import crew, progress
 from gibbsite.run.progress import Callback, Lines, Live, Silent, Status, choose_progress
 
 MODEL = gs.ising(np.array([[0, 0.5], [0.5, 0]]), [0.1, -0.2])
@@ -34,7 +34,7 @@ def status(**kwargs: Any) -> Status:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_BLOCK_SECONDS", 0.0)
+    monkeypatch.setattr(crew.Threads, "block_seconds", 0.0)
 
 
 class Terminal(io.StringIO):
@@ -139,7 +139,7 @@ def test_the_live_line_goes_away_after_an_error(monkeypatch: pytest.MonkeyPatch)
     terminal = use_terminal(monkeypatch)
     monkeypatch.setattr(progress, "_QUIET_SECONDS", 0.0)
     calls = 0
-    real = engine.advance
+    real = crew.advance
 
     def fail(*args: Any) -> None:
         nonlocal calls
@@ -148,7 +148,7 @@ def test_the_live_line_goes_away_after_an_error(monkeypatch: pytest.MonkeyPatch)
             raise ZeroDivisionError
         real(*args)
 
-    monkeypatch.setattr(engine, "advance", fail)
+    monkeypatch.setattr(crew, "advance", fail)
     with pytest.raises(ZeroDivisionError):
         run()
     assert terminal.getvalue().count("\x1b[?25h") == 1

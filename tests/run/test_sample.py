@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import gibbsite as gs
 from gibbsite.result.measure.diagnostics import mcse
 from gibbsite.result.verdict.unreached import _left_out
-from gibbsite.run import engine
+from gibbsite.run import crew
 from gibbsite.run.chain import move
 from gibbsite.testing import tiny_models
 
@@ -396,7 +396,7 @@ def test_blocks_do_not_change_a_byte(
     record = ["marginals", "draws", "energy", "best", "pairs"]
     files = set()
     for seconds in (0.0, 0.001, 10.0):
-        monkeypatch.setattr(engine, "_BLOCK_SECONDS", seconds)
+        monkeypatch.setattr(crew.Threads, "block_seconds", seconds)
         files.add(saved(run(MODELS["tables"], record=record, **budget), tmp_path))
     assert len(files) == 1
 

@@ -12,7 +12,7 @@ import gibbsite as gs
 from gibbsite import sampling
 from gibbsite.result import result as results
 from gibbsite.result.verdict import judge
-from gibbsite.run import engine
+from gibbsite.run import crew, engine
 from gibbsite.run.chain_layout import PlainLayout
 
 MODEL = gs.ising_grid((6, 6), coupling=0.1)
@@ -23,9 +23,9 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, sweep: float, row: float, setting_up: float) -> None:
         self.now, self.sweep = 100.0, sweep
-        for place in (engine, sampling, judge):
+        for place in (crew, engine, sampling, judge):
             monkeypatch.setattr(place, "clock", lambda: self.now)
-        advance, release, lay_out = engine.advance, PlainLayout.release, sampling.lay_out
+        advance, release, lay_out = crew.advance, PlainLayout.release, sampling.lay_out
 
         def advancing(*given: Any) -> None:
             self.now += sweep * given[5] * given[6] / MODEL.n_sites  # rounds times their length
@@ -39,7 +39,7 @@ class Clock:
             self.now += setting_up
             return lay_out(*given)
 
-        monkeypatch.setattr(engine, "advance", advancing)
+        monkeypatch.setattr(crew, "advance", advancing)
         monkeypatch.setattr(PlainLayout, "release", releasing)
         monkeypatch.setattr(sampling, "lay_out", laying_out)
 

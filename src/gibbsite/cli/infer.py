@@ -37,13 +37,13 @@ from gibbsite.inference import METHODS, TASKS, WEIGHTED
 _TASKS = Choice(TASKS, case_sensitive=False)
 _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
 _LENGTH = ("sweeps", "seconds", "accuracy", "warmup")
-_SAMPLING = ("scan", *_LENGTH, "chains", "threads", "rng", "no_second_look", *_CHECKPOINT)
+_SAMPLING = ("scan", *_LENGTH, "chains", "threads", "rng", "on", "no_second_look", *_CHECKPOINT)
 _WEIGHTED = ("seconds", "accuracy", "draws", "threads", "rng")
 _MEAN_FIELD = ("sweeps", "seconds", "damping", "parallel")
 _BELIEF = ("sweeps", "seconds", "damping", "kind", "schedule", "weight")
 # Parameters of kernels, by the method that takes them.
 _KERNEL = {"blocks": ("entries",), "cutset": ("width",), "mini-bucket": ("entries",)}
-_NO_SEARCH = ("warmup", "accuracy", "no_second_look")
+_NO_SEARCH = ("warmup", "accuracy", "on", "no_second_look")
 # Options that only some methods have a use for. With "auto", those of sampling say what to do if an exact
 # solution does not fit.
 _USED = {
@@ -101,6 +101,12 @@ _USED = {
 )
 @click.option("--weight", type=POSITIVE, help="Power of factors (bp, fractional). [default: 0.5]")
 @click.option("--threads", type=COUNT, help="[default: all cores]")
+@click.option(
+    "--on",
+    metavar="CLUSTER",
+    help="Run chains on the workers of a Dask scheduler (tcp://host:8786), of processes of this machine "
+    "(local-dask), or of Ray (ray); the numbers are the same.",
+)
 @click.option(
     "--rng",
     type=SEED,
@@ -237,7 +243,7 @@ def _read_method(given: dict[str, Any]) -> Any:
 
 def _run_options(given: dict[str, Any]) -> dict[str, Any]:
     """Collect the arguments of the sampler that were given."""
-    names = ("warmup", "chains", "draws", "threads", "rng", "parallel", *_CHECKPOINT, *_BELIEF[2:])
+    names = ("warmup", "chains", "draws", "threads", "rng", "on", "parallel", *_CHECKPOINT, *_BELIEF[2:])
     chosen = {name: given[name] for name in names if is_given(name)}
     if given["no_second_look"]:
         chosen["second_look"] = False

@@ -21,6 +21,12 @@ class Model(ABC):
 
     __slots__ = ()
 
+    def __getstate__(self) -> tuple[Any, Any]:
+        # What was found out about the model stays behind: it is made again, and may hold machine code.
+        found = super().__getstate__()
+        attributes, slots = found if isinstance(found, tuple) else (found, None)
+        return _without_structure(attributes), _without_structure(slots)
+
     @property
     @abstractmethod
     def domains(self) -> Domains:
@@ -91,3 +97,10 @@ class Model(ABC):
         normal = np.clip(rng.standard_normal(low.size), low, high)
         codes = np.floor(rng.random(low.size) * (np.where(whole, high, 0.0) + 1.0))
         return np.where(self.domains.numbers, np.where(whole, uniform, normal), codes)
+
+
+def _without_structure(state: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return attributes with an empty cache."""
+    if state is None:
+        return None
+    return {name: {} if name in ("structure", "_structure") else value for name, value in state.items()}

@@ -1,7 +1,7 @@
 """Let it run: drive the chains through warmup and sampling in blocks.
 
 Knows no algorithm. Everything interactive (progress, interrupts, time limits, checkpoints) happens between
-blocks of about 0.15 s; where blocks end has no influence on the numbers.
+blocks, of about 0.15 s on threads; where blocks end has no influence on the numbers.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from gibbsite._compile.jit import clock
 from gibbsite._random.generators import stream
 from gibbsite._wording import argument
 from gibbsite.errors import CheckpointError, SamplingError
-from gibbsite.kernel.base import Team
 from gibbsite.run.budget import Budget
-from gibbsite.run.chain import advance
 from gibbsite.run.checkpoint import load_checkpoint, restore, save_checkpoint
+from gibbsite.run.crew import Crew, Threads
 from gibbsite.run.executor import Executor
 from gibbsite.run.interrupt import catch_interrupt
 from gibbsite.run.plan import Plan
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
 #: Names of what a kernel had found before the run, in checkpoints, begin so.
 TUNED = "kernel/"
-_BLOCK_SECONDS = 0.15
 _FIRST_SAVE = 2.0  # seconds until the first checkpoint, at most
 _LOOKING = 0.75  # of the time that is kept for what comes after the run: for a second look
 _SUMS = 2  # rows of a tape besides its batches
@@ -110,17 +108,20 @@ def run_chains(
     reserve: float = 0.0,
     foresee: Callable[[Recording], float] | None = None,
     begun: float | None = None,
+    crew: Crew | None = None,
 ) -> Recording:
     """Run all chains to the end of the budget, an interrupt, the time limit, or until it is ``enough``.
 
     ``reserve`` is the share of a time limit that is left for what comes after the run; more is left where
     ``foresee``, which tells from the first chains how many seconds that takes for them, says so. ``begun`` is
-    when the clock of the time limit was started; now by default.
+    when the clock of the time limit was started; now by default. ``crew`` moves the chains; threads of this
+    process by default.
     """
     run = _Run(setup, starts, budget, progress, checkpoint, checkpoint_every)
     run.enough, run.foresee = enough, foresee
     run.reserve = reserve * budget.seconds if math.isfinite(budget.seconds) else 0.0
     run.threads = threads
+    run.crew = run.crew if crew is None else crew
     run.begun = run.begun if begun is None else begun
     if checkpoint is not None and resume and checkpoint.exists():
         run.resume()
@@ -176,6 +177,7 @@ class _Run:
         self.reserve = 0.0  # seconds for what comes after the run, at least
         self.row_seconds = 0.0  # that it takes besides for each row of a tape
         self.executor: Executor
+        self.crew: Crew = Threads()
         self.interrupt: Any = None
 
     def compile(self) -> None:
@@ -192,26 +194,8 @@ class _Run:
             self.tapes = [self.setup.layout.grow(tape, room) for tape in self.tapes]
 
         before = self.copied() if self.setup.kernel.fallible else None
-        members = min(self.form.most_members, max(1, self.threads // len(self.states)))
-        gates = [np.zeros(1, np.int64) for _ in self.states]
-
-        def move(item: int) -> None:
-            bundle, member = divmod(item, members)
-            advance(
-                self.kernel,
-                self.form.arrays(self.sizes[bundle]),
-                self.schedule,
-                self.states[bundle],
-                self.tapes[bundle],
-                rounds,
-                length,
-                keep,
-                Team(member, members, gates[bundle]),
-            )
-
-        began = clock()
-        self.executor.map(move, range(len(self.states) * members))
         try:
+            took = self.crew.move(self, rounds, length, keep)
             for state, tape in zip(self.states, self.tapes, strict=True):
                 self.setup.kernel.inspect(self.setup.model, self.setup.graph, state.memory)
                 self.setup.layout.inspect(tape)
@@ -227,7 +211,7 @@ class _Run:
             raise
         steps = rounds * length
         if steps:
-            self.pace = (clock() - began) / steps
+            self.pace = took / steps
 
     def copied(self) -> tuple[list[Any], list[Tape]]:
         """Return a copy of all chains without draws: what stands behind the recorded ones is not read."""
@@ -260,7 +244,7 @@ class _Run:
         if math.isnan(self.pace):
             return 1
         time_left = self.begun + limit - clock()
-        rounds = min(_BLOCK_SECONDS, max(time_left, 0.0)) / max(self.pace * length, 1e-9)
+        rounds = min(self.crew.block_seconds, max(time_left, 0.0)) / max(self.pace * length, 1e-9)
         return int(min(max(rounds, 1.0), most))
 
     def until_meeting(self) -> float:

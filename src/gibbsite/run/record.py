@@ -257,9 +257,11 @@ class TapeLayout:
                 tape = tape._replace(observed=_joined(tape.observed.code, blocks))
         if not self.draw_sites.size and not self.energy:
             return tape
-        have = max(len(tape.values), len(tape.energy))
-        if have >= draws:
+        # one of them may be shorter: zeros at the end of a vector are left out of checkpoints
+        in_use = [tape.values] * bool(self.draw_sites.size) + [tape.energy] * self.energy
+        if min(map(len, in_use)) >= draws:
             return tape
+        have = max(map(len, in_use))
         room = max(draws, have + have // 2)
         values = np.zeros((room, self.draw_sites.size), tape.values.dtype)
         values[: len(tape.values)] = tape.values

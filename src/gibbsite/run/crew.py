@@ -1,0 +1,86 @@
+"""Who moves the chains of a run: threads of this process, or workers somewhere else.
+
+The engine decides how far to go; a crew takes all bundles of chains there. Whoever it is, the numbers are the
+same: chains have random numbers of their own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from gibbsite._compile.jit import clock
+from gibbsite.kernel.base import Team
+from gibbsite.run.chain import State, advance
+from gibbsite.run.executor import Executor
+from gibbsite.run.tape import Tape
+
+if TYPE_CHECKING:
+    from gibbsite.run.chain_layout import ChainLayout
+    from gibbsite.run.recipe import Recipe
+
+
+class Bundles(Protocol):
+    """Bundles of chains: states and tapes, which a crew moves on, and what does not change."""
+
+    form: ChainLayout
+    kernel: Any
+    schedule: Any
+    states: list[State]
+    tapes: list[Tape]
+    sizes: list[int]
+    threads: int
+    executor: Executor
+
+
+class Crew(ABC):
+    """Moves the chains of a run.
+
+    Attributes
+    ----------
+    block_seconds : float
+        How long a block of sweeps should take: between blocks, the engine shows progress, looks at the
+        clock and saves checkpoints.
+    """
+
+    block_seconds: float = 0.15
+
+    def employ(self, recipe: Recipe, say: Callable[[str], None]) -> None:  # noqa: B027 (most need nothing)
+        """Learn what the chains of the next run are made of; ``say`` tells the user something."""
+
+    @abstractmethod
+    def move(self, chains: Bundles, rounds: int, length: int, keep: bool) -> float:
+        """Make ``rounds`` times ``length`` steps of all chains; record a draw after each if ``keep``.
+
+        Return the seconds that the steps took, without what it took to send chains to and fro.
+        """
+
+
+class Threads(Crew):
+    """Threads of this process: compiled code runs without the interpreter's lock."""
+
+    def move(self, chains: Bundles, rounds: int, length: int, keep: bool) -> float:
+        """Make steps of all chains; threads share a chain where there are more of them than chains."""
+        members = min(chains.form.most_members, max(1, chains.threads // len(chains.states)))
+        gates = [np.zeros(1, np.int64) for _ in chains.states]
+
+        def move(item: int) -> None:
+            bundle, member = divmod(item, members)
+            advance(
+                chains.kernel,
+                chains.form.arrays(chains.sizes[bundle]),
+                chains.schedule,
+                chains.states[bundle],
+                chains.tapes[bundle],
+                rounds,
+                length,
+                keep,
+                Team(member, members, gates[bundle]),
+            )
+
+        began = clock()
+        chains.executor.map(move, range(len(chains.states) * members))
+        return clock() - began

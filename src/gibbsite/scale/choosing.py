@@ -1,0 +1,98 @@
+"""Where a run takes place, as users say it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from gibbsite._wording import argument, unknown
+from gibbsite.errors import ArgumentError
+from gibbsite.run.crew import Crew
+from gibbsite.run.executor import usable_cores
+
+#: Words for clusters that are started on this machine, or that this process is connected to.
+CLUSTERS = ("local-dask", "ray")
+CONNECT_SECONDS = 15.0
+
+
+@contextmanager
+def find_crew(on: Any, say: Callable[[str], None] = print) -> Iterator[Crew | None]:
+    """Return who moves the chains of a run; nobody in particular where nothing is said.
+
+    Parameters
+    ----------
+    on : distributed.Client, str or None
+        A client of a Dask cluster; the address of its scheduler; "local-dask" for processes of this machine,
+        which end with the run; "ray".
+    say : callable
+        Tells the user something.
+
+    Examples
+    --------
+    >>> with find_crew(None) as crew:
+    ...     crew is None
+    True
+    """
+    if on is None:
+        yield None
+    elif isinstance(on, str) and on == "ray":
+        _need("ray", "ray")
+        from gibbsite.scale.ray import RayCrew
+
+        yield RayCrew()
+    elif isinstance(on, str):
+        if on not in CLUSTERS and "://" not in on:
+            raise ArgumentError(
+                unknown(
+                    argument("on"), on, CLUSTERS, ", or the address of a scheduler such as tcp://host:8786"
+                )
+            )
+        _need("distributed", "dask")
+        with _connect(on, say) as client:
+            yield _employ(client)
+    elif callable(getattr(on, "submit", None)) and callable(getattr(on, "scatter", None)):
+        yield _employ(on)
+    else:
+        raise ArgumentError(
+            f"{argument('on')} must be a client of Dask, the address of its scheduler, or one of "
+            f"{', '.join(CLUSTERS)}, got {on!r}."
+        )
+
+
+def _need(package: str, extra: str) -> None:
+    if find_spec(package) is None:
+        raise ArgumentError(
+            f"This needs {package}, which is not installed; run: pip install gibbsite[{extra}]"
+        )
+
+
+def _employ(client: Any) -> Crew:
+    from gibbsite.scale.dask import DaskCrew
+
+    return DaskCrew(client)
+
+
+@contextmanager
+def _connect(on: str, say: Callable[[str], None]) -> Iterator[Any]:
+    """Connect to a scheduler, or start one with a process for every core."""
+    distributed: Any = import_module("distributed")
+    if on == "local-dask":
+        with (
+            distributed.LocalCluster(
+                n_workers=usable_cores(), threads_per_worker=1, dashboard_address=None
+            ) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield client
+        return
+    try:
+        client = distributed.Client(on, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError, TimeoutError) as reason:
+        raise ArgumentError(
+            f"There is no scheduler of Dask at {on}: {reason}. Start one with: dask scheduler"
+        ) from None
+    with client:
+        yield client

@@ -1,0 +1,41 @@
+"""Versions on which numbers depend: workers must have the same as whoever sends them work."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+_NAMES = ("gibbsite", "numba", "llvmlite", "numpy")
+
+
+def installed_versions() -> dict[str, str]:
+    """Return the versions of this process.
+
+    Examples
+    --------
+    >>> sorted(installed_versions())
+    ['gibbsite', 'llvmlite', 'numba', 'numpy', 'python']
+    """
+    found = {"python": ".".join(platform.python_version_tuple()[:2])}
+    for name in _NAMES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "none"
+    return found
+
+
+def differences(other: dict[str, str]) -> str:
+    """Tell in which versions another process differs from this one; empty if in none.
+
+    Examples
+    --------
+    >>> differences({**installed_versions(), "numba": "0.1"}).startswith("numba 0.1 there")
+    True
+    """
+    here = installed_versions()
+    return ", ".join(
+        f"{name} {other.get(name)} there and {here[name]} here"
+        for name in here
+        if other.get(name) != here[name]
+    )

@@ -1,0 +1,240 @@
+"""Chains on real workers of Dask: the same bytes as on threads, whatever happens to the workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gibbsite as gs
+from gibbsite.scale import crew as crew_module
+from gibbsite.scale import dask as dask_module
+from gibbsite.scale.crew import RemoteCrew, Returned
+from gibbsite.scale.dask import DaskCrew
+from gibbsite.scale.segment import Done, checksum, move_segment
+
+distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("default")
+
+KERNELS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "one after another": (gs.ising_grid((6, 6), coupling=0.3, field=0.1), {}),
+    "many at once": (gs.ising_grid((70, 70), coupling=0.3), {"sweeps": 60}),
+    "side by side": (gs.ising_grid((8, 8), coupling=0.3), {"chains": 20}),
+    "draws and energies": (gs.potts_grid((4, 4), 3, 0.5), {"record": ["draws", "energy", "pairs"]}),
+    "herded": (gs.ising_grid((5, 5), coupling=0.3), {"kernel": gs.HerdedGibbs()}),
+    "blocks": (gs.ising_grid((5, 5), coupling=0.6), {"kernel": gs.BlockGibbs()}),
+    "tempered": (gs.ising_grid((4, 4), coupling=0.7), {"kernel": gs.Tempered(ladder=(0.0, 0.5, 1.0))}),
+    "minibatch": (gs.potts_grid((4, 4), 3, 0.5), {"kernel": gs.PoissonGibbs()}),
+}
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as found,
+    ):
+        yield found
+
+
+def sample(model: Any, **how: Any) -> gs.Result:
+    kernel = how.pop("kernel", None)
+    options = {"sweeps": 200, "rng": 3, "progress": False, "second_look": False, **how}
+    return gs.sample(model, kernel, **options)
+
+
+def same(one: gs.Result, other: gs.Result) -> bool:
+    pairs = zip(one.recording.tapes, other.recording.tapes, strict=True) if hasattr(one, "recording") else ()
+    assert all(np.array_equal(a.total, b.total) for a, b in pairs)
+    return bool(
+        one.marginals.cells.tobytes() == other.marginals.cells.tobytes()
+        and one.mcse.cells.tobytes() == other.mcse.cells.tobytes()
+        and one.diagnostics.line() == other.diagnostics.line()
+    )
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_workers_give_the_bytes_of_threads(client: Any, name: str) -> None:
+    model, how = KERNELS[name]
+    assert same(sample(model, **how), sample(model, **how, on=client))
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.05])
+def test_where_segments_end_does_not_matter(
+    client: Any, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, how = KERNELS["draws and energies"]
+    monkeypatch.setattr(DaskCrew, "block_seconds", seconds)
+    here, there = sample(model, sweeps=12, **how), sample(model, sweeps=12, **how, on=client)
+    assert same(here, there)
+    assert here.values.tobytes() == there.values.tobytes()
+
+
+def test_a_run_goes_on_elsewhere(client: Any, tmp_path: Path) -> None:
+    """Begun on threads, continued on workers, ended on threads."""
+    model, path = gs.ising_grid((6, 6), coupling=0.3, field=0.1), tmp_path / "run.chk"
+    how: dict[str, Any] = {"checkpoint": path, "warmup": 20, "resume": True}
+    sample(model, sweeps=50, **how)
+    sample(model, sweeps=120, **how, on=client)
+    assert same(sample(model, sweeps=200, warmup=20), sample(model, sweeps=200, **how))
+
+
+def test_killed_workers_change_nothing() -> None:
+    """Workers are killed three times while a run goes on; each costs the segment it was at."""
+    model = gs.ising_grid((60, 60), coupling=0.3, field=0.1)
+    how: dict[str, Any] = {"sweeps": 6000, "scan": gs.Systematic()}
+    undisturbed = sample(model, **how)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        over, killed = threading.Event(), []
+
+        def kill() -> None:
+            while len(killed) < 3 and not over.wait(1.0):
+                victims = [worker.pid for worker in cluster.workers.values() if worker.pid is not None]
+                if victims:
+                    os.kill(victims[0], signal.SIGKILL)
+                    killed.append(victims[0])
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        try:
+            disturbed = sample(model, **how, on=client)
+        finally:
+            over.set()
+            killer.join()
+    assert len(killed) == 3
+    assert same(undisturbed, disturbed)
+
+
+class Liars(RemoteCrew):
+    """Two workers in this process, the first of which returns wrong numbers or is lost."""
+
+    def __init__(self, lost: bool) -> None:
+        super().__init__()
+        self.lost, self.dropped = lost, False
+        self.said: list[str] = []
+
+    def send_recipe(self, recipe: Any) -> None:
+        self.recipe, self.say = recipe, self.said.append
+
+    def threads_each(self, bundles: int) -> int:
+        return 1
+
+    def places(self) -> int:
+        return 2
+
+    def hand_out(self, segments: Any) -> list[Returned]:
+        found = []
+        for k, (_, segment) in enumerate(segments):
+            done = move_segment(self.run, self.recipe, segment)
+            if k % 2 == 0 and self.lost and self.blocks % 2:
+                self.blocks += 1
+                found.append(Returned(None, ""))
+                continue
+            if k % 2 == 0 and not self.lost and not self.dropped:
+                x = done.arrays["state/x"].copy()
+                x[0] ^= 1
+                done = done._replace(arrays={**done.arrays, "state/x": x})
+            found.append(Returned(done, f"worker-{k % 2}"))
+        return found
+
+    def drop(self, worker: str) -> None:
+        assert worker == "worker-0"
+        self.dropped = True
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_wrong_and_lost_segments_are_made_again(lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, crew = gs.ising_grid((5, 5), coupling=0.3), Liars(lost)
+    monkeypatch.setattr("gibbsite.scale.choosing._employ", lambda client: crew)
+
+    class Client:
+        submit = scatter = staticmethod(lambda: None)
+
+    assert same(sample(model), sample(model, on=Client()))
+    assert crew.dropped is not lost
+    assert any("worker-0 returned wrong numbers" in text for text in crew.said) is not lost
+
+
+def test_what_is_always_lost_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Liars, "hand_out", lambda crew, segments: [Returned(None, "")] * len(segments))
+    monkeypatch.setattr("gibbsite.scale.choosing._employ", lambda client: Liars(lost=True))
+
+    class Client:
+        submit = scatter = staticmethod(lambda: None)
+
+    with pytest.raises(gs.SamplingError, match=f"lost {crew_module.MOST_ATTEMPTS} times"):
+        sample(gs.ising_grid((3, 3)), on=Client())
+
+
+def test_steps_that_go_wrong_are_told(client: Any) -> None:
+    model = gs.LogDensity(lambda x: np.log(1.0 - x[0] ** 2), dim=1)
+    with pytest.raises(gs.SamplingError) as here:
+        gs.sample(model, gs.Metropolis(scale=9.0), sweeps=500, rng=1, start=[0.5], progress=False)
+    with pytest.raises(gs.SamplingError) as there:
+        gs.sample(model, gs.Metropolis(scale=9.0), sweeps=500, rng=1, start=[0.5], progress=False, on=client)
+    assert str(here.value) == str(there.value)
+
+
+def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_module, "PATIENCE", 1.0)
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as lonely,
+        pytest.raises(gs.SamplingError, match="no worker for 1 seconds"),
+    ):
+        sample(gs.ising_grid((3, 3)), on=lonely)
+
+
+def test_other_versions_are_refused(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "gibbsite.scale.versions._NAMES", ("gibbsite", "numba", "numpy", "nothing-of-the-kind")
+    )
+    with pytest.raises(
+        gs.ArgumentError, match=r"Worker tcp://.* other versions .*nothing-of-the-kind None there"
+    ):
+        sample(gs.ising_grid((3, 3)), on=client)
+
+
+@pytest.mark.parametrize(
+    ("on", "said"),
+    [
+        ("local-dusk", "did you mean 'local-dask'"),
+        ("tcp://127.0.0.1:9", "no scheduler of Dask at tcp://127.0.0.1:9"),
+        (3, "must be a client of Dask"),
+    ],
+)
+def test_what_is_no_cluster(on: Any, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gibbsite.scale.choosing.CONNECT_SECONDS", 0.5)
+    with pytest.raises(gs.ArgumentError, match=said):
+        sample(gs.ising_grid((3, 3)), on=on)
+
+
+def test_budgets_are_kept(client: Any) -> None:
+    model = gs.ising_grid((20, 20), coupling=0.3)
+    sample(model, on=client, sweeps=2)  # compiled
+    begun = time.monotonic()
+    result = sample(model, on=client, sweeps=None, seconds=2.0)
+    assert result.draws > 10
+    assert time.monotonic() - begun < 30.0  # a run that forgot its limit would not end
+
+
+def test_checksums_see_every_part() -> None:
+    arrays = {"a": np.arange(3), "b": np.zeros((2, 2))}
+    done = Done(arrays, checksum(arrays), 0.0)
+    for other in (
+        {**arrays, "a": np.arange(1, 4)},
+        {**arrays, "a": np.arange(3, dtype=np.int32)},
+        {**arrays, "b": np.zeros((4, 1))},
+        {"a": arrays["a"], "c": arrays["b"]},
+    ):
+        assert checksum(other) != done.checksum
