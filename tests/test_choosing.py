@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from scipy.special import gammaln, logsumexp
 
 import gibbsite as gs
@@ -75,3 +76,33 @@ def test_log_z_comes_with_bounds_on_both_sides() -> None:
     assert lower <= log_z <= upper < np.inf
     assert answer.log_z_error is not None
     assert abs(answer.log_z - log_z) < 6 * answer.log_z_error < 1.0
+
+
+@pytest.mark.parametrize(("task", "method"), [("MAR", "forward"), ("PR", "mini-bucket"), ("MAP", "annealed")])
+def test_exact_solving_can_be_switched_off(task: str, method: str) -> None:
+    alarm = gs.example("alarm")
+    answer = gs.infer(alarm, task, exact=False, seconds=2, rng=1, progress=False)
+    assert answer.method == method
+    assert answer.reason.startswith("an exact solution was not asked for")
+    exact = gs.infer(alarm, task)
+    if task == "MAR":
+        assert answer.converged
+        worst = max(
+            abs(answer.marginals[s][k] - p) for s, law in exact.marginals.items() for k, p in law.items()
+        )
+        assert worst < 0.01
+    elif task == "PR":
+        assert abs(answer.log_z - exact.log_z) < 1e-6
+    else:
+        assert answer.log_potential == pytest.approx(exact.log_potential, abs=1e-9)
+
+
+def test_switching_exact_solving_off_is_refused_where_it_says_nothing() -> None:
+    alarm = gs.example("alarm")
+    with pytest.raises(gs.ArgumentError, match="method='exact' and exact=False contradict each other"):
+        gs.infer(alarm, method="exact", exact=False)
+    for method in ("gibbs", gs.Gibbs(), "annealed"):
+        with pytest.raises(gs.ArgumentError, match="exact=False has no effect with"):
+            gs.infer(alarm, "MAP", method=method, exact=False)
+    with pytest.raises(gs.ArgumentError, match="exact must be True or False"):
+        gs.infer(alarm, exact="no")  # type: ignore[arg-type]

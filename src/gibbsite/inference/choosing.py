@@ -84,7 +84,7 @@ def _share_with_zeros(model: FactorGraph) -> float:
 
 
 def choose(
-    model: FactorGraph, task: str, method: str | Kernel | Proposal, seconds: float | None
+    model: FactorGraph, task: str, method: str | Kernel | Proposal, seconds: float | None, exact: bool = True
 ) -> tuple[str | Kernel | Proposal, str]:
     """Return the method and the reason for it."""
     if not isinstance(method, str):
@@ -108,6 +108,8 @@ def choose(
         raise ArgumentError(f"method {name} does not answer {task}; choose one of {', '.join(others)}.")
     if method not in ("auto", "exact"):
         return method, "as asked"
+    if not exact:
+        return OTHERWISE[task], "an exact solution was not asked for"
     from gibbsite.exact import predict_exact
     from gibbsite.run.executor import usable_memory
 
