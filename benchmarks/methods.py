@@ -49,6 +49,8 @@ def measure(
             answer = gs.infer(model, method=method, seconds=seconds, accuracy=ACCURACY, progress=False, **how)
     except gs.GibbsiteError as error:
         return {**row, "refused": str(error)[:300], "seconds": round(clock() - begun, 2)}
+    if answer.interrupted:
+        raise KeyboardInterrupt  # what there is is no answer of a run of this length
     return {
         **row,
         "chosen": answer.method,
