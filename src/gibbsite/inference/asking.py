@@ -12,7 +12,7 @@ from gibbsite._wording import Text, argument, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.answer import Inference
 from gibbsite.inference.arguments import check_arguments, check_exact, check_model, read_best, with_unused
-from gibbsite.inference.choosing import choose, try_in_turn
+from gibbsite.inference.choosing import choose
 from gibbsite.inference.maximising import best_states, count_ties, prove, search
 from gibbsite.inference.methods import DEFAULT_SECONDS, OF_ANY_METHOD, TASKS, is_weighted
 from gibbsite.inference.solving import bound_below, certain_bounds, solve
@@ -152,6 +152,8 @@ def infer(
     elif task in ("MAP", "MMAP") and chosen == "annealed":
         found, verdict = search(model, limit, sweeps, best, progress, run, until_sure)
     elif in_turn:
+        from gibbsite.inference.trying import try_in_turn
+
         chosen, reason, found, verdict, bounds = try_in_turn(
             model, task, reason, limit, accuracy, progress, run
         )
