@@ -136,10 +136,10 @@ def test_a_second_method_confirms_contradicts_or_has_no_time() -> None:
 def test_the_least_uncertain_answer_is_the_one_that_says_so() -> None:
     model = gs.ising_grid((2, 2))
     stuck = answered("tempered", model, ("stuck.",), mcse_max=0.87)
-    close = answered("mini-bucket", model, ("short.",), mcse_max=0.004, unseen=0.02)
-    blind = answered("mini-bucket", model, ("blind.",), mcse_max=0.004, unseen=1e9)
+    close = answered("mini-bucket", model, ("short.",), mcse_max=0.004, unseen=3.0, pareto_k=0.1)
+    blind = answered("mini-bucket", model, ("blind.",), mcse_max=0.004, unseen=1e9, pareto_k=5.0)
     unknown = answered("gibbs", model, ("no errors.",), mcse_max=None)
-    assert uncertainty(close, "MAR") == 0.02
+    assert uncertainty(close, "MAR") == 0.016
     assert uncertainty(stuck, "MAR") == uncertainty(blind, "MAR") == uncertainty(unknown, "MAR") == 1.0
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # Share of a time limit that a check may take, if the answer itself has taken less.
 _CHECK_SHARE = 0.2
+_HEAVY_TAIL = 0.7  # of weights: from this Pareto k on, their errors mean nothing
 
 
 class Tried(NamedTuple):
@@ -97,13 +98,14 @@ def try_in_turn(
 def uncertainty(one: Tried, task: str) -> float:
     """Return how far off an answer may be by what its own method says, at most 1 for marginals.
 
-    Where weighted draws may have missed anything, they may be off by anything.
+    Errors of weighted draws mean nothing where the tail of the weights is heavy; the share of what was not
+    drawn, which is a bound and mostly far too large, counts there.
     """
     numbers = one.verdict.numbers
     error = getattr(one.found, "log_z_error", None) if task == "PR" else numbers.get("mcse_max")
     if error is None or not math.isfinite(error):
         error = math.inf
-    missed = float(numbers.get("unseen", 0.0))
+    missed = float(numbers["unseen"]) if numbers.get("pareto_k", 0.0) > _HEAVY_TAIL else 0.0
     return min(max(STANDARD_ERRORS * error, missed), math.inf if task == "PR" else 1.0)
 
 
