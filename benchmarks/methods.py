@@ -116,6 +116,7 @@ def page(rows: list[Row]) -> str:
                 f"Seconds allowed: {'; '.join(allowed)}. Commits: {commits}.",
                 f"{len(table)} models, {len(runs)} runs of {len(METHODS) * len(table)}. Within by the best "
                 f"single method of each family: {good}. Called converged, but wrong: {wrong}.",
+                *_repeated(rows),
                 format_table(
                     SUMMARY, [_summarise(f, table, cases, *best[f]) for f, cases in families.items()]
                 ),
@@ -128,6 +129,21 @@ def page(rows: list[Row]) -> str:
         )
         + "\n"
     )
+
+
+def _repeated(rows: list[Row]) -> list[str]:
+    """Return the sentence on runs that were made again with the same time limit, with all their errors."""
+    runs: dict[tuple[str, str, float], list[str]] = defaultdict(list)
+    for row in rows:
+        error = f"{row['error']:.4f}" if "error" in row else "refused"
+        runs[row["case"], row["method"], row["limit"]].append(error)
+    again = [f"{m} on {case} ({', '.join(seen)})" for (case, m, _), seen in runs.items() if len(seen) > 1]
+    if not again:
+        return []
+    return [
+        "Made again after changes of the program, with the errors in order, the last of them in the tables: "
+        f"{'; '.join(again)}."
+    ]
 
 
 def _best_single(table: dict[str, dict[str, Row]], cases: list[str]) -> tuple[str, int]:

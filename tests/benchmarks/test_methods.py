@@ -61,6 +61,8 @@ def test_the_page_counts_what_is_right_and_what_is_silently_wrong() -> None:
     summary = next(line for line in text.splitlines() if line.startswith("| grids "))
     assert [cell.strip() for cell in summary.split("|")[2:5]] == ["2", "mini-bucket", "2 of 2 (100 %)"]
     assert "0.3000 settled 1.0 s" in text
+    assert "Made again" not in text
+    assert "gibbs on grids/b (0.3000, 0.0020)." in methods.page([*rows, row("grids/b", "gibbs", 0.002)])
 
 
 def test_a_marginal_that_is_not_a_number_is_an_error_of_one() -> None:
