@@ -9,7 +9,6 @@ clock.
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 import warnings
@@ -17,17 +16,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import gibbsite as gs
 from benchmarks.data import DATA
 from benchmarks.measure import Spread
+from benchmarks.networks import Known, largest_error, networks
 from benchmarks.report import Section, Target
 from gibbsite.formats.examples import example_path
 
 EVIDENCE = {"HRBP": "HIGH", "EXPCO2": "LOW"}
 FASTER, ERROR = 20.0, 0.005
-NETWORKS = ("alarm", "insurance", "hailfinder", "win95pts")
+NETWORKS = tuple(f"bif/{name}-posterior" for name in ("alarm", "insurance", "hailfinder", "win95pts"))
 CASES = (
     "uai2008_bn/cpcs54",
     "uai2008_bn/cpcs360b",
@@ -125,7 +123,7 @@ def measure(*, quick: bool = False) -> Section:
         rows += [[f"alarm, {name}", "is not installed", ""] for name in absent]
         for name, model, known in cases(quick):
             found = gs.sample_weighted(model, seconds=5.0, rng=1, threads=1, progress=False)
-            error = largest_error(found, known)
+            error = largest_error(found.marginals, known)
             rows.append([f"{name}, 5 s", f"error {error:.4f}", found.diagnostics.word])
             data[name] = {"error": error, "draws": found.draws, "converged": found.converged}
             targets.append(Target(f"{name}: error after 5 s", error, ERROR, False))
@@ -134,29 +132,10 @@ def measure(*, quick: bool = False) -> Section:
     )
 
 
-def cases(quick: bool) -> Iterator[tuple[str, gs.FactorGraph, dict[str, list[float]]]]:
+def cases(quick: bool) -> Iterator[tuple[str, gs.FactorGraph, Known]]:
     """Yield networks with evidence and their exact marginals."""
-    for name in NETWORKS[:1] if quick else NETWORKS:
-        file = DATA / f"bif/{name}.bif.gz"
-        if file.exists():
-            import gzip
-
-            exact = json.loads(gzip.decompress((DATA / f"bif/exact/{name}.json.gz").read_bytes()))
-            yield name, gs.read_model(file).observe(exact["evidence"]), exact["posterior"]
-    for name in CASES[:1] if quick else CASES:
-        path = DATA / f"uai/{name}.uai"
-        if Path(f"{path}.gz").exists():
-            model = gs.read_model(f"{path}.gz")
-            evidence = gs.read_evidence(f"{path}.evid", model)
-            words = iter(Path(f"{path}.MAR").read_text().split()[1:])
-            sites = int(next(words))
-            known = {str(i): [float(next(words)) for _ in range(int(next(words)))] for i in range(sites)}
-            yield name.partition("/")[2], model.observe(evidence) if evidence else model, known
-
-
-def largest_error(found: gs.WeightedResult, known: dict[str, list[float]]) -> float:
-    """Return the largest error of a marginal."""
-    return max(
-        float(np.abs(np.array(list(found.marginals[site].values())) - law).max())
-        for site, law in known.items()
-    )
+    known = dict(networks(DATA)) if (DATA / "uai/index.json").exists() else {}
+    for names in (NETWORKS, CASES):
+        for name in names[:1] if quick else names:
+            if name in known:
+                yield name.partition("/")[2].removesuffix("-posterior"), *known[name]()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 from scipy.special import gammaln, logsumexp
 
 import gibbsite as gs
-from gibbsite.inference.choosing import plan_attempts
+from gibbsite.inference.answer import Verdict
+from gibbsite.inference.choosing import Attempt, plan_attempts
+from gibbsite.inference.trying import Tried, compare_answers, uncertainty
 
 ROOT = Path(gs.__file__).parent / "examples"
 
@@ -34,7 +38,7 @@ def test_two_modes_are_weighed_after_single_sites_have_failed() -> None:
     answer = gs.infer(model, seconds=3, rng=1, progress=False)
     assert answer.method in ("mini-bucket", "tempered")
     assert "does not fit" in answer.reason
-    assert ", after gibbs" in answer.reason
+    assert " after gibbs" in answer.reason
     up = np.arange(n + 1)
     spins = 2 * up - n
     law = (
@@ -75,3 +79,75 @@ def test_log_z_comes_with_bounds_on_both_sides() -> None:
     assert lower <= log_z <= upper < np.inf
     assert answer.log_z_error is not None
     assert abs(answer.log_z - log_z) < 6 * answer.log_z_error < 1.0
+
+
+@pytest.mark.parametrize(("task", "method"), [("MAR", "forward"), ("PR", "mini-bucket"), ("MAP", "annealed")])
+def test_exact_solving_can_be_switched_off(task: str, method: str) -> None:
+    alarm = gs.example("alarm")
+    answer = gs.infer(alarm, task, exact=False, seconds=2, rng=1, progress=False)
+    assert answer.method == method
+    assert answer.reason.startswith("an exact solution was not asked for")
+    exact = gs.infer(alarm, task)
+    if task == "MAR":
+        assert answer.converged
+        worst = max(
+            abs(answer.marginals[s][k] - p) for s, law in exact.marginals.items() for k, p in law.items()
+        )
+        assert worst < 0.01
+    elif task == "PR":
+        assert abs(answer.log_z - exact.log_z) < 1e-6
+    else:
+        assert answer.log_potential == pytest.approx(exact.log_potential, abs=1e-9)
+
+
+def test_switching_exact_solving_off_is_refused_where_it_says_nothing() -> None:
+    alarm = gs.example("alarm")
+    with pytest.raises(gs.ArgumentError, match="method='exact' and exact=False contradict each other"):
+        gs.infer(alarm, method="exact", exact=False)
+    for method in ("gibbs", gs.Gibbs(), "annealed"):
+        with pytest.raises(gs.ArgumentError, match="exact=False has no effect with"):
+            gs.infer(alarm, "MAP", method=method, exact=False)
+    with pytest.raises(gs.ArgumentError, match="exact must be True or False"):
+        gs.infer(alarm, exact="no")  # type: ignore[arg-type]
+
+
+def answered(method: str, model: gs.FactorGraph, reasons: tuple[str, ...] = (), **numbers: Any) -> Tried:
+    verdict = Verdict("estimate", "NOT CONVERGED" if reasons else "converged: fine", reasons, numbers)
+    return Tried(Attempt(method, 1.0, ""), gs.solve_exact(model), verdict)
+
+
+def test_a_second_method_confirms_contradicts_or_has_no_time() -> None:
+    model, other = gs.ising_grid((3, 3), field=0.1), gs.ising_grid((3, 3), field=0.15)
+    first = answered("gibbs", model, mcse_max=0.001)
+    agreed = compare_answers(first, answered("mini-bucket", model), 0.01)
+    assert not agreed.reasons
+    assert agreed.numbers == {"mcse_max": 0.001, "checked_by": "mini-bucket", "check_difference": 0.0}
+    assert agreed.text.endswith("checked by mini-bucket, which differs by 0 at most")
+    late = compare_answers(first, answered("mini-bucket", other, ("too short.",)), 0.01)
+    assert not late.reasons
+    assert late.text.endswith("mini-bucket had no time to check it")
+    apart = compare_answers(first, answered("mini-bucket", other), 0.01)
+    assert apart.text.startswith("NOT CONVERGED")
+    assert len(apart.reasons) == 1
+    assert "gibbs and mini-bucket differ by 0.049" in apart.reasons[0]
+    assert not compare_answers(first, answered("mini-bucket", other), 0.03).reasons
+
+
+def test_the_least_uncertain_answer_is_the_one_that_says_so() -> None:
+    model = gs.ising_grid((2, 2))
+    stuck = answered("tempered", model, ("stuck.",), mcse_max=0.87)
+    close = answered("mini-bucket", model, ("short.",), mcse_max=0.004, unseen=3.0, pareto_k=0.1)
+    blind = answered("mini-bucket", model, ("blind.",), mcse_max=0.004, unseen=1e9, pareto_k=5.0)
+    unknown = answered("gibbs", model, ("no errors.",), mcse_max=None)
+    assert uncertainty(close, "MAR") == 0.016
+    assert uncertainty(stuck, "MAR") == uncertainty(blind, "MAR") == uncertainty(unknown, "MAR") == 1.0
+
+
+def test_chains_that_converge_are_checked_by_weighted_draws() -> None:
+    model = gs.ising_grid((8, 8), coupling=0.2, field=0.1)
+    answer = gs.infer(model, exact=False, seconds=4, accuracy=0.05, rng=1, progress=False)
+    assert answer.method == "gibbs"
+    assert answer.converged
+    assert answer.verdict.numbers["checked_by"] == "mini-bucket"
+    assert answer.verdict.numbers["check_difference"] < 0.1
+    assert "checked by mini-bucket" in answer.line()

@@ -25,58 +25,22 @@ Options
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import multiprocessing
 import sys
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import gibbsite as gs
+from benchmarks.networks import networks
 from tests.data import DATA
 
 ACCURACY = 0.01
-Case = tuple[str, Callable[[], tuple[gs.FactorGraph, dict[str, list[float]]]]]
-
-
-def networks(folder: Path) -> Iterator[Case]:
-    """Yield models with exact marginals by name."""
-    for case in json.loads((folder / "uai/index.json").read_text()):
-        path = folder / "uai" / case["path"]
-        found = [p for p in (Path(f"{path}.uai.MAR"), Path(f"{path}.uai.MAR.gz")) if p.exists()]
-        if found:
-            yield case["path"], lambda path=path, mar=found[0]: _read_uai(path, mar)
-    for file in sorted((folder / "bif").glob("*.bif.gz")):
-        for law in ("prior", "posterior"):
-            yield f"bif/{file.name.split('.')[0]}-{law}", lambda file=file, law=law: _read_bif(file, law)
-
-
-def _read_uai(path: Path, mar: Path) -> tuple[gs.FactorGraph, dict[str, list[float]]]:
-    model = gs.read_model(f"{path}.uai.gz")
-    evidence = gs.read_evidence(f"{path}.uai.evid", model)
-    text = _read_text(mar)
-    words = iter(text.split()[1:])
-    count = int(next(words))
-    known = {str(i): [float(next(words)) for _ in range(int(next(words)))] for i in range(count)}
-    return (model.observe(evidence) if evidence else model), known
-
-
-def _read_text(path: Path) -> str:
-    return gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
-
-
-def _read_bif(file: Path, law: str) -> tuple[gs.FactorGraph, dict[str, list[float]]]:
-    model = gs.read_model(str(file))
-    exact = json.loads(_read_text(file.parent / "exact" / file.name.replace(".bif", ".json")))
-    if law == "posterior":
-        model = model.observe(exact["evidence"])
-    return model, exact[law]
 
 
 def tiny(number: int) -> tuple[gs.FactorGraph, dict[str, list[float]]]:

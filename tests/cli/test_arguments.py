@@ -90,6 +90,8 @@ IDLE = [
     (["infer", "asia", "--method", "mean-field", "--accuracy", "0.1"], "--accuracy"),
     (["infer", "asia", "--task", "MAP", "--accuracy", "0.1"], "--accuracy"),
     (["infer", "asia", "--resume"], "--resume needs --checkpoint"),
+    (["infer", "asia", "--method", "exact", "--no-exact"], "--method exact and --no-exact contradict"),
+    (["infer", "asia", "--method", "gibbs", "--no-exact"], "--no-exact has no effect with --method gibbs"),
     (["infer", "asia", "--checkpoint-every", "5"], "--checkpoint-every needs --checkpoint"),
     (["infer", "asia", "--query", "tub", "--format", "uai"], "--query"),
     (["infer", "asia", "--query", "tub", "--task", "PR"], "--query"),

@@ -235,6 +235,8 @@ def test_info(run: Any) -> None:
     assert facts["zeros"] is True
     assert facts["factors_by_arity"]["5"] == 1
     assert facts["exact"]["largest_clique"] >= 4**3
+    assert facts["messages"]["exact"] is False
+    assert facts["messages"]["number"] > 37
     assert "colors" in run("info", ASIA)[1]
 
 

@@ -16,7 +16,7 @@ from tests.importance.models import random_model
 
 
 def test_intervals_hold_the_truth_and_lie_in_each_other() -> None:
-    missed = 0
+    missed, makers = 0, set()
     for number in range(60):
         model = random_model(number)
         exact = gs.exact.enumerate_states(model).log_z
@@ -25,7 +25,9 @@ def test_intervals_hold_the_truth_and_lie_in_each_other() -> None:
         allowed = 1e-12 * max(1.0, abs(exact))
         assert found.lower - allowed <= exact <= found.upper + allowed, number
         assert found.lower <= found.probable[0] <= found.probable[1] <= found.upper
+        makers |= {found.lower_by, found.upper_by}
         missed += not found.probable[0] - allowed <= exact <= found.probable[1] + allowed
+    assert makers == {"mini-buckets", "mean field", "mean field of trees", "tree-reweighted messages"}
     # at most a tenth fails, each by itself
     assert stats.binom.sf(missed - 1, 60, 0.1) > 1e-7
 

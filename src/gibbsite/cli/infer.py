@@ -75,6 +75,7 @@ _USED = {
     "--max", "maximise", metavar="SITES", help="Sites to maximise over, the rest summed out (MMAP)."
 )
 @click.option("--method", type=Choice(list(METHODS)), default="auto", show_default=True)
+@click.option("--no-exact", is_flag=True, help="Answer as if an exact solution did not fit (auto).")
 @scan_option
 @click.option("--sweeps", type=COUNT, help="Sweeps of each chain after the warmup.")
 @click.option("--draws", type=COUNT, help="Number of weighted draws.")
@@ -173,6 +174,7 @@ def command(**given: Any) -> int:
             sweeps=given["sweeps"],
             accuracy=given["accuracy"],
             best=given["best"],
+            exact=not given["no_exact"],
             progress=False if given["quiet"] else None,
             **({} if given["maximise"] is None else {"maximise": read_sites(model, given["maximise"])}),
             **_run_options(given),

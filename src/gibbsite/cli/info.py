@@ -96,6 +96,7 @@ def describe(model: FactorGraph) -> dict[str, Any]:
             "bytes": cost.bytes,
             "seconds": round(cost.seconds, 4),
         },
+        "messages": _messages(model),
         **{
             type(kernel).__name__: said
             for kernel in kernels
@@ -106,6 +107,14 @@ def describe(model: FactorGraph) -> dict[str, Any]:
             for kernel in kernels
         },
     }
+
+
+def _messages(model: FactorGraph) -> dict[str, Any]:
+    """Return what belief propagation would have to do, and whether it is exact."""
+    from gibbsite.variational.belief.propagation import describe_messages
+
+    edges, entries, forest = describe_messages(model)
+    return {"number": edges, "entries_of_a_sweep": entries, "exact": forest}
 
 
 def _energies(model: FactorGraph) -> dict[str, Any]:

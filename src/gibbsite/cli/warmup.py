@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -152,7 +152,7 @@ def answer_all(model: FactorGraph, methods: list[str]) -> None:
     for method in methods:
         for task in METHODS[method]:
             # long enough for the question whether the answer is good enough
-            budget = {} if method == "quasi" else {"sweeps": 300}
+            budget: dict[str, Any] = {} if method == "quasi" else {"sweeps": 300}
             with suppress(gs.IncompatibleError):  # not every method takes every kind
                 gs.infer(model, task, method=method, rng=1, progress=False, seconds=5.0, **budget)
 

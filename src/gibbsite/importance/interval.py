@@ -1,7 +1,8 @@
 """``gibbsite.bound_log_z``: an interval that certainly holds log Z, and a narrower one that probably does.
 
-From below: mean field, and where a model has no zeros, mini-buckets with negative weights. From above: mini-
-buckets, or whatever bounds the weights of a proposal. In between, n weights of mean Z and at most U give
+From below: mean field of single sites and of trees, and where a model has no zeros, mini-buckets with
+negative weights. From above: mini-buckets, or whatever bounds the weights of a proposal, and tree-reweighted
+messages, settled or not. The closest counts. In between, n weights of mean Z and at most U give
 
 * Markov's inequality: Z is at least delta times their mean with probability 1 - delta,
 * Hoeffding's: Z is at most their mean plus U sqrt(log(1 / delta) / 2n),
@@ -38,17 +39,21 @@ from gibbsite.importance.run import sample_weighted
 from gibbsite.importance.verdict import WeightDiagnostics
 from gibbsite.result.wording import in_words
 from gibbsite.run.budget import is_real
-from gibbsite.variational import mean_field
+from gibbsite.variational import belief_propagation, mean_field
+from gibbsite.variational.trees import bound_by_trees
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
 
-# Shares of the time for mean field, and for mini-buckets from below.
-_MEAN_FIELD_SHARE, _BELOW_SHARE = 0.05, 0.1
+# Shares of the time for mean field, for that of trees, for messages, and for all bounds from below.
+_MEAN_FIELD_SHARE, _TREES_SHARE, _MESSAGES_SHARE, _BELOW_SHARE = 0.03, 0.05, 0.05, 0.12
+# Sites up to which trees are tried: they are solved in plain NumPy.
+_MOST_SITES = 10_000
 # Weights of all mini-buckets of a bucket but the first, which makes up for it.
 _NEGATIVE = (0.1, 0.5)
 _FIRST, _FACTOR, _MOST = 1 << 10, 16, 1 << 22
 _QUARTERS = 4.0
+_DAMPING = 0.5  # of messages, which settle more often so
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -192,6 +197,7 @@ def bound_log_z(
     found = outline(model)
     most = getattr(proposal, "entries", None) or _MOST
     lower, lower_by = _bound_below(model, found, limit, begun, min(most, _MOST))
+    messages = _bound_above(model, limit)
     left = None if seconds is None else max(limit - (clock() - begun), 0.5 * limit)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the intervals hold all the same
@@ -209,8 +215,11 @@ def bound_log_z(
         )
     best = min(drawn.sources, key=lambda one: float(one["log_bound"]))
     upper, upper_by = float(best["log_bound"]), str(best["name"])
+    above, above_by = messages
     last = drawn.sources[-1]
     exact = bool(best.get("splits") == 0)
+    if above < upper and not exact:
+        upper, upper_by = above, above_by
     if exact and upper > lower:
         lower, lower_by = upper, upper_by
     # rounding must not turn the interval round
@@ -239,7 +248,12 @@ def _bound_below(
     share = None if math.isinf(limit) else _MEAN_FIELD_SHARE * limit
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # any product law is a bound
-        lower, lower_by = float(mean_field(model, progress=False, rng=0, seconds=share).log_z), "mean field"
+        law = mean_field(model, progress=False, rng=0, seconds=share)
+    lower, lower_by = float(law.log_z), "mean field"
+    if model.n_sites <= _MOST_SITES:
+        trees = bound_by_trees(model, law.marginals, _TREES_SHARE * limit)
+        if trees > lower:
+            lower, lower_by = trees, "mean field of trees"
     problem = found.reduction.problem
     entries = max(min(_FIRST, most), largest_table(found))
     while not np.isneginf(problem.value).any():
@@ -257,6 +271,17 @@ def _bound_below(
         if not plan.splits or entries > most or late:
             break
     return lower, lower_by
+
+
+def _bound_above(model: FactorGraph, limit: float) -> tuple[float, str]:
+    """Return the upper bound by messages, and its name."""
+    share = None if math.isinf(limit) else _MESSAGES_SHARE * limit
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # any messages are a bound
+        found = belief_propagation(
+            model, kind="tree-reweighted", damping=_DAMPING, progress=False, seconds=share
+        )
+    return float(found.log_z), "tree-reweighted messages"
 
 
 def _probable(source: dict[str, Any], fails: float) -> tuple[float, float]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from gibbsite.result.wording import in_words
 if TYPE_CHECKING:
     import pandas
 
-    from gibbsite.model import FactorGraph
+    from gibbsite.model.domain import Domains
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,8 +30,10 @@ class WeightedResult:
 
     Attributes
     ----------
-    model : FactorGraph
-        The model.
+    domains : Domains
+        The sites and their states.
+    evidence, evidence_labels : dict
+        What was observed, and the states that observed sites have.
     estimate : Estimate
         Probabilities, log Z and their errors as arrays, those of all proposals combined.
     diagnostics : WeightDiagnostics
@@ -53,7 +57,9 @@ class WeightedResult:
     (True, 40192)
     """
 
-    model: FactorGraph
+    domains: Domains
+    evidence: Mapping[str, Any]
+    evidence_labels: Mapping[str, Any]
     estimate: Estimate
     diagnostics: WeightDiagnostics
     sources: tuple[dict[str, Any], ...] = ()
@@ -65,14 +71,14 @@ class WeightedResult:
     @cached_property
     def marginals(self) -> SiteTable:
         """Probabilities of the states of all sites, observed ones included; NaN for sites not asked for."""
-        seen = observed_cells(self.model.evidence, self.model.evidence_labels, 1.0)
-        return SiteTable(self.model.domains, self.estimate.cells, False, observed=seen)
+        seen = observed_cells(self.evidence, self.evidence_labels, 1.0)
+        return SiteTable(self.domains, self.estimate.cells, False, observed=seen)
 
     @cached_property
     def mcse(self) -> SiteTable:
         """Standard errors of the marginals."""
-        seen = observed_cells(self.model.evidence, self.model.evidence_labels, 0.0)
-        return SiteTable(self.model.domains, self.estimate.errors, False, False, seen)
+        seen = observed_cells(self.evidence, self.evidence_labels, 0.0)
+        return SiteTable(self.domains, self.estimate.errors, False, False, seen)
 
     @property
     def log_z(self) -> float:
@@ -101,14 +107,14 @@ class WeightedResult:
 
     def joint(self, *sites: str | int) -> NDArray[np.float64]:
         """Return the joint probabilities of a site and any observed ones; others were not recorded."""
-        free = find_free(sites, self.model.domains, self.model.evidence)
+        free = find_free(sites, self.domains, self.evidence)
         if len(free) > 1:
             raise ArgumentError(
                 "weighted draws record the marginals of single sites, not joint probabilities; use "
                 "gs.sample with record=gs.Joint(...)."
             )
         table = np.array(list(self.marginals[free[0]].values())) if free else np.ones(())
-        return add_observed(table, sites, self.model.evidence, self.model.evidence_labels)
+        return add_observed(table, sites, self.evidence, self.evidence_labels)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return a pandas table with one row for each state of each site.
@@ -118,6 +124,30 @@ class WeightedResult:
         from gibbsite.result.dataframe import make_dataframe
 
         return make_dataframe(self.marginals, {"mcse": self.mcse})
+
+    def save(self, path: str | Path) -> None:
+        """Save to an ``.npz`` file, to be read by :meth:`load`."""
+        from gibbsite.importance.save import save_weighted
+
+        save_weighted(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> WeightedResult:
+        """Load weighted draws saved by :meth:`save`, equal in everything but ``seconds``.
+
+        Examples
+        --------
+        >>> import gibbsite as gs, os, tempfile
+        >>> found = gs.sample_weighted(gs.example("asia"), draws=1024, rng=1, progress=False)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found.save(os.path.join(folder, "draws.npz"))
+        ...     again = gs.WeightedResult.load(os.path.join(folder, "draws.npz"))
+        >>> again.marginals == found.marginals
+        True
+        """
+        from gibbsite.importance.save import load_weighted
+
+        return cls(**load_weighted(path))
 
     def line(self) -> str:
         """Return the verdict in one line."""
@@ -143,4 +173,4 @@ class WeightedResult:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"WeightedResult({self.model.n_sites:,} sites; {self.line()})"
+        return f"WeightedResult({self.domains.n_sites:,} sites; {self.line()})"

@@ -185,7 +185,9 @@ def _run(
                 break
     found, verdict = run.judge()
     return WeightedResult(
-        model=model,
+        domains=model.domains,
+        evidence=model.evidence,
+        evidence_labels=model.evidence_labels,
         estimate=_spread(found, asked, model.cards),
         diagnostics=verdict,
         sources=tuple(

@@ -39,6 +39,19 @@ def check_arguments(
         _check_values(model, given)
 
 
+def check_exact(exact: Any, method: str | Kernel | Proposal) -> None:
+    """Refuse exact=False but with "auto", the only method that has a choice about it."""
+    if not isinstance(exact, bool):
+        raise ArgumentError(f"{argument('exact')} must be True or False, got {exact!r}.")
+    if exact or method == "auto":
+        return
+    if method == "exact":
+        raise ArgumentError(
+            f"{argument('method', 'exact')} and {argument('exact', False)} contradict each other; give one."
+        )
+    raise ArgumentError(f"{argument('exact', False)} has no effect with {_spell(method)}; leave it out.")
+
+
 def _no_use(name: str, method: str | Kernel | Proposal) -> str:
     """Return the message on an argument that a method has no use for."""
     if method in ("auto", "annealed", "proved"):
@@ -46,8 +59,11 @@ def _no_use(name: str, method: str | Kernel | Proposal) -> str:
             f"{argument(name)} belongs to sampling runs, and this is a search for the best state; leave it "
             f"out, or sample with {argument('method', 'gibbs')}."
         )
-    what = argument("method", method) if isinstance(method, str) else type(method).__name__
-    return f"{argument(name)} has no effect with {what}; leave it out."
+    return f"{argument(name)} has no effect with {_spell(method)}; leave it out."
+
+
+def _spell(method: str | Kernel | Proposal) -> str:
+    return argument("method", method) if isinstance(method, str) else type(method).__name__
 
 
 def _check_values(model: FactorGraph, given: dict[str, Any]) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from gibbsite._wording import Text, argument, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.answer import Inference
-from gibbsite.inference.arguments import check_arguments, check_model, read_best, with_unused
-from gibbsite.inference.choosing import choose, try_in_turn
+from gibbsite.inference.arguments import check_arguments, check_exact, check_model, read_best, with_unused
+from gibbsite.inference.choosing import choose
 from gibbsite.inference.maximising import best_states, count_ties, prove, search
 from gibbsite.inference.methods import DEFAULT_SECONDS, OF_ANY_METHOD, TASKS, is_weighted
 from gibbsite.inference.solving import bound_below, certain_bounds, solve
@@ -33,6 +33,7 @@ def infer(
     accuracy: float = 0.01,
     best: int = 1,
     maximise: Any = None,
+    exact: bool = True,
     progress: Any = None,
     **run: Any,
 ) -> Inference:
@@ -78,6 +79,8 @@ def infer(
         exactly, otherwise distinct local maxima that "annealed" has seen.
     maximise : sequence of sites, optional
         The sites to maximise over (MMAP), as names or positions.
+    exact : bool
+        Whether "auto" may solve exactly; False answers as if that did not fit.
     progress : optional
         As in :func:`gibbsite.sample`.
     **run
@@ -105,6 +108,8 @@ def infer(
     0.667
     >>> gs.infer(model, "MAP", method="annealed", rng=1, progress=False).assignment
     {'a': 0, 'b': 0}
+    >>> gs.infer(model, exact=False, rng=1, progress=False).kind
+    'estimate'
     """
     task = str(task).upper()
     if task not in TASKS:
@@ -116,6 +121,7 @@ def infer(
     given = {**run, "seconds": seconds, "sweeps": sweeps}
     given = {name: value for name, value in given.items() if value is not None}
     check_arguments(model, task, method, given, progress)
+    check_exact(exact, method)
     counted = sweeps is not None or run.get("draws") is not None
     limit = DEFAULT_SECONDS if seconds is None and not counted else seconds
     whole, summed = model, None
@@ -128,7 +134,7 @@ def infer(
         raise ArgumentError(
             f"{argument('maximise')} belongs to MMAP, and the task is {task}; leave it out, or ask for MMAP."
         )
-    chosen, reason = choose(model, task, method, limit)
+    chosen, reason = choose(model, task, method, limit, exact)
     if chosen == "exact":
         reason = with_unused(reason, given)
     if summed is not None:
@@ -146,6 +152,8 @@ def infer(
     elif task in ("MAP", "MMAP") and chosen == "annealed":
         found, verdict = search(model, limit, sweeps, best, progress, run, until_sure)
     elif in_turn:
+        from gibbsite.inference.trying import try_in_turn
+
         chosen, reason, found, verdict, bounds = try_in_turn(
             model, task, reason, limit, accuracy, progress, run
         )

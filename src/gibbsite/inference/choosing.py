@@ -1,19 +1,18 @@
 """What to try where a model cannot be solved exactly, in which order, and why.
 
-Every method judges its own answer, and the first that converges is taken: forward draws where factors are
-those of a Bayesian network; mini-buckets, the sooner the more zeros there are, at which chains are stuck;
-chains of single sites; and last replica exchange, which crosses between modes that such chains have found.
+Every method judges its own answer, and the first that converges is taken (``trying.py``): forward draws
+where factors are those of a Bayesian network; mini-buckets, the sooner the more zeros there are, at which
+chains are stuck; chains of single sites; and last replica exchange, which crosses between modes that such
+chains have found.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from gibbsite._wording import Text, argument, unknown
+from gibbsite._wording import argument, unknown
 from gibbsite.errors import ArgumentError
-from gibbsite.inference.answer import Verdict
 from gibbsite.inference.methods import METHODS, OTHERWISE, is_weighted
-from gibbsite.inference.solving import certain_bounds, solve
 
 if TYPE_CHECKING:
     from gibbsite.importance import Proposal
@@ -84,7 +83,7 @@ def _share_with_zeros(model: FactorGraph) -> float:
 
 
 def choose(
-    model: FactorGraph, task: str, method: str | Kernel | Proposal, seconds: float | None
+    model: FactorGraph, task: str, method: str | Kernel | Proposal, seconds: float | None, exact: bool = True
 ) -> tuple[str | Kernel | Proposal, str]:
     """Return the method and the reason for it."""
     if not isinstance(method, str):
@@ -108,6 +107,8 @@ def choose(
         raise ArgumentError(f"method {name} does not answer {task}; choose one of {', '.join(others)}.")
     if method not in ("auto", "exact"):
         return method, "as asked"
+    if not exact:
+        return OTHERWISE[task], "an exact solution was not asked for"
     from gibbsite.exact import predict_exact
     from gibbsite.run.executor import usable_memory
 
@@ -118,49 +119,3 @@ def choose(
     if fits or method == "exact":
         return "exact", size
     return OTHERWISE[task], f"an exact solution does not fit: {size}"
-
-
-def try_in_turn(
-    model: FactorGraph,
-    task: str,
-    reason: str,
-    seconds: float | None,
-    accuracy: float,
-    progress: Any,
-    run: dict[str, Any],
-) -> tuple[str, str, Any, Verdict, tuple[float, float] | None]:
-    """Try the methods of :mod:`gibbsite.choice` until one converges; the last one is taken in any case.
-
-    Bounds of log Z that a method has found hold whichever is taken.
-    """
-    import warnings
-
-    from gibbsite._compile.clock import clock
-    from gibbsite.errors import ConvergenceWarning, GibbsiteError
-
-    assert seconds is not None  # there is a default
-    attempts, begun, tried = plan_attempts(model, task), clock(), []
-    bounds: tuple[float, float] | None = None
-    for number, attempt in enumerate(attempts, 1):
-        left = max(seconds - (clock() - begun), 0.1 * seconds)
-        last = number == len(attempts)
-        try:
-            with warnings.catch_warnings():
-                if not last:  # another method follows
-                    warnings.simplefilter("ignore", ConvergenceWarning)
-                found, verdict = solve(
-                    model, task, attempt.method, attempt.share * left, None, accuracy, progress, run
-                )
-        except GibbsiteError:
-            if last:
-                raise
-            tried.append(attempt.method)
-            continue
-        bounds = certain_bounds(found, verdict.kind, bounds)
-        if last or not verdict.reasons or getattr(found, "interrupted", False):
-            break
-        tried.append(attempt.method)
-    before = f", after {' and '.join(tried)} did not converge" if tried else ""
-    why = f"; {attempt.why}{before}" if len(attempts) > 1 else ""
-    said = reason.marked if isinstance(reason, Text) else reason
-    return attempt.method, Text(said + why), found, verdict, bounds

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _PILOT_SHARE, _AGREE = 0.2, 1.1
 # Share of it for a bound of log Z by mean field.
 _BOUND_SHARE = 0.05
-_STANDARD_ERRORS = 4.0  # an error of more than so many standard errors is taken to be impossible
+STANDARD_ERRORS = 4.0  # an error of more than so many standard errors is taken to be impossible
 
 
 def solve(
@@ -67,7 +67,7 @@ def solve(
         kernel = _best_candidate(model, kernel, seconds, run)
         seconds = max(seconds - (time.monotonic() - begun), seconds * (1.0 - _PILOT_SHARE))
     run = {"record": "best", **run} if task == "MAP" else run
-    target = accuracy / _STANDARD_ERRORS if task == "MAR" else None
+    target = accuracy / STANDARD_ERRORS if task == "MAR" else None
     drawn = sample(model, kernel, sweeps=sweeps, seconds=seconds, error=target, progress=progress, **run)
     return drawn, _judge_run(drawn, task, accuracy)
 
@@ -157,7 +157,7 @@ def _judge_run(result: Result, task: str, accuracy: float) -> Verdict:
                 "there are no standard errors, so nothing shows whether marginals are off by more than "
                 f"{accuracy:g}.",
             )
-    elif task != "PR" and _STANDARD_ERRORS * found.mcse_max > accuracy:
+    elif task != "PR" and STANDARD_ERRORS * found.mcse_max > accuracy:
         reasons = (
             *reasons,
             f"standard errors are up to {found.mcse_max:.2g}, so marginals may be off by more than "

@@ -27,6 +27,7 @@ import json
 import math
 import zipfile
 import zlib
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,9 @@ from gibbsite.run.recorders.base import OpenRecorder, all_recorders
 FORMAT = 2
 _READABLE = (1, FORMAT)
 _KIND = "gibbsite result"
+WEIGHTED_KIND = "gibbsite result of weighted draws"
+#: Kinds of saved results, and what reads them.
+LOADERS = {_KIND: "gs.load_result", WEIGHTED_KIND: "gs.WeightedResult.load"}
 # The arrays of a result that are saved as they are: name, numbers of dimensions, kind of numbers.
 _ARRAYS = {
     "totals": (2, "f"),
@@ -61,7 +65,7 @@ _KEPT = "kept_"
 # Those that hold states: floats, where sites are numbers.
 _STATES = ("values", "best_x")
 # What reading a file that is none of ours may raise.
-_UNREADABLE = (
+UNREADABLE = (
     OSError,
     ValueError,
     KeyError,
@@ -101,7 +105,7 @@ def save_result(result: Result, path: Path) -> None:
     >>> again.marginals == result.marginals
     True
     """
-    names = result.domains.names.identity()
+    sites, site_arrays = describe_sites(result.domains, result.evidence, result.evidence_labels)
     about = {
         "kind": _KIND,
         "format": FORMAT,
@@ -119,27 +123,56 @@ def save_result(result: Result, path: Path) -> None:
         "report": list(result.report.items()),
         "interrupted": result.interrupted,
         **({} if result.coupling_bound is None else {"coupling_bound": result.coupling_bound}),
-        "n_sites": result.domains.n_sites,
-        "sites": list(names) if isinstance(names, tuple) else None,
-        "labels": [write_kind(kind) for kind in result.domains.kinds],
-        # Lists, because the order of observed sites is part of the content.
-        "evidence": list(result.evidence.items()),
-        "evidence_labels": list(result.evidence_labels.items()),
+        **sites,
         "look": result.look if isinstance(result.look, str) else asdict(result.look),
         "unreached": [[doubt.site, doubt.state, doubt.proved, doubt.why] for doubt in result.unreached],
     }
     about["open"] = [recorder.restore() for recorder in result.open]
-    arrays = {name: getattr(result, name) for name in _ARRAYS}
+    arrays = {name: getattr(result, name) for name in _ARRAYS} | site_arrays
     arrays.update({f"block_{r}": block for r, block in enumerate(result.blocks)})
     arrays.update({f"{_KEPT}{name}": found for name, found in result.kept.items()})
     arrays["pulse"] = result.pulse
     arrays["set_start"] = result.sets.start
     arrays["set_member"] = result.sets.member
     arrays["set_cell"] = result.sets.cell
-    if len(result.domains.kinds) != 1:
-        arrays["label_set"] = result.domains.kind_of
+    write_entries(path, about, arrays)
+
+
+def describe_sites(
+    domains: Domains, evidence: Mapping[str, Any], evidence_labels: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the sites of a result, and what was observed, as data and arrays; see :func:`read_sites`."""
+    names = domains.names.identity()
+    about = {
+        "n_sites": domains.n_sites,
+        "sites": list(names) if isinstance(names, tuple) else None,
+        "labels": [write_kind(kind) for kind in domains.kinds],
+        # Lists, because the order of observed sites is part of the content.
+        "evidence": list(evidence.items()),
+        "evidence_labels": list(evidence_labels.items()),
+    }
+    arrays: dict[str, NDArray[Any]] = {}
+    if len(domains.kinds) != 1:
+        arrays["label_set"] = domains.kind_of
     if isinstance(names, np.ndarray):
         arrays["site_numbers"] = names
+    return about, arrays
+
+
+def read_sites(
+    about: dict[str, Any], arrays: dict[str, NDArray[Any]]
+) -> tuple[Domains, dict[str, Any], dict[str, tuple[Any, ...]]]:
+    """Return sites, what was observed, and the states that observed sites have."""
+    sites = about["sites"]
+    names = SiteNames(about["n_sites"], None if sites is None else tuple(sites), arrays.get("site_numbers"))
+    kinds = tuple(_read_kind(labels) for labels in about["labels"])
+    domains = Domains(names, kinds, arrays.get("label_set", np.zeros(0, np.int32)))
+    labels = {site: tuple(labels) for site, labels in about["evidence_labels"]}
+    return domains, dict(about["evidence"]), labels
+
+
+def write_entries(path: Path, about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Write data and arrays; equal content gives equal bytes."""
     text = np.array(json.dumps(about, sort_keys=True).encode("ascii"))
     # Row-major order, because NumPy stores column-major arrays under another header.
     ordered = {name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)}
@@ -172,7 +205,7 @@ def load_result(path: str | Path) -> Result:
     gibbsite.errors.FormatError: nowhere.npz: the file does not exist; check the path.
     """
     path = Path(path)
-    about, arrays = _read_entries(path)
+    about, arrays = read_entries(path, _KIND)
     version = about.get("format")
     if version not in _READABLE:
         raise FormatError(
@@ -184,14 +217,14 @@ def load_result(path: str | Path) -> Result:
         arrays["energy"] = 0.0 - arrays["energy"]
     try:
         return _build_result(about, arrays)
-    except _UNREADABLE as reason:
+    except UNREADABLE as reason:
         raise FormatError(
             f"the saved result is inconsistent ({_first_line(reason)}); save it again.", str(path)
         ) from None
 
 
-def _read_entries(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read JSON and arrays of a file, after a check of its sums."""
+def read_entries(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read JSON and arrays of a file of one kind, after a check of its sums."""
     if not path.exists():
         raise FormatError("the file does not exist; check the path.", str(path))
     try:
@@ -202,13 +235,16 @@ def _read_entries(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         with np.load(path, allow_pickle=False) as file:
             arrays: dict[str, NDArray[Any]] = {name: file[name] for name in file.files}
         about = json.loads(arrays.pop("about").item())
-        if about["kind"] != _KIND:
+        found = about["kind"]
+        if found in LOADERS and found != kind:
+            raise FormatError(f"this is a {found}; load it with {LOADERS[found]}(path).", str(path))
+        if found != kind:
             raise ValueError
     except FormatError:
         raise
     except OSError as reason:
         raise FormatError(f"cannot be read ({reason.strerror or reason}).", str(path)) from None
-    except _UNREADABLE:
+    except UNREADABLE:
         raise FormatError(
             "this is not a saved gibbsite result, or only a part of one; results are saved by "
             "result.save(path).",
@@ -219,10 +255,7 @@ def _read_entries(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 def _build_result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Result:
     n = about["n_sites"]
-    sites = about["sites"]
-    names = SiteNames(n, None if sites is None else tuple(sites), arrays.get("site_numbers"))
-    kinds = tuple(_read_kind(labels) for labels in about["labels"])
-    domains = Domains(names, kinds, arrays.get("label_set", np.zeros(0, np.int32)))
+    domains, evidence, evidence_labels = read_sites(about, arrays)
     for name, (ndim, kind) in _ARRAYS.items():
         if name in _STATES and domains.numbers.any():
             kind = "f"
@@ -239,8 +272,8 @@ def _build_result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Res
     return Result(
         plan=Plan.from_dict(about["plan"]),
         domains=domains,
-        evidence=dict(about["evidence"]),
-        evidence_labels={site: tuple(labels) for site, labels in about["evidence_labels"]},
+        evidence=evidence,
+        evidence_labels=evidence_labels,
         binary=about["binary"],
         n_marginal=about["n_marginal"],
         draws=about["draws"],

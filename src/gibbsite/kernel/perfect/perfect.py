@@ -67,7 +67,7 @@ class PerfectMemory(NamedTuple):
 _FOUND: dict[str, Any] = {}
 
 
-@register(methods={"perfect": ("MAR",)}, proof=[{"sweeps": 256}])
+@register(methods={"perfect": ("MAR",)}, proof=[{"sweeps": 256}], recommend={"Perfect": {"sweeps": 1024}})
 @dataclass(frozen=True)
 class Perfect(Kernel):
     """Independent draws without bias, by coupling from the past.

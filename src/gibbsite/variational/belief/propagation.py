@@ -319,6 +319,19 @@ def _lay_out_once(model: FactorGraph, graph: Graph) -> _LaidOut:
     return found
 
 
+def describe_messages(model: FactorGraph) -> tuple[int, float, bool]:
+    """Return how many messages there are, the table entries that a sweep reads, and whether one is enough.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> describe_messages(gs.ising_grid((5,), coupling=0.1))
+    (8, 32.0, True)
+    """
+    known = _find_laid_out(model) or _lay_out_once(model, compile_graph(model))
+    return known.graph.n_edges, known.entries, known.forest
+
+
 def _on_tables(model: FactorGraph, laid_out: _LaidOut, how: _Settings, show: Progress) -> BeliefResult:
     """Propagate on tables, whatever they are."""
     graph, forest = laid_out.graph, laid_out.forest

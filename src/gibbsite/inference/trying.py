@@ -1,0 +1,133 @@
+"""Methods one after the other, until one converges and stands up to another."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gibbsite._compile.clock import clock
+from gibbsite._wording import Text
+from gibbsite.errors import ConvergenceWarning, GibbsiteError
+from gibbsite.inference.answer import Verdict
+from gibbsite.inference.choosing import Attempt, plan_attempts
+from gibbsite.inference.methods import is_weighted
+from gibbsite.inference.solving import STANDARD_ERRORS, certain_bounds, solve
+
+if TYPE_CHECKING:
+    from gibbsite.model import FactorGraph
+
+# Share of a time limit that a check may take, if the answer itself has taken less.
+_CHECK_SHARE = 0.2
+_HEAVY_TAIL = 0.7  # of weights: from this Pareto k on, their errors mean nothing
+
+
+class Tried(NamedTuple):
+    """An attempt and what came of it."""
+
+    attempt: Attempt
+    found: Any
+    verdict: Verdict
+
+
+def try_in_turn(
+    model: FactorGraph,
+    task: str,
+    reason: str,
+    seconds: float | None,
+    accuracy: float,
+    progress: Any,
+    run: dict[str, Any],
+) -> tuple[str, str, Any, Verdict, tuple[float, float] | None]:
+    """Try the methods of :func:`plan_attempts` until one converges; if none does, take the least uncertain.
+
+    Bounds of log Z that a method has found hold whichever is taken. Marginals from chains are checked by the
+    next method where time is left: what speaks for chains is that they agree, while weighted draws are
+    judged by what they can have missed.
+    """
+    assert seconds is not None  # there is a default
+    attempts, begun = plan_attempts(model, task), clock()
+    tried: list[Tried] = []
+    others: list[str] = []
+
+    def answer(attempt: Attempt, limit: float) -> Tried:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # another method may follow
+            return Tried(attempt, *solve(model, task, attempt.method, limit, None, accuracy, progress, run))
+
+    for number, attempt in enumerate(attempts, 1):
+        before = clock()
+        try:
+            one = answer(attempt, attempt.share * max(seconds - (before - begun), 0.1 * seconds))
+        except GibbsiteError:
+            if number == len(attempts) and not tried:
+                raise
+            others.append(attempt.method)
+            continue
+        tried.append(one)
+        if getattr(one.found, "interrupted", False):
+            break
+        if not one.verdict.reasons:
+            now = clock()
+            limit = min(seconds - (now - begun), max(now - before, _CHECK_SHARE * seconds))
+            if task == "MAR" and number < len(attempts) and not is_weighted(attempt.method) and limit > 0.0:
+                with suppress(GibbsiteError):  # what cannot take the model says nothing about the answer
+                    second = answer(attempts[number], limit)
+                    tried[-1] = one._replace(verdict=compare_answers(one, second, accuracy))
+            break
+        others.append(attempt.method)
+    chosen = tried[-1]
+    if chosen.verdict.reasons and chosen.attempt.method in others:
+        chosen = min(reversed(tried), key=lambda one: uncertainty(one, task))
+        others.remove(chosen.attempt.method)
+    word = "the least uncertain after" if chosen.verdict.reasons else "after"
+    before_it = f", {word} {' and '.join(others)} did not converge" if others else ""
+    why = f"; {chosen.attempt.why}{before_it}" if len(attempts) > 1 else ""
+    if chosen.verdict.reasons:
+        said = f"The answer has not converged: {chosen.verdict.reasons[0]}"
+        warnings.warn(said, ConvergenceWarning, stacklevel=3)
+    bounds: tuple[float, float] | None = None
+    for one in tried:
+        bounds = certain_bounds(one.found, one.verdict.kind, bounds)
+    said = reason.marked if isinstance(reason, Text) else reason
+    return chosen.attempt.method, Text(said + why), chosen.found, chosen.verdict, bounds
+
+
+def uncertainty(one: Tried, task: str) -> float:
+    """Return how far off an answer may be by what its own method says, at most 1 for marginals.
+
+    Errors of weighted draws mean nothing where the tail of the weights is heavy; the share of what was not
+    drawn, which is a bound and mostly far too large, counts there.
+    """
+    numbers = one.verdict.numbers
+    error = getattr(one.found, "log_z_error", None) if task == "PR" else numbers.get("mcse_max")
+    if error is None or not math.isfinite(error):
+        error = math.inf
+    missed = float(numbers["unseen"]) if numbers.get("pareto_k", 0.0) > _HEAVY_TAIL else 0.0
+    return min(max(STANDARD_ERRORS * error, missed), math.inf if task == "PR" else 1.0)
+
+
+def compare_answers(first: Tried, second: Tried, accuracy: float) -> Verdict:
+    """Return the verdict on marginals after a second method has answered the same question.
+
+    Two answers that were both called converged differ by at most twice the accuracy; otherwise one of them is
+    wrong, and neither can be relied upon.
+    """
+    from gibbsite.result import compare
+
+    verdict, by = first.verdict, second.attempt.method
+    if second.verdict.reasons:
+        return replace(verdict, text=f"{verdict.text}; {by} had no time to check it")
+    apart = float(compare(first.found, second.found).max_abs)
+    numbers = {**verdict.numbers, "checked_by": by, "check_difference": apart}
+    if apart <= 2.0 * accuracy:
+        text = f"{verdict.text}; checked by {by}, which differs by {apart:.2g} at most"
+        return replace(verdict, text=text, numbers=numbers)
+    reason = (
+        f"{first.attempt.method} and {by} differ by {apart:.2g}, and both were called converged, so that one "
+        "of them is wrong; run longer."
+    )
+    text = verdict.text.replace("converged", "NOT CONVERGED", 1)
+    return replace(verdict, text=text, reasons=(reason,), numbers=numbers)
