@@ -18,6 +18,9 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite._compile.jit import compiled
+from gibbsite.graph.local import log_potential
+from gibbsite.kernel.tempered.energy import energy_of
 from gibbsite.kernel.tempered.ladder import FEWEST, rungs_for, spread_rungs
 from gibbsite.kernel.tempered.rungs import fit_reference
 
@@ -276,3 +279,43 @@ def test_a_killed_run_is_continued_bit_for_bit(tmp_path: Path) -> None:
     rest = gs.load_result(tmp_path / "end.npz")
     assert (rest.totals == whole.totals).all()
     assert all((rest.kept[name] == whole.kept[name]).all() for name in whole.kept)
+
+
+def energy_models() -> dict[str, gs.FactorGraph]:
+    """Models whose log-potential is summed up in each of the ways that there are."""
+    rng = np.random.default_rng(3)
+    pairs = np.array(list(itertools.combinations(range(5), 2)))
+    graded = gs.potts((pairs[:, 0], pairs[:, 1], rng.normal(size=10)), states=3)
+    names = [f"v{i}" for i in range(4)]
+    tables = [(scope, rng.random((3, 3))) for scope in itertools.pairwise(names)]
+    sites = dict.fromkeys(names, 3)
+    twice = [*tables, (("v1", "v0"), rng.random((3, 3)))]
+    return {
+        "one coupling": gs.potts_grid((3, 4), states=3, coupling=0.7),
+        "one coupling and fields": gs.potts_grid((3, 4), states=3, coupling=0.7, field=[0.1, 0.2, 0.5]),
+        "couplings": graded,
+        "pairs": gs.FactorGraph(sites, tables),
+        "pairs twice, and fields": gs.FactorGraph(sites, [*twice, ("v2", [1.0, 2.0, 3.0])]),
+        "unequal numbers of states": gs.FactorGraph(
+            {"a": 2, "b": 3, "c": 4}, [(("a", "b"), rng.random((2, 3))), (("c", "a"), rng.random((4, 2)))]
+        ),
+        "no pairs": gs.FactorGraph({"a": 3, "b": 3}, [("a", [1.0, 2.0, 3.0])]),
+    }
+
+
+@compiled
+def _potential(arrays: Any, x: Any) -> float:
+    return log_potential(arrays, x)
+
+
+@pytest.mark.parametrize("name", energy_models())
+def test_sums_over_pairs_are_log_potentials(name: str) -> None:
+    model = energy_models()[name]
+    graph = gs.compile_graph(model)
+    assert graph.kind in ("potts", "pairwise")
+    arrays = energy_of(graph.arrays)
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        x = rng.integers(0, model.cards).astype(graph.state_dtype)
+        found = _potential(arrays, x) + graph.log_offset
+        assert found == pytest.approx(model.log_potential(x), abs=1e-12)
