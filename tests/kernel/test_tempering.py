@@ -115,6 +115,7 @@ BAD_KERNELS = [
     (gs.PoissonGibbs(), "minibatches"),
     (gs.AnnealedGibbs(), "has temperatures"),
     (gs.Tempered(), "has temperatures"),
+    (gs.Wolff(), "learns how many clusters"),
 ]
 
 
@@ -122,6 +123,27 @@ BAD_KERNELS = [
 def test_kernels_that_cannot_be_inside(inner: gs.Kernel, words: str) -> None:
     with pytest.raises(gs.IncompatibleError, match=words):
         tempered(gs.potts_grid((3, 3), states=3, coupling=0.3), gs.Tempered(inner))
+
+
+@pytest.mark.parametrize("inner", [gs.SwendsenWang(), gs.Wolff(clusters=4)], ids=str)
+def test_cluster_moves_inside(inner: gs.Kernel, tmp_path: Path) -> None:
+    """Both modes of a magnet in a weak field; threads and interruptions change nothing."""
+    model = gs.ising_grid((4, 4), coupling=0.9, field=0.02)
+    result = tempered(model, gs.Tempered(inner), sweeps=2000)
+    assert result.diagnostics.converged, result.diagnostics.reasons
+    assert error_of(result, model) < 5 * result.diagnostics.mcse_max + 1e-9
+    assert abs(result.log_z - gs.solve_exact(model).log_z) < 5 * result.log_z_error
+    assert tempered(model, gs.Tempered(inner), sweeps=2000, threads=2).marginals == result.marginals
+    path = tmp_path / "run.npz"
+    tempered(model, gs.Tempered(inner), sweeps=700, warmup=200, checkpoint=path)
+    again = tempered(model, gs.Tempered(inner), sweeps=2000, warmup=200, checkpoint=path, resume=True)
+    assert again.marginals == result.marginals
+
+
+def test_frustrated_models_are_refused_around_cluster_moves() -> None:
+    model = gs.ising((np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([1.0, 1.0, -1.0])))
+    with pytest.raises(gs.IncompatibleError, match="SwendsenWang joins sites that agree"):
+        tempered(model, gs.Tempered(gs.SwendsenWang()))
 
 
 def test_other_bad_input() -> None:
