@@ -331,6 +331,16 @@ class Tempered(Kernel):
         """Tell whether a ladder is found in no time: in small models."""
         return graph.n_sites <= _FEW_SITES and self.kernel.quick(graph)
 
+    def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
+        """Stand for two replicas on each rung that exchange clusters, where everything is left open.
+
+        That pays on frustrated two-state models of few neighbours, and nowhere else.
+        """
+        from gibbsite.kernel.tempered.paired import PairedTempered, pairing_pays
+
+        left_open = isinstance(self.ladder, str) and self == Tempered()
+        return (PairedTempered() if left_open and pairing_pays(graph) else self,)
+
     def summary(self, graph: Graph) -> dict[str, float]:
         """Return the number of rungs that was found."""
         return {} if self.found is None else {"rungs": float(self.found.betas.size)}
