@@ -19,7 +19,7 @@ import gibbsite as gs
 Q, ORDERED, DISORDERED = 10, -1.664253, -0.968203
 MIDDLE, MARGIN = 0.5 * (ORDERED + DISORDERED), 0.15
 size = int(sys.argv[1]) if len(sys.argv) > 1 else 24
-sweeps = int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
+sweeps = int(sys.argv[2]) if len(sys.argv) > 2 else 16_000
 beta, n = math.log(1 + math.sqrt(Q)), size * size
 model = gs.potts_grid((size, size), states=Q, coupling=beta, periodic=True)
 run = gs.sample(model, gs.Tempered(), sweeps=sweeps, rng=1, record=["energy"], progress=False)
