@@ -54,9 +54,8 @@ def measure(*, quick: bool = False) -> Section:
         spread = f"{found['tempered'].low:.2f} to {found['tempered'].high:.2f}"
         rows.append([name, *(f"{found[each].median:.2f} ns" for each in jobs), spread])
         data[name] = {each: found[each].to_dict() for each in jobs}
-        if model.cards[0] == 2:  # others sum up their energies after every sweep
-            what = f"tempering, {name}, an update of a replica against a plain one"
-            targets.append(Target.of(what, ratio, MOST, least=False))
+        what = f"tempering, {name}, an update of a replica against a plain one"
+        targets.append(Target.of(what, ratio, MOST, least=False))
     head = [f"{RUNGS} rungs", "a plain update", "an update of a replica", "range"]
     return Section("tempering", targets, head, rows, data)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -55,6 +56,22 @@ def test_critical_ising_model_agrees_with_enumeration() -> None:
         for exact, found, error in ((mean / 16, *row[1:3]), (heat, *row[3:5]), (binder, *row[5:7])):
             assert abs(found - exact) < 6 * error + 2e-4, (beta, exact, found, error)
         assert row[7] >= 0.9 and row[8] >= 0.9
+
+
+def test_the_potts_model_at_its_transition_agrees_with_an_exact_solution() -> None:
+    """Of 3 x 3 sites: the energy is a derivative of log Z. Six standard errors: a false alarm in 5e8."""
+    script = ROOT / "examples" / "potts_first_order.py"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", str(script), "3", "4000"], capture_output=True, text=True, check=True
+    )
+    found, error = (float(word) for word in re.findall(r"energy (-\d+\.\d+) \+-(\d+\.\d+)", done.stdout)[0])
+    beta, step = math.log(1 + math.sqrt(10)), 1e-4
+    low, high = (
+        gs.solve_exact(gs.potts_grid((3, 3), states=10, coupling=beta + d, periodic=True), task="PR").log_z
+        for d in (-step, step)
+    )
+    assert abs(found + (high - low) / (2 * step) / 9) < 6 * error + 1e-4
+    assert "of the draws" in done.stdout
 
 
 @pytest.mark.campaign

@@ -119,6 +119,7 @@ from gibbsite.kernel.minibatch.poisson import PoissonGibbs as PoissonGibbs
 from gibbsite.kernel.minibatch.poisson_mh import PoissonMH as PoissonMH
 from gibbsite.kernel.minibatch.tuna_mh import TunaMH as TunaMH
 from gibbsite.kernel.perfect.perfect import Perfect as Perfect
+from gibbsite.kernel.tempered.paired import PairedTempered as PairedTempered
 from gibbsite.kernel.tempered.tempered import Tempered as Tempered
 from gibbsite.learn.aspect.estimator import AspectModel as AspectModel
 from gibbsite.learn.crf.estimator import ChainCRF as ChainCRF

@@ -18,6 +18,9 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite._compile.jit import compiled
+from gibbsite.graph.local import log_potential
+from gibbsite.kernel.tempered.energy import energy_of
 from gibbsite.kernel.tempered.ladder import FEWEST, rungs_for, spread_rungs
 from gibbsite.kernel.tempered.rungs import fit_reference
 
@@ -112,6 +115,7 @@ BAD_KERNELS = [
     (gs.PoissonGibbs(), "minibatches"),
     (gs.AnnealedGibbs(), "has temperatures"),
     (gs.Tempered(), "has temperatures"),
+    (gs.Wolff(), "learns how many clusters"),
 ]
 
 
@@ -119,6 +123,27 @@ BAD_KERNELS = [
 def test_kernels_that_cannot_be_inside(inner: gs.Kernel, words: str) -> None:
     with pytest.raises(gs.IncompatibleError, match=words):
         tempered(gs.potts_grid((3, 3), states=3, coupling=0.3), gs.Tempered(inner))
+
+
+@pytest.mark.parametrize("inner", [gs.SwendsenWang(), gs.Wolff(clusters=4)], ids=str)
+def test_cluster_moves_inside(inner: gs.Kernel, tmp_path: Path) -> None:
+    """Both modes of a magnet in a weak field; threads and interruptions change nothing."""
+    model = gs.ising_grid((4, 4), coupling=0.9, field=0.02)
+    result = tempered(model, gs.Tempered(inner), sweeps=2000)
+    assert result.diagnostics.converged, result.diagnostics.reasons
+    assert error_of(result, model) < 5 * result.diagnostics.mcse_max + 1e-9
+    assert abs(result.log_z - gs.solve_exact(model).log_z) < 5 * result.log_z_error
+    assert tempered(model, gs.Tempered(inner), sweeps=2000, threads=2).marginals == result.marginals
+    path = tmp_path / "run.npz"
+    tempered(model, gs.Tempered(inner), sweeps=700, warmup=200, checkpoint=path)
+    again = tempered(model, gs.Tempered(inner), sweeps=2000, warmup=200, checkpoint=path, resume=True)
+    assert again.marginals == result.marginals
+
+
+def test_frustrated_models_are_refused_around_cluster_moves() -> None:
+    model = gs.ising((np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([1.0, 1.0, -1.0])))
+    with pytest.raises(gs.IncompatibleError, match="SwendsenWang joins sites that agree"):
+        tempered(model, gs.Tempered(gs.SwendsenWang()))
 
 
 def test_other_bad_input() -> None:
@@ -276,3 +301,43 @@ def test_a_killed_run_is_continued_bit_for_bit(tmp_path: Path) -> None:
     rest = gs.load_result(tmp_path / "end.npz")
     assert (rest.totals == whole.totals).all()
     assert all((rest.kept[name] == whole.kept[name]).all() for name in whole.kept)
+
+
+def energy_models() -> dict[str, gs.FactorGraph]:
+    """Models whose log-potential is summed up in each of the ways that there are."""
+    rng = np.random.default_rng(3)
+    pairs = np.array(list(itertools.combinations(range(5), 2)))
+    graded = gs.potts((pairs[:, 0], pairs[:, 1], rng.normal(size=10)), states=3)
+    names = [f"v{i}" for i in range(4)]
+    tables = [(scope, rng.random((3, 3))) for scope in itertools.pairwise(names)]
+    sites = dict.fromkeys(names, 3)
+    twice = [*tables, (("v1", "v0"), rng.random((3, 3)))]
+    return {
+        "one coupling": gs.potts_grid((3, 4), states=3, coupling=0.7),
+        "one coupling and fields": gs.potts_grid((3, 4), states=3, coupling=0.7, field=[0.1, 0.2, 0.5]),
+        "couplings": graded,
+        "pairs": gs.FactorGraph(sites, tables),
+        "pairs twice, and fields": gs.FactorGraph(sites, [*twice, ("v2", [1.0, 2.0, 3.0])]),
+        "unequal numbers of states": gs.FactorGraph(
+            {"a": 2, "b": 3, "c": 4}, [(("a", "b"), rng.random((2, 3))), (("c", "a"), rng.random((4, 2)))]
+        ),
+        "no pairs": gs.FactorGraph({"a": 3, "b": 3}, [("a", [1.0, 2.0, 3.0])]),
+    }
+
+
+@compiled
+def _potential(arrays: Any, x: Any) -> float:
+    return log_potential(arrays, x)
+
+
+@pytest.mark.parametrize("name", energy_models())
+def test_sums_over_pairs_are_log_potentials(name: str) -> None:
+    model = energy_models()[name]
+    graph = gs.compile_graph(model)
+    assert graph.kind in ("potts", "pairwise")
+    arrays = energy_of(graph.arrays)
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        x = rng.integers(0, model.cards).astype(graph.state_dtype)
+        found = _potential(arrays, x) + graph.log_offset
+        assert found == pytest.approx(model.log_potential(x), abs=1e-12)

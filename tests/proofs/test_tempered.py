@@ -7,7 +7,7 @@ U of every state and the chance of a swap as compiled code has them.
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -90,7 +90,13 @@ def joint_chain(
         rung = replace(gs.compile_graph(between, graph.kind), units=graph.units)
         check_rung(parameters, graph, rung, k, beta, states)
         laws.append(own.probabilities)
-        sweeps.append(sweep_matrix(own, rung, kernel.kernel.settle(graph), gs.Systematic()))
+        settled = kernel.kernel.settle(graph)
+        if beta == 0.0:  # fresh draws, whatever the kernel of the others
+            sweeps.append(np.tile(own.probabilities, (len(states), 1)))
+        else:
+            sweeps.append(sweep_matrix(own, rung, settled, gs.Systematic()))
+        if not isinstance(parameters, SideParameters):
+            check_inner(take(parameters.inner, k, parameters.like), settled.parameters(rung))
     law = reduce(np.kron, laws)
     move = reduce(np.kron, sweeps)
     n, rungs = len(states), len(laws)
@@ -127,6 +133,15 @@ def check_rung(
         assert odds == pytest.approx(_odds(rung.arrays, x, i), abs=1e-12)
 
 
+def check_inner(shelved: Any, own: Any) -> None:
+    """Check that compiled code moves a rung with what the kernel makes of its graph."""
+    for one, other in zip(shelved, own, strict=True):
+        if isinstance(one, tuple):
+            check_inner(one, other)
+        else:
+            assert np.array_equal(one, other)
+
+
 def drift(model: gs.FactorGraph, kernel: gs.Tempered, chance: Any = _chance) -> float:
     law, matrices = joint_chain(model, kernel, chance)
     for matrix in matrices:
@@ -147,6 +162,71 @@ INNER = [gs.BlockGibbs(entries=4, covers=1), gs.Gibbs("suwa-todo"), gs.Gibbs("me
 def test_around_other_kernels(inner: gs.Kernel) -> None:
     for name in ("lattice", "ising", "zeros"):
         assert drift(models()[name], gs.Tempered(inner, ladder=(0.0, 0.4, 1.0))) < 1e-12
+
+
+def agreeing() -> dict[str, gs.FactorGraph]:
+    """Models whose pairs ask for agreement, with fields; the last one after relabelling states."""
+    pairs = (np.array([0, 1]), np.array([1, 2]), np.array([0.9, -0.6]))
+    return {
+        "lattice": models()["lattice"],
+        "potts": gs.potts_grid((1, 2), states=3, coupling=0.9, field=[0.0, 0.3, -0.4]),
+        "gauge": gs.ising(pairs, np.array([0.2, -0.5, 0.1])),
+        "no fields": gs.potts_grid((1, 2), states=2, coupling=1.1),
+    }
+
+
+@pytest.mark.parametrize("inner", [gs.SwendsenWang(), gs.Wolff(clusters=2)], ids=str)
+@pytest.mark.parametrize("name", agreeing())
+def test_around_cluster_moves(inner: gs.Kernel, name: str) -> None:
+    for ladder in ((0.0, 1.0), (0.2, 1.0), (0.0, 0.4, 1.0)):
+        assert drift(agreeing()[name], gs.Tempered(inner, ladder=ladder)) < 1e-12
+
+
+@dataclass(frozen=True)
+class ColdBonds(gs.SwendsenWang):
+    """Swendsen-Wang with the bonds of a given model, whatever the temperature of the rung."""
+
+    bonds: Any = None
+
+    def parameters(self, graph: Any) -> Any:
+        own = super().parameters(graph)
+        return own if self.bonds is None else own._replace(chance=self.bonds)
+
+
+@dataclass(frozen=True)
+class NoFields(gs.SwendsenWang):
+    """Swendsen-Wang that forgets the fields."""
+
+    def parameters(self, graph: Any) -> Any:
+        own = super().parameters(graph)
+        return own._replace(field=np.zeros_like(own.field))
+
+
+def test_wrong_cluster_moves_are_caught() -> None:
+    """Bonds as likely at all temperatures as at the target; fields that are forgotten."""
+    model = agreeing()["lattice"]
+    cold = gs.SwendsenWang().parameters(gs.compile_graph(model)).chance
+    for inner in (ColdBonds(cold), NoFields()):
+        assert drift(model, gs.Tempered(inner, ladder=(0.0, 0.4, 1.0))) > 1e-3
+
+
+@pytest.mark.parametrize("inner", [gs.Gibbs("metropolised"), gs.Wolff(clusters=1)], ids=str)
+def test_the_first_rung_forgets_its_state_whatever_the_kernel(inner: gs.Kernel) -> None:
+    """The compiled loop, from one state: these kernels alone would flip it, or move one of its sites."""
+    model, states = gs.ising_grid((1, 3), coupling=0.5), np.zeros((2000, 3), np.int8)
+    kernel = gs.Tempered(inner, ladder=(0.0, 1.0))
+    graph = gs.compile_graph(model)
+    graph = replace(graph, units=kernel.units(graph))
+    schedule, layout = gs.Systematic().schedule(graph), lay_out(model, graph, kernel, None)
+    parameters = kernel.parameters(graph)
+    for c, x in enumerate(states):
+        state = start_chain(graph, kernel, gs.Systematic(), np.zeros(3), stream(1, c), False)
+        state.memory.counts[exchange.SWEEPS] = 1  # no swap of the only pair
+        tape = layout.empty_tape(graph)
+        advance(parameters, graph.arrays, schedule, state, tape, 1, graph.n_units, False, alone())
+        x[:] = state.memory.states
+    even = enumerate_states(gs.ising_grid((1, 3), coupling=0.0))
+    assert law_p_value(even, states)[0] > 1e-6
 
 
 @pytest.mark.parametrize("name", ["lattice", "zeros"])

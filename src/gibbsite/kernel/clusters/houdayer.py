@@ -101,6 +101,16 @@ def exchange_cluster(
     memory: ExchangeMemory, x: NDArray[Any], y: NDArray[Any], rng: Words
 ) -> tuple[Words, Integer]:
     """Exchange the cluster of a random site at which two states differ; for compiled code."""
+    rng, size = choose_cluster(memory, x, y, rng)
+    swap_cluster(memory, x, y, size)
+    return rng, size
+
+
+@inlined
+def choose_cluster(
+    memory: ExchangeMemory, x: NDArray[Any], y: NDArray[Any], rng: Words
+) -> tuple[Words, Integer]:
+    """Write the cluster of a random site at which two states differ to ``todo``; return its size."""
     todo, apart = memory.todo, np.int64(0)
     for i in range(x.size):
         todo[apart] = i
@@ -108,12 +118,20 @@ def exchange_cluster(
     if apart == 0:
         return rng, apart
     rng, which = below(rng, apart)
-    return rng, exchange_around(memory, x, y, np.intp(todo[which]))
+    return rng, find_cluster(memory, x, y, np.intp(todo[which]))
 
 
 @inlined
 def exchange_around(memory: ExchangeMemory, x: NDArray[Any], y: NDArray[Any], seed: Integer) -> Integer:
     """Exchange the sites at which states differ that are connected with a seed; return how many they are."""
+    size = find_cluster(memory, x, y, seed)
+    swap_cluster(memory, x, y, size)
+    return size
+
+
+@inlined
+def find_cluster(memory: ExchangeMemory, x: NDArray[Any], y: NDArray[Any], seed: Integer) -> Integer:
+    """Write the sites at which states differ that are connected with a seed to ``todo``, and mark them."""
     todo, mark = memory.todo, memory.mark
     todo[0], mark[seed] = seed, 1
     done, known = np.int64(0), np.int64(1)
@@ -126,10 +144,15 @@ def exchange_around(memory: ExchangeMemory, x: NDArray[Any], y: NDArray[Any], se
                 mark[j] = 1
                 todo[known] = j
                 known += 1
-    for k in range(known):
-        i = np.intp(todo[k])
-        mark[i] = 0
+    return known
+
+
+@inlined
+def swap_cluster(memory: ExchangeMemory, x: NDArray[Any], y: NDArray[Any], size: Integer) -> None:
+    """Exchange the sites in ``todo``, and unmark them."""
+    for k in range(size):
+        i = np.intp(memory.todo[k])
+        memory.mark[i] = 0
         kept = x[i]
         x[i] = y[i]
         y[i] = kept
-    return known

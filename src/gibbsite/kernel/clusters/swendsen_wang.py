@@ -82,6 +82,11 @@ class Clusters(NamedTuple):
     far: NDArray[np.int32]
     tally: Longs
 
+    @property
+    def stateless(self) -> bool:
+        """Every sweep begins anew; the tally is read by reports only."""
+        return True
+
 
 def lay_out_bonds(found: Agreements) -> Bonds:
     """Return agreements as rows of bonds."""

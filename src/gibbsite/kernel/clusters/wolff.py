@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from gibbsite._compile.jit import Integer, implement, inlined
 from gibbsite._random.generators import Words, below, uniform
 from gibbsite._wording import argument
-from gibbsite.errors import ArgumentError
+from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graph.compile import KINDS
 from gibbsite.graph.graph import Graph, seal
 from gibbsite.graph.local import from_logs
@@ -89,6 +89,11 @@ class WolffMemory(NamedTuple):
     scratch: Floats
     tally: Longs
     recent: Floats
+
+    @property
+    def stateless(self) -> bool:
+        """Every cluster begins anew."""
+        return True
 
 
 _MADE, _SITES, _EACH, _LEARNING = range(4)
@@ -168,6 +173,15 @@ class Wolff(Kernel):
             tally=np.array([0, 0, 1, 1]),
             recent=np.zeros(2),
         )
+
+    def rung_memory(self, graph: Graph, stream: NDArray[np.uint64]) -> WolffMemory:
+        """Refuse to learn how many clusters make a sweep: that would follow the states of other rungs."""
+        if self.clusters is None:
+            raise IncompatibleError(
+                "Tempered cannot be around Wolff() while it learns how many clusters make a sweep; give "
+                "their number, as gs.Wolff(clusters=10), or use gs.SwendsenWang()."
+            )
+        return self.memory(graph, stream)
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gibbsite._compile.shelf import Shelf, make_shelf
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.graph import Graph
+from gibbsite.kernel.tempered.energy import energy_of
 from gibbsite.model.tempered import blend, has_soft_zeros
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Rungs:
     kernel : Kernel
         The inner kernel, with all decided that it reads off the weights of the target.
     beyond : NamedTuple
-        The graph whose log-potential, plus ``constant``, is what the model has beyond the reference.
+        Arrays whose log-potential, plus ``constant``, is what the model has beyond the reference.
     hard : bool
         Whether the target excludes states that other rungs allow.
     """
@@ -66,7 +67,7 @@ def make_rungs(graph: Graph, inner: Kernel, ladder: Ladder) -> Rungs:
         make_shelf(parameters),
         parameters[-1],
         settled,
-        beyond.arrays,
+        energy_of(beyond.arrays),
         beyond.log_offset,
         has_soft_zeros(model),
     )

@@ -16,16 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.intrinsic import wait_for_all
-from gibbsite._compile.jit import Integer, implement
+from gibbsite._compile.jit import Integer, implement, inlined
 from gibbsite._compile.shelf import Shelf, make_shelf, take
-from gibbsite._random.generators import Words
+from gibbsite._random.generators import Words, uniform
 from gibbsite._wording import part, unknown
 from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.local import log_potential
+from gibbsite.graph.rows import row_starts
 from gibbsite.kernel.base import MOST_MEMBERS, Buffer, Kernel, Nothing, Team, visit
 from gibbsite.kernel.gibbs.gibbs import Gibbs
 from gibbsite.kernel.registry import register
+from gibbsite.kernel.rules import pick
 from gibbsite.kernel.tempered.exchange import (
     BATCHES,
     BEGUN,
@@ -70,7 +72,11 @@ _RUNGS: dict[tuple[Any, ...], Rungs] = {}
 
 
 class TemperedParameters(NamedTuple):
-    """What compiled code needs: graphs and parameters of the rungs, and the differences of their betas."""
+    """What compiled code needs: graphs and parameters of the rungs, and the differences of their betas.
+
+    ``reference`` has the probabilities of all states of all sites at the first rung, those of site i from
+    ``cell[i]`` on, where that is the reference itself; otherwise it is empty.
+    """
 
     graphs: Shelf
     inner: Shelf
@@ -81,6 +87,7 @@ class TemperedParameters(NamedTuple):
     gap: Floats
     cut: Floats
     cell: NDArray[np.int64]
+    reference: Floats
 
 
 @register(
@@ -96,7 +103,8 @@ class Tempered(Kernel):
     ----------
     kernel : Kernel
         How each replica moves: :class:`Gibbs`, :class:`BlockGibbs`, or any other exact kernel that
-        remembers nothing about its state.
+        remembers nothing about its state; where pairs ask for agreement also :class:`SwendsenWang`, or
+        :class:`Wolff` with a given number of clusters.
     ladder : "auto" or sequence of float
         Inverse temperatures of the rungs, rising from 0 (the reference) to 1 (the model); "auto" finds them
         before the run such that all swaps are equally likely, as many as the communication barrier asks for.
@@ -170,7 +178,8 @@ class Tempered(Kernel):
                 f"Tempered is for models of states, not for a {graph.kind} graph; use another kernel."
             )
         memory = inner.rung_memory(graph, np.ones(4, np.uint64))
-        if not isinstance(memory, Buffer | Nothing) and not getattr(memory, "rebuildable", False):
+        says_nothing = getattr(memory, "rebuildable", False) or getattr(memory, "stateless", False)
+        if not isinstance(memory, Buffer | Nothing) and not says_nothing:
             raise IncompatibleError(
                 f"Tempered cannot be around {part(name, name)}: its memory says something about its state, "
                 f"which swaps would make wrong; {instead}."
@@ -243,9 +252,17 @@ class Tempered(Kernel):
             return side_parameters(graph, self.start_ladder(graph))
         ladder, rungs = self._rungs(graph)
         gap, cut = np.diff(ladder.betas), np.array(ladder.cut)
-        cell = np.cumsum(graph.cards, dtype=np.int64) - graph.cards
         return TemperedParameters(
-            rungs.graphs, rungs.inner, rungs.like, rungs.beyond, rungs.constant, rungs.hard, gap, cut, cell
+            rungs.graphs,
+            rungs.inner,
+            rungs.like,
+            rungs.beyond,
+            rungs.constant,
+            rungs.hard,
+            gap,
+            cut,
+            cell=row_starts(graph.cards),
+            reference=np.exp(ladder.log_reference if ladder.betas[0] == 0.0 else np.zeros(0)),
         )
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> TemperedMemory:
@@ -313,6 +330,16 @@ class Tempered(Kernel):
     def quick(self, graph: Graph) -> bool:
         """Tell whether a ladder is found in no time: in small models."""
         return graph.n_sites <= _FEW_SITES and self.kernel.quick(graph)
+
+    def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
+        """Stand for two replicas on each rung that exchange clusters, where everything is left open.
+
+        That pays on frustrated two-state models of few neighbours, and nowhere else.
+        """
+        from gibbsite.kernel.tempered.paired import PairedTempered, pairing_pays
+
+        left_open = isinstance(self.ladder, str) and self == Tempered()
+        return (PairedTempered() if left_open and pairing_pays(graph) else self,)
 
     def summary(self, graph: Graph) -> dict[str, float]:
         """Return the number of rungs that was found."""
@@ -416,7 +443,10 @@ def _visit(
         words = memory.words
         r = words[k, 0], words[k, 1], words[k, 2], words[k, 3]
         put = keep and k == rungs - 1
-        r = visit(own, graph, schedule, work, state, order, where, stop, turn, r, cond, put, alone)
+        if k > 0 or parameters.reference.size == 0:
+            r = visit(own, graph, schedule, work, state, order, where, stop, turn, r, cond, put, alone)
+        elif whole:
+            r = _draw_reference(parameters, state, r)
         words[k, 0], words[k, 1], words[k, 2], words[k, 3] = r
         if whole:
             memory.gain[k] = log_potential(parameters.beyond, state) + parameters.constant
@@ -433,4 +463,14 @@ def _visit(
             rng = exchange(parameters.gap, parameters.cut, memory, x, possible, False, rng)
         if team.size > 1:
             wait_for_all(team.gate, team.size)
+    return rng
+
+
+@inlined
+def _draw_reference(parameters: TemperedParameters, x: NDArray[Any], rng: Words) -> Words:
+    """Draw all sites of the first rung from the reference, whatever the kernel of the others."""
+    for i in range(x.size):
+        rng, u = uniform(rng)
+        first, last = parameters.cell[i], parameters.cell[i + 1]
+        x[i] = pick(parameters.reference[first:last], last - first, u)
     return rng
