@@ -41,7 +41,8 @@ _LONGEST = {SINGLE: 1 << 13, BLOCKS: 1 << 9, CUTSETS: 1 << 9}
 _AT_A_LENGTH = {SINGLE: 8, BLOCKS: 8, CUTSETS: 16}  # restarts before schedules get twice as long
 _ROUNDS_PER_COVER = {BLOCKS: 6, CUTSETS: 2}  # restarts before another cover, or cutset, is found
 _SHARE = {SINGLE: 1.0, BLOCKS: 1.0, CUTSETS: 8.0}  # of the work, to which is added
-_BETTER = 3.0  # for each chain that was improved last by this way to move
+_BETTER = 1.5  # for each chain that was improved last by this way to move
+_ALL_CHAINS = 3  # where time is limited, one restart by cutsets out of so many is made by all chains
 _SURE = 24  # restarts that ended at the best log-potential, after which a search without a budget ends
 
 
@@ -75,6 +76,16 @@ class _Turns:
                 self.provide(covers, min(wanted, MOST_CUTSETS, cutsets + 1))
         return kind
 
+    def movers(self, kind: str, searchers: list[Searcher]) -> list[Searcher]:
+        """Return the chains that restart: all, or two times out of three those that are ahead.
+
+        Restarts by cutsets take long; chains that have fallen behind rarely catch up in the time.
+        """
+        top = max(one.value for one in searchers)
+        if kind != CUTSETS or top == -math.inf or self.rounds[kind] % _ALL_CHAINS == 0:
+            return searchers
+        return [one for one in searchers if one.value >= top - ROUNDING * (1.0 + abs(top))]
+
     def counts(self) -> tuple[int, int]:
         """Return how many covers and cutsets have been found."""
         blocks, cutsets = self.task.blocks, self.task.cutsets
@@ -91,10 +102,10 @@ class _Turns:
         """Return the sweeps of the next schedule."""
         return min(_FIRST[kind] << min(self.rounds[kind] // _AT_A_LENGTH[kind], 20), _LONGEST[kind])
 
-    def count(self, kind: str, sweeps: int) -> None:
-        """Take note of a restart."""
+    def count(self, kind: str, sweeps: int, part: float) -> None:
+        """Take note of a restart of a part of the chains."""
         self.rounds[kind] += 1
-        self.work[kind] += sweeps * self.task.work_of(kind)
+        self.work[kind] += part * sweeps * self.task.work_of(kind)
 
 
 def search_best(
@@ -187,9 +198,10 @@ def search_best(
                 length = turns.length(kind)
                 if limit - done < 2 * length:
                     length = int(limit - done)
-                rows = -(-chains // threads)
+                movers = searchers if limit < math.inf else turns.movers(kind, searchers)
+                rows = -(-len(movers) // threads)
                 left = budget.seconds - before - (clock() - begun)
-                pace = rows * max(searcher.pace[kind] for searcher in searchers)
+                pace = rows * max(searcher.pace[kind] for searcher in movers)
                 if left < 1.5 * length * pace:
                     length = max(int(left / pace), 1)
                 if path is not None:
@@ -197,9 +209,9 @@ def search_best(
                     if clock() - saved >= checkpoint_every:
                         save_search(path, plan, packed)
                         saved = clock()
-                made = executor.map(partial(Searcher.restart, kind=kind, sweeps=length, over=over), searchers)
+                made = executor.map(partial(Searcher.restart, kind=kind, sweeps=length, over=over), movers)
                 done += max(made)
-                turns.count(kind, max(made))
+                turns.count(kind, max(made), len(movers) / chains)
                 seconds_now = before + clock() - begun
                 total = 0 if math.isinf(limit) else int(limit)
                 show.show(Status("searching", done, total, seconds_now, budget.seconds, chains))

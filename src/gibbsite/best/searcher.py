@@ -46,7 +46,8 @@ _BLOCK_SECONDS = 0.15  # between two looks at the clock
 _LEAST_WARMTH = 0.2  # of a warmed-up state: from here to 1 on the logarithmic scale from cold to hot
 _BLOCK_WARMTH = (0.4, 0.8)  # on the same scale, where blocks are drawn at first
 _BLOCK_COLD = 2.0  # where they are drawn last, in lowest temperatures of single sites
-_CUTSET_COLD = 4.0  # cutsets are drawn last at the first temperature divided by this, or where blocks are
+_CUTSET_RANGE = (0.4, 0.09)  # where cutsets are drawn first and last, in highest temperatures of single sites
+_CUTSET_WARMTH = (0.3, 1.0)  # of a warmed-up state, on the logarithmic scale between these two
 _PRICE = 3.0  # of a zero at first, in steep differences of log-weights
 _DEARER, _CHEAPER = 1.5, 1.1  # what a price is multiplied with, or divided by, after a restart
 _FORBIDDING = 1e4  # price of a zero where states are compared
@@ -191,12 +192,8 @@ class Searcher:
         else:
             state.x[:] = self.best
             hot, fresh = cold * (hot / cold) ** self.rng.uniform(_LEAST_WARMTH, 1.0), False
-        if kind != SINGLE:  # which freeze later than single sites do, and need not be as hot to move
-            hot, cold = self.task.range[:2]
-            cooler = cold * (hot / cold) ** self.rng.uniform(*_BLOCK_WARMTH)
-            cold *= _BLOCK_COLD
-            first = max(cooler, 1.5 * cold)
-            last = cold if kind == BLOCKS else max(first / _CUTSET_COLD, cold)
+        if kind != SINGLE:
+            first, last = self._block_temperatures(kind, fresh)
             return self._cool_blocks(kind, 1.0 / np.geomspace(first, last, sweeps), fresh, over)
         inverse = 1.0 / np.geomspace(hot, cold, sweeps)
         self.task.kernel.forget(state.memory)
@@ -238,6 +235,22 @@ class Searcher:
         self.pace[kind] = max((clock() - began) / done, 1e-9)
         self.finish(kind, end)
         return done
+
+    def _block_temperatures(self, kind: str, fresh: bool) -> tuple[float, float]:
+        """Return the first and last temperature of blocks or cutsets.
+
+        They freeze later than single sites do, and need not be as hot to move.
+        """
+        hot, cold, _ = self.task.range
+        if kind == BLOCKS:
+            cooler = cold * (hot / cold) ** self.rng.uniform(*_BLOCK_WARMTH)
+            cold *= _BLOCK_COLD
+            return max(cooler, 1.5 * cold), cold
+        first, last = (share * hot for share in _CUTSET_RANGE)
+        if not fresh:
+            first = last * (first / last) ** self.rng.uniform(*_CUTSET_WARMTH)
+        last = max(last, cold)
+        return max(first, 1.5 * last), last
 
     def _make_room(self) -> None:
         """Allocate room for covers and cutsets that have been found since."""
