@@ -15,7 +15,7 @@ from gibbsite._compile.jit import implement
 from gibbsite.exact import enumerate_states
 from gibbsite.kernel.base import step
 from gibbsite.kernel.blocks.collapsed import CHANCE, DRAW, MARGINALS, WEIGH
-from gibbsite.kernel.blocks.cutset import CutsetParameters, _ask
+from gibbsite.kernel.blocks.cutset import CutsetParameters, ask_collapse
 from gibbsite.support.start import find_start
 from gibbsite.testing import check_kernel
 from tests.data import HERE
@@ -70,7 +70,7 @@ def test_conditionals_are_those_with_everything_else_summed_out(name: str, width
         first = 0
         for u, cutset in enumerate(plan.cutsets):
             for j, site in enumerate(cutset.tolist()):
-                _ask(parameters, memory, x, WEIGH, u, first + j)
+                ask_collapse(parameters, memory, x, WEIGH, u, first + j)
                 # the law of the cutset, then of one of its sites
                 kept = tuple(sorted(cutset.tolist()))
                 law = exact.law.sum(axis=tuple(k for k in range(len(graph.cards)) if k not in kept))
@@ -79,7 +79,7 @@ def test_conditionals_are_those_with_everything_else_summed_out(name: str, width
                 assert memory.what[3] == 1
                 np.testing.assert_allclose(found, row / row.sum(), rtol=1e-9, atol=1e-13)
             first += cutset.size
-            _ask(parameters, memory, x, CHANCE, u, 0)
+            ask_collapse(parameters, memory, x, CHANCE, u, 0)
             law = exact.law[tuple(int(x[i]) if i in cutset.tolist() else slice(None) for i in range(x.size))]
             np.testing.assert_allclose(memory.chance[0], exact.probabilities[number] / law.sum(), rtol=1e-8)
 
@@ -92,7 +92,7 @@ def test_logarithms_are_used_where_numbers_would_be_too_small() -> None:
         x = enumerate_states(model).states[enumerate_states(model).probabilities.argmax()]
         for _ in range(5):
             x = x.astype(graph.state_dtype)
-            _ask(parameters, memory, x, MARGINALS, 0, 0)
+            ask_collapse(parameters, memory, x, MARGINALS, 0, 0)
         used[name] = bool(memory.logs.any())
     assert used == {name: name.startswith("logarithms") for name in MODELS}
 
@@ -109,16 +109,16 @@ def test_kept_messages_are_those_computed_anew_bit_by_bit(name: str) -> None:
             x = find_start(model, graph, np.random.default_rng(sweep)).astype(graph.state_dtype)
         for u in range(len(plan.orders)):
             before = x.copy()
-            _ask(parameters, memory, x, DRAW if sweep % 3 else MARGINALS, u, 0)
+            ask_collapse(parameters, memory, x, DRAW if sweep % 3 else MARGINALS, u, 0)
             moved += int((before != x).any())
             fresh = kernel.memory(graph, np.zeros(4, np.uint64))
             for j in range(parameters.tree.start[u], parameters.tree.start[u + 1]):
                 for one in (memory, fresh):
-                    _ask(parameters, one, x, WEIGH, u, j)
+                    ask_collapse(parameters, one, x, WEIGH, u, j)
                 size = graph.cards[parameters.tree.site[j]]  # what follows is of another site
                 assert memory.chance[:size].tobytes() == fresh.chance[:size].tobytes()
             for one in (memory, fresh):
-                _ask(parameters, one, x, CHANCE, u, 0)
+                ask_collapse(parameters, one, x, CHANCE, u, 0)
             tables = parameters.tree.tables
             for t in range(tables.start[u], tables.start[u + 1]):
                 message = slice(parameters.tree.first[t], parameters.tree.first[t + 1])

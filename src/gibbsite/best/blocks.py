@@ -92,8 +92,13 @@ class BlockMoves:
             found, pool = lay_out_blocks(self.arrays, blocks)
         tables = seal(found)
         sizes = self.arrays.card[tables.site] * tables.separator
-        zeros = self.zeros[tables.factor] & (tables.factor >= 0)
+        zeros = self.have_zeros(tables)
         self.covers.append(Cover(tables, pool, int(sizes.sum()), np.log(tables.floor), zeros))
+
+    def have_zeros(self, tables: BlockTables) -> NDArray[np.bool_]:
+        """Tell which operands of tables are factors with zeros."""
+        found: NDArray[np.bool_] = self.zeros[tables.factor] & (tables.factor >= 0)
+        return found
 
     def workspace(self, cover: Cover) -> BlockWorkspace:
         """Allocate room for the largest block of a cover."""
@@ -119,9 +124,7 @@ class BlockMoves:
         x: NDArray[Any],
     ) -> None:
         """Draw all blocks of a cover from a model that was cooled down."""
-        lowest = cover.floors
-        if price < math.inf:
-            lowest = np.minimum(lowest, np.where(cover.zeros, -price, 0.0))
+        lowest = lower_floors(cover.floors, cover.zeros, price)
         tables = seal(cover.tables._replace(floor=np.exp(np.maximum(inverse * lowest, _LOG_TINY))))
         draw_blocks(self.draw, tables, arrays, work, x)
 
@@ -139,6 +142,11 @@ class BlockMoves:
             idle = 0 if reached > value + 1e-12 * (1.0 + abs(value)) else idle + 1
             value, turn = max(value, reached), turn + 1
         return value
+
+
+def lower_floors(floors: Floats, zeros: NDArray[np.bool_], price: float) -> Floats:
+    """Return the logarithms of the smallest positive entries where zeros have a price."""
+    return np.minimum(floors, np.where(zeros, -price, 0.0)) if price < math.inf else floors
 
 
 def find_block_moves(graph: Graph, price: float) -> BlockMoves | None:

@@ -51,7 +51,8 @@ class SearchResult:
     restarts, hits : int
         Restarts of all chains, and how many of them ended at the largest log-potential by themselves.
     sweeps : int
-        Sweeps of each chain, single-site sweeps and passes over the blocks of a cover.
+        Sweeps of each chain, single-site sweeps and passes over the blocks of a cover or the sites of a
+        cutset; of the chain that made the most, where time is limited.
     ties : int
         How many distinct states of the largest log-potential were seen: at least so many best states there
         are, if that is the largest of all.

@@ -27,15 +27,15 @@ def pack_search(
         others[f"{number}/seen"] = _pack(one, sorted(one.seen))
         others[f"{number}/seen_values"] = np.array([one.seen[key] for key in sorted(one.seen)], np.float64)
         others[f"{number}/ties"] = _pack(one, sorted(one.ties))
-        others[f"{number}/numbers"] = np.array([one.value, one.price, one.tie_value, *one.tops.values()])
-        told.append(json.dumps([one.rng.bit_generator.state, one.moved]))
+        others[f"{number}/numbers"] = np.array([one.value, one.price, one.tie_value])
+        told.append(json.dumps([one.rng.bit_generator.state, one.moved, one.gained]))
     progress = {
         "search": True,
         "done": done,
         "seconds": seconds,
         "rounds": dict(turns.rounds),
         "work": dict(turns.work),
-        "covers": 0 if turns.task.blocks is None else len(turns.task.blocks.covers),
+        "found": turns.counts(),
         "generators": told,
     }
     return progress, {name: part.copy() for name, part in others.items()}
@@ -68,13 +68,12 @@ def load_search(path: Path, plan: dict[str, Any], searchers: list[Searcher], tur
         values = arrays[f"{number}/seen_values"].tolist()
         one.seen = dict(zip(_unpack(arrays[f"{number}/seen"]), values, strict=True))
         one.ties = set(_unpack(arrays[f"{number}/ties"]))
-        one.value, one.price, one.tie_value, *tops = arrays[f"{number}/numbers"].tolist()
-        one.tops = dict(zip(one.tops, tops, strict=True))
+        one.value, one.price, one.tie_value = arrays[f"{number}/numbers"].tolist()
         one.arrays = one.task.priced(one.price)
-        one.rng.bit_generator.state, one.moved = json.loads(progress["generators"][number])
+        one.rng.bit_generator.state, one.moved, one.gained = json.loads(progress["generators"][number])
     turns.rounds.update(progress["rounds"])
     turns.work.update(progress["work"])
-    turns.provide(progress["covers"])
+    turns.provide(*progress["found"])
     return int(progress["done"]), float(progress["seconds"])
 
 

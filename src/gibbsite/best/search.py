@@ -1,7 +1,8 @@
 """The search for a most probable state: annealing, again and again, by independent chains.
 
 Chains move by single sites (:class:`gibbsite.AnnealedGibbs`) or, on sparse models, by blocks of bounded
-width; both are tried, and what reaches the better states gets most of the work. Schedules get longer as
+width, and where there are zeros, by cutsets with all other sites summed out; all are tried, and what improved
+the best states last gets most of the work. Schedules get longer as
 restarts go on. What one chain does is in :mod:`.searcher`.
 
 That several chains arrive at the same log-potential is what speaks for it; it proves nothing.
@@ -19,9 +20,10 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import announcing
 from gibbsite.best.blocks import MOST_COVERS
+from gibbsite.best.cutsets import MOST_CUTSETS
 from gibbsite.best.found import RankedState, SearchResult
 from gibbsite.best.saving import load_search, pack_search, save_search
-from gibbsite.best.searcher import BLOCKS, ROUNDING, SINGLE, Searcher, Task, clock
+from gibbsite.best.searcher import BLOCKS, CUTSETS, ROUNDING, SINGLE, Searcher, Task, clock
 from gibbsite.run.budget import check_integer, read_budget
 from gibbsite.run.checkpoint import read_checkpoint
 from gibbsite.run.executor import Executor, read_threads
@@ -34,52 +36,76 @@ from gibbsite.support.start import start_states
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
 
-_FIRST = {SINGLE: 32, BLOCKS: 8}  # sweeps of the first schedule
-_LONGEST = {SINGLE: 1 << 13, BLOCKS: 1 << 9}
-_AT_A_LENGTH = 8  # restarts before schedules get twice as long
-_ROUNDS_PER_COVER = 6  # restarts by blocks before another cover is found
-_BETTER = (
-    7.0  # share of the work of the way to move that has reached the better state, that of the other is 1
-)
+_FIRST = {SINGLE: 32, BLOCKS: 8, CUTSETS: 32}  # sweeps of the first schedule
+_LONGEST = {SINGLE: 1 << 13, BLOCKS: 1 << 9, CUTSETS: 1 << 9}
+_AT_A_LENGTH = {SINGLE: 8, BLOCKS: 8, CUTSETS: 16}  # restarts before schedules get twice as long
+_ROUNDS_PER_COVER = {BLOCKS: 6, CUTSETS: 2}  # restarts before another cover, or cutset, is found
+_SHARE = {SINGLE: 1.0, BLOCKS: 1.0, CUTSETS: 8.0}  # of the work, to which is added
+_BETTER = 1.5  # for each chain that was improved last by this way to move
+_ALL_CHAINS = 3  # where time is limited, one restart by cutsets out of so many is made by all chains
 _SURE = 24  # restarts that ended at the best log-potential, after which a search without a budget ends
 
 
 class _Turns:
-    """Whose turn it is: single sites or blocks, and for how many sweeps."""
+    """Whose turn it is: single sites, blocks or cutsets, and for how many sweeps."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.rounds = {SINGLE: 0, BLOCKS: 0}
-        self.work = {SINGLE: 0.0, BLOCKS: 0.0}
+        self.kinds = [SINGLE]
+        if task.blocks is not None:
+            self.kinds.append(BLOCKS)
+        if task.cutsets is not None:
+            self.kinds.append(CUTSETS)
+        self.rounds = dict.fromkeys(self.kinds, 0)
+        self.work = dict.fromkeys(self.kinds, 0.0)
 
     def choose(self, searchers: list[Searcher]) -> str:
-        """Return how the next restart moves; covers are found when their time comes."""
-        blocks = self.task.blocks
-        if blocks is None or not self.rounds[SINGLE]:
-            return SINGLE
-        tops = {kind: max(one.tops[kind] for one in searchers) for kind in self.work}
-        level = max(tops.values())
-        close = ROUNDING * (1.0 + abs(level)) if level > -math.inf else 0.0
-        share = {kind: _BETTER if top >= level - close else 1.0 for kind, top in tops.items()}
-        if self.rounds[BLOCKS] and (self.work[SINGLE] / share[SINGLE] <= self.work[BLOCKS] / share[BLOCKS]):
-            return SINGLE
-        wanted = min(2 + self.rounds[BLOCKS] // _ROUNDS_PER_COVER, MOST_COVERS)
-        self.provide(min(wanted, len(blocks.covers) + (1 if blocks.covers else 2)))
-        return BLOCKS
+        """Return how the next restart moves; covers and cutsets are found when their time comes."""
+        share = {kind: _SHARE[kind] for kind in self.kinds}
+        for one in searchers:
+            share[one.gained] += _BETTER
+        untried = [kind for kind in self.kinds if not self.rounds[kind]]
+        kind = untried[0] if untried else min(self.kinds, key=lambda kind: self.work[kind] / share[kind])
+        if kind != SINGLE:
+            covers, cutsets = self.counts()
+            self.provide(max(covers, 2), cutsets)  # climbs need covers, too
+            wanted = 2 + self.rounds[kind] // _ROUNDS_PER_COVER[kind]
+            if kind == BLOCKS:
+                self.provide(min(wanted, MOST_COVERS, max(covers, 1) + 1), cutsets)
+            else:
+                self.provide(covers, min(wanted, MOST_CUTSETS, cutsets + 1))
+        return kind
 
-    def provide(self, covers: int) -> None:
-        """Find covers until there are so many."""
+    def movers(self, kind: str, searchers: list[Searcher]) -> list[Searcher]:
+        """Return the chains that restart: all, or two times out of three those that are ahead.
+
+        Restarts by cutsets take long; chains that have fallen behind rarely catch up in the time.
+        """
+        top = max(one.value for one in searchers)
+        if kind != CUTSETS or top == -math.inf or self.rounds[kind] % _ALL_CHAINS == 0:
+            return searchers
+        return [one for one in searchers if one.value >= top - ROUNDING * (1.0 + abs(top))]
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many covers and cutsets have been found."""
+        blocks, cutsets = self.task.blocks, self.task.cutsets
+        return 0 if blocks is None else len(blocks.covers), 0 if cutsets is None else len(cutsets.cutsets)
+
+    def provide(self, covers: int, cutsets: int) -> None:
+        """Find covers and cutsets until there are so many."""
         while self.task.blocks is not None and len(self.task.blocks.covers) < covers:
             self.task.blocks.add_cover()
+        while self.task.cutsets is not None and len(self.task.cutsets.cutsets) < cutsets:
+            self.task.cutsets.add()
 
     def length(self, kind: str) -> int:
         """Return the sweeps of the next schedule."""
-        return min(_FIRST[kind] << min(self.rounds[kind] // _AT_A_LENGTH, 20), _LONGEST[kind])
+        return min(_FIRST[kind] << min(self.rounds[kind] // _AT_A_LENGTH[kind], 20), _LONGEST[kind])
 
-    def count(self, kind: str, sweeps: int) -> None:
-        """Take note of a restart."""
+    def count(self, kind: str, sweeps: int, part: float) -> None:
+        """Take note of a restart of a part of the chains."""
         self.rounds[kind] += 1
-        self.work[kind] += sweeps * self.task.work_of(kind)
+        self.work[kind] += part * sweeps * self.task.work_of(kind)
 
 
 def search_best(
@@ -172,9 +198,10 @@ def search_best(
                 length = turns.length(kind)
                 if limit - done < 2 * length:
                     length = int(limit - done)
-                rows = -(-chains // threads)
+                movers = searchers if limit < math.inf else turns.movers(kind, searchers)
+                rows = -(-len(movers) // threads)
                 left = budget.seconds - before - (clock() - begun)
-                pace = rows * max(searcher.pace[kind] for searcher in searchers)
+                pace = rows * max(searcher.pace[kind] for searcher in movers)
                 if left < 1.5 * length * pace:
                     length = max(int(left / pace), 1)
                 if path is not None:
@@ -182,9 +209,9 @@ def search_best(
                     if clock() - saved >= checkpoint_every:
                         save_search(path, plan, packed)
                         saved = clock()
-                made = executor.map(partial(Searcher.restart, kind=kind, sweeps=length, over=over), searchers)
+                made = executor.map(partial(Searcher.restart, kind=kind, sweeps=length, over=over), movers)
                 done += max(made)
-                turns.count(kind, max(made))
+                turns.count(kind, max(made), len(movers) / chains)
                 seconds_now = before + clock() - begun
                 total = 0 if math.isinf(limit) else int(limit)
                 show.show(Status("searching", done, total, seconds_now, budget.seconds, chains))

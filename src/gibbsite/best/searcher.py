@@ -1,10 +1,10 @@
 """One searcher: it cools down again and again, and keeps the best state it knows.
 
 A restart cools the chain down from a random state, or, every other time, from the best state warmed up to a
-random temperature; then it goes uphill. It moves by single sites, or by blocks (:mod:`.blocks`). Where the
-two states differ, each connected part is taken from the better one
-(:func:`gibbsite.kernel.gibbs.uphill.recombine`). Zeros are prices while it is hot: a chain may cross what is
-impossible, and pays more the next time if it ended there.
+random temperature; then it goes uphill. It moves by single sites, by blocks (:mod:`.blocks`), or by the sites
+of cutsets with all others summed out (:mod:`.cutsets`). Where the two states differ, each connected part is
+taken from the better one (:func:`gibbsite.kernel.gibbs.uphill.recombine`). Zeros are prices while it is hot:
+a chain may cross what is impossible, and pays more the next time if it ended there.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from numpy.typing import NDArray
 
 from gibbsite._random.generators import stream
 from gibbsite.best.blocks import BlockMoves, find_block_moves
+from gibbsite.best.cutsets import CutsetMoves, find_cutset_moves
 from gibbsite.graph.color import markov_graph
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.distance import DistanceGraph
 from gibbsite.graph.kinds.ising import IsingGraph
+from gibbsite.graph.kinds.table import TableGraph
 from gibbsite.graph.rows import build_rows
 from gibbsite.kernel.base import alone
 from gibbsite.kernel.blocks.filtering import BlockWorkspace
+from gibbsite.kernel.blocks.messages import CutWorkspace
 from gibbsite.kernel.gibbs.annealed import AnnealedGibbs, AnnealedParameters
 from gibbsite.kernel.gibbs.temperature import TemperatureRange, temperature_range
 from gibbsite.kernel.gibbs.uphill import Neighbourhood, go_uphill, recombine
@@ -43,14 +46,16 @@ _BLOCK_SECONDS = 0.15  # between two looks at the clock
 _LEAST_WARMTH = 0.2  # of a warmed-up state: from here to 1 on the logarithmic scale from cold to hot
 _BLOCK_WARMTH = (0.4, 0.8)  # on the same scale, where blocks are drawn at first
 _BLOCK_COLD = 2.0  # where they are drawn last, in lowest temperatures of single sites
+_CUTSET_RANGE = (0.4, 0.09)  # where cutsets are drawn first and last, in highest temperatures of single sites
+_CUTSET_WARMTH = (0.3, 1.0)  # of a warmed-up state, on the logarithmic scale between these two
 _PRICE = 3.0  # of a zero at first, in steep differences of log-weights
 _DEARER, _CHEAPER = 1.5, 1.1  # what a price is multiplied with, or divided by, after a restart
 _FORBIDDING = 1e4  # price of a zero where states are compared
 _MOST_TIES, _MOST_TIE_BYTES = 1 << 12, 1 << 25  # best states that a searcher keeps count of
 _MANY, _STRONGEST = 12, 3  # neighbours of a spin: more than so many on average are cut down to so many
 _CLOCK = [time.monotonic]
-#: How a restart moves: by single sites, or by blocks.
-SINGLE, BLOCKS = "single", "blocks"
+#: How a restart moves: by single sites, by blocks, or by the sites of cutsets.
+SINGLE, BLOCKS, CUTSETS = "single", "blocks", "cutsets"
 ROUNDING = 1e-9  # log-potentials that differ by less, relative to their size, are equal
 
 
@@ -76,10 +81,14 @@ class Task:
         dense = isinstance(self.graph.arrays, DistanceGraph)  # all sites depend on all: there is one part
         self.rows = None if dense else _strongest(self.graph)
         self.blocks: BlockMoves | None = find_block_moves(self.graph, _FORBIDDING * self.range.steep)
+        self.cutsets: CutsetMoves | None = find_cutset_moves(self.blocks)
 
     def work_of(self, kind: str) -> float:
         """Return about how long a sweep takes, in nanoseconds that depend on the model alone."""
         n = self.graph.n_sites
+        if kind == CUTSETS:
+            assert self.cutsets is not None
+            return self.cutsets.work
         if kind == BLOCKS:
             assert self.blocks is not None
             covers = self.blocks.covers
@@ -144,17 +153,19 @@ class Searcher:
         self.arrays = task.priced(self.price)
         self.seen: dict[bytes, float] = {}
         self.ends: list[float] = []
-        self.tops = {SINGLE: -math.inf, BLOCKS: -math.inf}
+        self.gained = SINGLE  # by what the best state was improved last
         self.ties: set[bytes] = set()
         self.tie_value = -math.inf
         self.works: list[BlockWorkspace] = []
+        self.cut_works: list[CutWorkspace] = []
         self.best = np.array(start, graph.state_dtype)
         self.value = -math.inf
         self.last, self.moved = self.best.copy(), False  # where blocks were drawn last, within the support
         if task.zeros or given or not graph.n_sites:  # otherwise any state would do, and this is one
             self.value = go_uphill(task.firm, self.best, self.work)
             self.note(self.best)
-        self.pace = {SINGLE: math.nan, BLOCKS: 1e-9}  # seconds per sweep; the first told before any restart
+        # seconds per sweep; the first told before any restart
+        self.pace = {SINGLE: math.nan, BLOCKS: 1e-9, CUTSETS: 1e-9}
 
     def compile(self) -> None:
         """Compile or load what a restart calls, so that it does not count as its time.
@@ -181,12 +192,9 @@ class Searcher:
         else:
             state.x[:] = self.best
             hot, fresh = cold * (hot / cold) ** self.rng.uniform(_LEAST_WARMTH, 1.0), False
-        if kind == BLOCKS:  # which freeze later than single sites do, and need not be as hot to move
-            hot, cold = self.task.range[:2]
-            cooler = cold * (hot / cold) ** self.rng.uniform(*_BLOCK_WARMTH)
-            cold *= _BLOCK_COLD
-            inverse = 1.0 / np.geomspace(max(cooler, 1.5 * cold), cold, sweeps)
-            return self._cool_blocks(inverse, fresh, over)
+        if kind != SINGLE:
+            first, last = self._block_temperatures(kind, fresh)
+            return self._cool_blocks(kind, 1.0 / np.geomspace(first, last, sweeps), fresh, over)
         inverse = 1.0 / np.geomspace(hot, cold, sweeps)
         self.task.kernel.forget(state.memory)
         state.memory.clock[:] = 0
@@ -201,15 +209,16 @@ class Searcher:
         self.finish(SINGLE, state.x.copy())
         return done
 
-    def _cool_blocks(self, inverse: NDArray[np.float64], fresh: bool, over: Callable[[], bool]) -> int:
-        """Draw the blocks of one cover after another at falling temperatures, then climb.
+    def _cool_blocks(
+        self, kind: str, inverse: NDArray[np.float64], fresh: bool, over: Callable[[], bool]
+    ) -> int:
+        """Draw the blocks of one cover, or one cutset, after another at falling temperatures, then climb.
 
         From a state of the support, zeros stay zeros; from any other they have a price.
         """
         blocks, x = self.task.blocks, self.state.x
         assert blocks is not None
-        while len(self.works) < len(blocks.covers):
-            self.works.append(blocks.workspace(blocks.covers[len(self.works)]))
+        self._make_room()
         if fresh and self.task.zeros and self.tie_value > -math.inf:  # go on where the last draws were
             x[:] = self.last if self.moved else self.best
             fresh = False
@@ -218,25 +227,60 @@ class Searcher:
         for level in inverse:
             if done and over():
                 break
-            turn = int(self.rng.integers(len(blocks.covers)))
-            work = self.works[turn]
-            work.words[:] = self.state.rng
-            blocks.draw_cover(blocks.covers[turn], blocks.cooled(level, price), level, price, work, x)
-            self.state.rng[:] = work.words
+            self._draw_once(kind, blocks.cooled(level, price), level, price)
             done += 1
         self.last[:], self.moved = x, self.moved or not fresh
         end = x.copy()
         blocks.climb(end, self.works)
-        self.pace[BLOCKS] = max((clock() - began) / done, 1e-9)
-        self.finish(BLOCKS, end)
+        self.pace[kind] = max((clock() - began) / done, 1e-9)
+        self.finish(kind, end)
         return done
+
+    def _block_temperatures(self, kind: str, fresh: bool) -> tuple[float, float]:
+        """Return the first and last temperature of blocks or cutsets.
+
+        They freeze later than single sites do, and need not be as hot to move.
+        """
+        hot, cold, _ = self.task.range
+        if kind == BLOCKS:
+            cooler = cold * (hot / cold) ** self.rng.uniform(*_BLOCK_WARMTH)
+            cold *= _BLOCK_COLD
+            return max(cooler, 1.5 * cold), cold
+        first, last = (share * hot for share in _CUTSET_RANGE)
+        if not fresh:
+            first = last * (first / last) ** self.rng.uniform(*_CUTSET_WARMTH)
+        last = max(last, cold)
+        return max(first, 1.5 * last), last
+
+    def _make_room(self) -> None:
+        """Allocate room for covers and cutsets that have been found since."""
+        blocks, cutsets = self.task.blocks, self.task.cutsets
+        assert blocks is not None
+        self.works += [blocks.workspace(one) for one in blocks.covers[len(self.works) :]]
+        if cutsets is not None:
+            self.cut_works += [cutsets.workspace(one) for one in cutsets.cutsets[len(self.cut_works) :]]
+
+    def _draw_once(self, kind: str, arrays: TableGraph, level: float, price: float) -> None:
+        """Draw the blocks of a cover, or the sites of a cutset and all others, chosen at random."""
+        blocks, cutsets, state = self.task.blocks, self.task.cutsets, self.state
+        assert blocks is not None
+        if kind == BLOCKS or cutsets is None:
+            turn = int(self.rng.integers(len(blocks.covers)))
+            self.works[turn].words[:] = state.rng
+            blocks.draw_cover(blocks.covers[turn], arrays, level, price, self.works[turn], state.x)
+            state.rng[:] = self.works[turn].words
+            return
+        turn = int(self.rng.integers(len(cutsets.cutsets)))
+        self.cut_works[turn].words[:] = state.rng
+        cutsets.draw(cutsets.cutsets[turn], arrays, level, price, self.cut_works[turn], state.x)
+        state.rng[:] = self.cut_works[turn].words
 
     def finish(self, kind: str, x: NDArray[Any]) -> None:
         """Take in where a restart ended."""
         task = self.task
         value = go_uphill(task.firm, x, self.work)
         self.ends.append(self.note(x))
-        self.tops[kind] = max(self.tops[kind], self.ends[-1])
+        before = self.value
         if task.zeros:
             value = go_uphill(task.firm, x, self.work)
             change = _DEARER if self.ends[-1] == -math.inf else 1.0 / _CHEAPER
@@ -245,6 +289,8 @@ class Searcher:
         if value > self.value:
             self.best, x, self.value = x, self.best, value
         self.merge(x)
+        if self.value > before + ROUNDING * (1.0 + abs(before)) or before == -math.inf:
+            self.gained = kind
 
     def merge(self, other: NDArray[Any]) -> None:
         """Take over every part of another state that is better, or of its opposite where states are two."""

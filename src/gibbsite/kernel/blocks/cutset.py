@@ -244,7 +244,7 @@ class CutsetGibbs(Kernel):
         for _ in range(sweeps):
             for unit in range(parameters.tree.start.size - 1):
                 for memory, x in chains:
-                    _ask(parameters, memory, x, DRAW, unit, 0)
+                    ask_collapse(parameters, memory, x, DRAW, unit, 0)
             if np.array_equal(chains[0][1], chains[1][1]):
                 return True
         return False
@@ -259,7 +259,7 @@ def _address(plan: CutsetPlan) -> Any:
 
 
 @compiled
-def _ask(
+def ask_collapse(
     parameters: CutsetParameters, memory: CutWorkspace, x: NDArray[Any], what: int, u: int, j: int
 ) -> None:
     """Ask for something, see :func:`.collapsed.collapse`."""
