@@ -289,14 +289,15 @@ def record_chains(
     graph = fit_graph(graph, kernel)
     layout = lay_out(model, graph, kernel, record)
     entropy = read_entropy(rng)
-    scan, form = choose_scan_and_layout(model, graph, kernel, scan, layout, chains)
+    wanted = scan
+    scan, form = choose_scan_and_layout(model, graph, kernel, wanted, layout, chains)
     asked = length(graph.n_units)
     visits = asked.visits if asked.counted else None
     outline = RunOutline(type(scan).__name__, scan.cycle(graph, model), graph.n_units, thin, visits)
     settled = kernel.resolve(outline)
     if settled is not kernel:
         kernel = settled
-        scan, form = choose_scan_and_layout(model, graph, kernel, scan, layout, chains)
+        scan, form = choose_scan_and_layout(model, graph, kernel, wanted, layout, chains)
     kernel.parameters(graph)  # refuses what makes no sense before any work
     budget = length(
         graph.n_units, natural_sweeps=kernel.natural_sweeps(model.n_sites), warms=kernel.estimates
@@ -305,7 +306,7 @@ def record_chains(
     if kernel.tunes:
         pilot = ChainPilot(model, graph, scan, starts, entropy, how["threads"], budget)
         kernel = _tune(kernel, pilot, how)
-        scan, form = choose_scan_and_layout(model, graph, kernel, scan, layout, chains)
+        scan, form = choose_scan_and_layout(model, graph, kernel, wanted, layout, chains)
     plan = make_plan(
         graph,
         kernel,
@@ -320,7 +321,7 @@ def record_chains(
     )
     setup = Setup(model, kernel, scan, layout, form, plan, kernel.remarks(model, graph, scan))
     if crew is not None:
-        crew.employ(Recipe(model, kernel, scan, record, chains), progress.say)
+        crew.employ(Recipe(model, kernel, wanted, record, chains), progress.say)
     return run_chains(setup, starts, budget, progress=progress, crew=crew, **how)
 
 

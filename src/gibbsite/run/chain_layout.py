@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.graph.color import color_sites
+from gibbsite.graph.color import color_sites, markov_graph
+from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.graph import Graph
-from gibbsite.graph.layouts.site_order import PackedModel, SiteOrder
+from gibbsite.graph.layouts.site_order import PackedModel, Permutation, SiteOrder
+from gibbsite.graph.nearness import WINDOW, rank_positions, rank_sites
 from gibbsite.kernel.at_once.base import AtOnce, find_way
 from gibbsite.kernel.base import MOST_MEMBERS
 from gibbsite.run.chain import State, start_chain
@@ -59,6 +61,11 @@ class ChainLayout(ABC):
 
     name: str
     graph: Graph
+
+    @property
+    def moving(self) -> Graph:
+        """The graph that kernels have their parameters for."""
+        return self.graph
 
     @property
     def log_offset(self) -> float:
@@ -140,6 +147,80 @@ class PlainLayout(ChainLayout):
     def tape(self, chains: int) -> Tape:
         """Make an empty tape."""
         return self.layout.empty_tape(self.graph)
+
+
+@dataclass(frozen=True, eq=False)
+class RenumberedLayout(ChainLayout):
+    """One chain, sites in an order in which neighbours are near each other; records marginals only.
+
+    ``near`` is the model in that order, ``order`` the order of its sites and ``cells`` that of its cells.
+    """
+
+    graph: Graph
+    kernel: Kernel
+    scan: Scan
+    layout: TapeLayout
+    near: Graph
+    order: Permutation
+    cells: Permutation
+    name: str = "renumbered"
+
+    @property
+    def plain(self) -> PlainLayout:
+        """The plain layout of the model in the other order."""
+        assert self.near.model is not None
+        return PlainLayout(self.near, self.kernel, self.scan, self.layout, self.near.model)
+
+    @property
+    def moving(self) -> Graph:
+        """The model in the other order."""
+        return self.near
+
+    @property
+    def log_offset(self) -> float:
+        """Constant to be added to log-potentials on a tape."""
+        return self.near.log_offset
+
+    @property
+    def most_members(self) -> int:
+        """How many threads can share a chain."""
+        return self.plain.most_members
+
+    def arrays(self, chains: int) -> Any:
+        """Return the arrays of the model in the other order."""
+        return self.near.arrays
+
+    def schedule(self) -> NamedTuple:
+        """Return the visits: in the other order."""
+        return self.plain.schedule()
+
+    def start(self, starts: States, streams: Streams) -> State:
+        """Make the state of a chain."""
+        return self.plain.start([self.order.pack(np.asarray(x0)) for x0 in starts], streams)
+
+    def tape(self, chains: int) -> Tape:
+        """Make an empty tape."""
+        return self.plain.tape(chains)
+
+    def _back(self, values: NDArray[Any]) -> NDArray[Any]:
+        return self.cells.unpack(values) if values.shape[-1] else values
+
+    def release(self, state: State, tape: Tape, chains: int) -> list[tuple[NDArray[Any], Tape]]:
+        """Return the chain in the model's order."""
+        back = tape._replace(
+            open_batch=self._back(tape.open_batch),
+            total=self._back(tape.total),
+            trace=self._back(tape.trace[: tape.counters[BATCHES]]),
+        )
+        return [(self.order.unpack(state.x), back)]
+
+    def codes(self, states: Sequence[State], sizes: Sequence[int]) -> NDArray[Any]:
+        """Return the states of all chains in the model's order."""
+        return self.order.unpack(super().codes(states, sizes))
+
+    def sums(self, tape: Tape, chains: int) -> NDArray[np.float64]:
+        """Return the sums of all cells in the model's order."""
+        return self._back(super().sums(tape, chains))
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,6 +399,7 @@ def choose_scan_and_layout(
         if graph.n_sites >= LEAST_COLORED or chains >= LEAST_CHAINS:
             found = move_at_once(model, graph, kernel, layout, chains)
         scan = Systematic() if found is None else Chromatic()
+        found = renumber_sites(model, graph, kernel, scan, layout) if found is None else found
     elif scan.by_color:
         found = move_at_once(model, graph, kernel, layout, chains)
     return scan, PlainLayout(graph, kernel, scan, layout, model) if found is None else found
@@ -334,6 +416,36 @@ def move_at_once(
             return replicated
     packed = pack_sites(model, graph, kernel, layout)
     return packed if packed is not None and packed.packed.longest >= LEAST_SITES else None
+
+
+def renumber_sites(
+    model: Model, graph: Graph, kernel: Kernel, scan: Scan, layout: TapeLayout
+) -> RenumberedLayout | None:
+    """Lay one chain out so that neighbours are near each other, where they are not, and that can be."""
+    from gibbsite.model.distance import DistanceFactors
+    from gibbsite.model.renumber import renumber
+
+    own = graph.units is not None or kernel.joint or graph.n_sites <= WINDOW
+    if own or graph.model is None or not layout.only_marginals:
+        return None
+    if "near-order" not in graph.structure:
+        at = [group.positions for group in graph.model.groups if isinstance(group, DistanceFactors)]
+        if at:
+            rank = rank_positions(at[0])
+        else:
+            rank = rank_sites(*markov_graph(graph)) if hasattr(graph.arrays, "neighbour") else None
+        graph.structure["near-order"] = None if rank is None else np.argsort(rank, kind="stable")
+    order: NDArray[np.int64] | None = graph.structure["near-order"]
+    near = None if order is None else renumber(graph.model, order)
+    if near is None or order is None:
+        return None
+    local = compile_graph(near, graph.kind)
+    if graph.binary:
+        cells = order
+    else:
+        width = np.diff(local.offset)
+        cells = np.repeat(graph.offset[order] - local.offset[:-1], width) + np.arange(int(local.offset[-1]))
+    return RenumberedLayout(graph, kernel, scan, layout, local, Permutation(order), Permutation(cells))
 
 
 def pack_chains(

@@ -162,7 +162,7 @@ class _Run:
         self.states = [self.form.start(starts[a : a + width], streams[a : a + width]) for a in firsts]
         self.sizes = [min(width, self.chains - a) for a in firsts]
         self.tapes = [self.form.tape(size) for size in self.sizes]
-        self.kernel = setup.kernel.parameters(self.form.graph)
+        self.kernel = setup.kernel.parameters(self.form.moving)
         self.schedule = self.form.schedule()
         self.threads = 1
         self.counts = _Counts()

@@ -37,7 +37,7 @@ class Recipe:
 
     model: Model
     kernel: Kernel
-    scan: Scan
+    scan: Scan | None
     record: Any
     chains: int
 

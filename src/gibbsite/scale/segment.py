@@ -114,7 +114,7 @@ def _lay_out(run: str, recipe: Recipe) -> _Worker:
         found = _LAID_OUT.get(run)
         if found is None:
             layout, form = recipe.lay_out()
-            found = _Worker(form, layout, recipe.kernel.parameters(form.graph), form.schedule())
+            found = _Worker(form, layout, recipe.kernel.parameters(form.moving), form.schedule())
             _LAID_OUT[run] = found
             while len(_LAID_OUT) > _KEPT:
                 _LAID_OUT.popitem(last=False)

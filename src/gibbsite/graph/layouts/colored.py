@@ -2,8 +2,8 @@
 
 Sites of a color stand side by side, within a color those of equal degree. A class (equal color, equal degree)
 of small degree keeps the conditional of every configuration of a site's neighbours as a threshold for random
-integers; the others keep their couplings. Among themselves the sites of a class follow a depth-first walk
-through the graph where that brings neighbours closer together: what is near in memory is in the cache.
+integers; the others keep their couplings. Among themselves the sites of a class stand in an order that brings
+neighbours closer together, where there is one (:mod:`gibbsite.graph.nearness`).
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import compiled
 from gibbsite.graph.color import color_sites
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.layouts.site_order import PackedModel, Permutation
+from gibbsite.graph.nearness import rank_sites
 from gibbsite.graph.rows import row_lengths, row_starts
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ MOST_ODDS = 64.0
 # apart: they decide 255 times out of 256, and the cache holds four times as many.
 SCALE = 1 << 32
 MOST_TABLED = 4
-_WINDOW = 1 << 15
 
 
 class ColoredGraph(NamedTuple):
@@ -86,8 +85,8 @@ def _color_rows(graph: Graph, most_tabled: int) -> tuple[ColoredGraph, Permutati
     arrays: IsingGraph = graph.arrays
     start, degree = arrays.start.astype(np.int64), row_lengths(arrays.start)
     color = color_sites(graph)
-    near = _walk_ranks(arrays.start, arrays.neighbour) if _scattered(arrays, degree) else np.zeros(1, np.int8)
-    order = np.lexsort((np.broadcast_to(near, degree.shape), degree, color))
+    near = rank_sites(arrays.start, arrays.neighbour)
+    order = np.lexsort((degree, color) if near is None else (near, degree, color))
     position = np.empty(order.size, np.int64)
     position[order] = np.arange(order.size)
     keys = np.stack([color[order], degree[order]])
@@ -137,38 +136,6 @@ def _fits(arrays: IsingGraph) -> bool:
     row = np.repeat(np.arange(arrays.field.size), row_lengths(arrays.start))
     reach = np.abs(arrays.field) + np.bincount(row, np.abs(arrays.coupling), arrays.field.size)
     return bool((reach <= MOST_ODDS).all())
-
-
-def _scattered(arrays: IsingGraph, degree: Longs) -> bool:
-    """Tell whether most neighbours are far apart in the model's order, and the graph large enough to care."""
-    if degree.size <= _WINDOW:
-        return False
-    row = np.repeat(np.arange(degree.size), degree)
-    return bool((np.abs(arrays.neighbour - row) > _WINDOW).mean() > 0.1)
-
-
-@compiled
-def _walk_ranks(start: NDArray[np.uint32], neighbour: NDArray[np.uint32]) -> Longs:
-    """Rank the sites in the order of a depth-first walk: long paths lie in one piece."""
-    n = start.size - 1
-    rank = np.full(n, -1, np.int64)
-    stack = np.empty(neighbour.size + 1, np.int64)
-    count = 0
-    for root in range(n):
-        stack[0] = root
-        top = 0
-        while top >= 0:
-            site = stack[top]
-            top -= 1
-            if rank[site] >= 0:
-                continue
-            rank[site] = count
-            count += 1
-            for k in range(start[site], start[site + 1]):
-                if rank[neighbour[k]] < 0:
-                    top += 1
-                    stack[top] = neighbour[k]
-    return rank
 
 
 def _thresholds(field: NDArray[np.float64], coupling: NDArray[np.float64]) -> NDArray[np.uint32]:

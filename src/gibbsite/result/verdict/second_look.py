@@ -36,7 +36,7 @@ from gibbsite.result.measure.agreement import compare_chains, compare_energies
 from gibbsite.result.measure.directions import Directions
 from gibbsite.result.verdict.convergence import Look
 from gibbsite.run.chain import advance
-from gibbsite.run.chain_layout import ChainLayout, PackedLayout, PlainLayout
+from gibbsite.run.chain_layout import ChainLayout, PackedLayout, PlainLayout, RenumberedLayout
 from gibbsite.run.executor import Executor
 from gibbsite.support.start import find_start
 from gibbsite.support.start_values import start_values
@@ -333,7 +333,7 @@ def _form_of(setup: Setup, kernel: Kernel, layout: Any, graph: Any = None) -> An
     if kernel is setup.kernel and isinstance(form, PackedLayout):
         packed = form.way.prepare(kernel, setup.model, graph)
         return None if packed is None else replace(form, graph=graph, layout=layout, packed=packed)
-    if isinstance(form, PlainLayout) or kernel is not setup.kernel:
+    if isinstance(form, PlainLayout | RenumberedLayout) or kernel is not setup.kernel:
         from gibbsite.scan.systematic import Systematic
 
         scan = setup.scan if kernel is setup.kernel else Systematic()
