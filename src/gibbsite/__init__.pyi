@@ -66,6 +66,7 @@ from gibbsite.formats import read_model as read_model
 from gibbsite.formats import to_bqm as to_bqm
 from gibbsite.formats import to_networkx as to_networkx
 from gibbsite.formats import write_model as write_model
+from gibbsite.formats.stored import store_edges as store_edges
 from gibbsite.graph import Graph as Graph
 from gibbsite.graph import color_sites as color_sites
 from gibbsite.graph import compile_graph as compile_graph
@@ -152,6 +153,8 @@ from gibbsite.model import potts as potts
 from gibbsite.model import potts_grid as potts_grid
 from gibbsite.model import product_factors as product_factors
 from gibbsite.model import rbm as rbm
+from gibbsite.model.stored import StoredPairs as StoredPairs
+from gibbsite.model.stored import open_model as open_model
 from gibbsite.partition.annealed import AnnealedEstimate as AnnealedEstimate
 from gibbsite.partition.annealed import annealed_importance as annealed_importance
 from gibbsite.partition.sequential import ParticleEstimate as ParticleEstimate

@@ -18,7 +18,16 @@ def command(source: str, target: str, from_format: str | None, to_format: str | 
 
     Formats go by suffix: .uai .bif .xmlbif .bqm .coo, .rudy (max-cut) and .edges, each also with .gz. The
     last four hold two-state sites and pairs, the last two no fields; in .rudy couplings are minus weights.
+
+    A TARGET that ends in .pairs is a folder for gs.open_model. It is made of a list of edges between sites
+    that are numbers (.edges, or .parquet), which is read piece by piece and may be larger than memory.
     """
+    if target.endswith(".pairs"):
+        from gibbsite.formats.stored import store_edges
+
+        made = store_edges(source, target)
+        click.echo(f"gibbsite: {made.n_sites:,} sites and {made.n_edges:,} pairs in {target}", err=True)
+        return
     from gibbsite.formats import write_model
     from gibbsite.formats.files import find_lost_names
 

@@ -34,7 +34,16 @@ def _compile_other(model: Any, kind: str | None) -> Graph:
         seal(found.arrays)
         model.structure["functions"] = list(found.functions)  # their machine code lives as long as these
         digest = f"{found.kind}-{model.digest}"
-        graph = Graph(found.kind, found.arrays, model.cards, 0.0, digest, model.structure, found.units)
+        graph = Graph(
+            found.kind,
+            found.arrays,
+            model.cards,
+            found.log_offset,
+            digest,
+            model.structure,
+            found.units,
+            on_disk=found.on_disk,
+        )
         model.structure["graph"] = graph
     if kind not in (None, graph.kind):
         raise IncompatibleError(f"A {type(model).__name__} cannot be represented as a {kind} graph.")

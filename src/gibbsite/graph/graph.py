@@ -56,6 +56,8 @@ class Graph:
     units : int, optional
         How many things a sweep visits one by one, where they are not the sites: blocks of them, or one that
         is all of them.
+    on_disk : bool
+        The arrays are mapped from files, and are not to be copied or laid out anew.
 
     Examples
     --------
@@ -73,6 +75,7 @@ class Graph:
     structure: dict[str, Any] = field(repr=False, compare=False, default_factory=dict)
     units: int | None = None
     model: FactorGraph | None = field(repr=False, compare=False, default=None)
+    on_disk: bool = False
 
     @property
     def n_sites(self) -> int:

@@ -71,12 +71,17 @@ def registered_kinds() -> dict[str, Kind]:
 
 
 class CompiledModel(NamedTuple):
-    """What a model other than a FactorGraph becomes; units: of a sweep, when not the sites."""
+    """What a model other than a FactorGraph becomes; units: of a sweep, when not the sites.
+
+    ``on_disk``: the arrays are mapped from files, and not to be copied.
+    """
 
     kind: str
     arrays: Any
     functions: Sequence[Foreign] = ()
     units: int | None = None
+    log_offset: float = 0.0
+    on_disk: bool = False
 
 
 ModelCompiler = Callable[[Any], CompiledModel]

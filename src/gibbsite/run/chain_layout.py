@@ -409,6 +409,8 @@ def move_at_once(
     model: Model, graph: Graph, kernel: Kernel, layout: TapeLayout, chains: int
 ) -> ChainLayout | None:
     """Return the fastest layout in which many sites or chains move at once, if there is one worth while."""
+    if graph.on_disk:
+        return None  # a layout would be a copy
     if chains >= LEAST_CHAINS and layout.only_marginals:
         bundles = -(-chains // BUNDLE)
         replicated = pack_chains(model, graph, kernel, layout, -(-chains // bundles))

@@ -1,0 +1,315 @@
+"""Lists of edges become stored models, however long they are: sorted outside of memory.
+
+Edges come in pieces. Each is written, in both directions, to the bucket of its first site; then bucket after
+bucket is read, sorted by site, and appended to the arrays. Memory is needed for one piece and one bucket.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from gibbsite._compile.jit import compiled
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError, FormatError, ModelError
+from gibbsite.model.stored import ARRAYS, FORMAT, MANIFEST, VERSION, StoredPairs, open_model
+
+_BUCKETS = 256
+_ENTRY = np.dtype([("here", np.uint32), ("there", np.uint32), ("weight", np.float32)])
+_TEXT_BYTES = 1 << 24  # of a text read at a time
+_ROWS = 1 << 20  # of a table read at a time
+
+
+def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field: Any = 0.0) -> StoredPairs:
+    """Write an Ising model of any size into a folder, from which it is sampled without being loaded.
+
+    The model is ``p(s) ~ exp(sum of J s_a s_b + sum of h s_a)``, as that of :func:`gibbsite.ising`. Couplings
+    are kept as 32-bit floats; those of a pair that is listed twice add up.
+
+    Parameters
+    ----------
+    edges : iterable or path
+        Pieces ``(a, b, J)`` of a list of edges: two arrays of site numbers from 0 on, and an array of
+        couplings or one for all; or a text of lines ``a b J`` or ``a b`` (J = 1), in which # begins comments;
+        or a Parquet file of such columns (needs pyarrow).
+    path : str or path
+        The folder; it must not exist.
+    sites : int, optional
+        Number of sites; of a file it is found out, by reading it twice.
+    field : float or array
+        h, one for all sites or for each.
+
+    Returns
+    -------
+    StoredPairs
+
+    Raises
+    ------
+    FormatError
+        If a file cannot be read; it names the line.
+    ModelError
+        If a site is joined with itself or has no such number, or a number is not finite.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import gibbsite as gs
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ring = np.arange(1000)
+    ...     model = store_edges([(ring, (ring + 1) % 1000, 0.3)], folder + "/ring", sites=1000)
+    ...     how = {"sweeps": 200, "rng": 1, "progress": False, "record": gs.Marginals(batches=False)}
+    ...     0.4 < gs.sample(model, **how).marginals["7"][1] < 0.6
+    True
+    """
+    folder = Path(path)
+    if folder.exists():
+        raise ArgumentError(f"{folder} exists already; give the name of a new folder.")
+    from_file = isinstance(edges, str | Path)
+    if sites is None:
+        if not from_file:
+            raise ArgumentError(f"{argument('sites')} is needed where edges do not come from a file.")
+        sites = 1 + max((int(max(a.max(), b.max())) for a, b, _ in _read(Path(edges)) if len(a)), default=-1)
+    if not 0 < sites < 2**31:
+        raise ModelError(f"A stored model has from 1 to 2^31 - 1 sites, not {sites}.")
+    fields = np.asarray(field, np.float64)
+    if fields.shape not in ((), (sites,)) or not np.isfinite(fields).all():
+        raise ModelError(f"{argument('field')} must be one finite number, or one for each of {sites} sites.")
+    spare = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    pieces = _read(Path(edges)) if from_file else edges
+    try:
+        spare.mkdir(parents=True)
+        entries, total = _distribute(pieces, spare, sites)
+        _assemble(spare, sites, entries, fields, total)
+        os.replace(spare, folder)
+    except OSError as reason:
+        raise FormatError(
+            f"Cannot write {folder}: {reason.strerror or reason}; check the folder, rights and free space."
+        ) from None
+    finally:
+        shutil.rmtree(spare, ignore_errors=True)
+    return open_model(folder)
+
+
+def _distribute(pieces: Iterable[Any], folder: Path, sites: int) -> tuple[int, float]:
+    """Write edges, in both directions, to the buckets of their first sites; return number and sum."""
+    width = -(-sites // _BUCKETS)
+    entries, total = 0, 0.0
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(open(folder / f"bucket-{k}", "wb")) for k in range(-(-sites // width))]
+        for number, (first, second, coupling) in enumerate(pieces):
+            a, b = np.atleast_1d(np.asarray(first)), np.atleast_1d(np.asarray(second))
+            weight = np.broadcast_to(np.asarray(coupling, np.float32), a.shape)
+            _check(a, b, weight, sites, number)
+            both = np.empty(2 * a.size, _ENTRY)
+            # edge by edge, so that rows do not depend on where pieces end
+            both["here"][0::2], both["here"][1::2] = a, b
+            both["there"][0::2], both["there"][1::2] = b, a
+            both["weight"][0::2] = both["weight"][1::2] = weight
+            bucket = (both["here"] // width).astype(np.uint8)
+            both = both[np.argsort(bucket, kind="stable")]  # of bytes: a radix sort
+            ends = np.cumsum(np.bincount(bucket, minlength=len(files)))
+            for k, (begin, end) in enumerate(zip(np.r_[0, ends[:-1]], ends, strict=True)):
+                if end > begin:
+                    both[begin:end].tofile(files[k])
+            entries += both.size
+            total += float(weight.sum(dtype=np.float64))
+    return entries, total
+
+
+def _check(a: NDArray[Any], b: NDArray[Any], weight: NDArray[np.float32], sites: int, number: int) -> None:
+    where = f"piece {number} of the edges"
+    if a.shape != b.shape or a.ndim != 1 or a.dtype.kind not in "iu" or b.dtype.kind not in "iu":
+        raise ModelError(f"{where} must have two arrays of equally many whole numbers.")
+    for ends in (a, b):
+        bad = np.flatnonzero((ends < 0) | (ends >= sites))
+        if bad.size:
+            raise ModelError(f"{where} names site {int(ends[bad[0]])}; there are 0 to {sites - 1}.")
+    own = np.flatnonzero(a == b)
+    if own.size:
+        raise ModelError(f"{where} joins site {int(a[own[0]])} with itself.")
+    if not np.isfinite(weight).all():
+        raise ModelError(f"{where} has a coupling that is not finite.")
+
+
+@compiled
+def _sort_bucket(
+    here: NDArray[np.uint32],
+    there: NDArray[np.uint32],
+    weight: NDArray[np.float32],
+    low: int,
+    start: NDArray[np.int64],
+    neighbour: NDArray[np.uint32],
+    coupling: NDArray[np.float32],
+    total: NDArray[np.float64],
+) -> None:
+    """Sort entries by site, in the order in which they came; sum the couplings of each site."""
+    for e in range(here.size):
+        start[here[e] - low + 1] += 1
+    for i in range(start.size - 1):
+        start[i + 1] += start[i]
+    free = start[:-1].copy()
+    for e in range(here.size):
+        i = here[e] - low
+        k = free[i]
+        free[i] = k + 1
+        neighbour[k] = there[e]
+        coupling[k] = 4.0 * weight[e]
+        total[i] += weight[e]
+
+
+class _Growing:
+    """An array in NumPy's format that is written piece by piece."""
+
+    def __init__(self, path: Path, dtype: Any, length: int) -> None:
+        self.file, self.hash = open(path, "wb"), hashlib.blake2b(digest_size=16)  # noqa: SIM115
+        self.begin = self.file.tell()
+        header = {"descr": npy.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": (length,)}
+        npy.write_array_header_1_0(_Tee(self), header)
+        self.dtype = np.dtype(dtype)
+
+    def write(self, values: NDArray[Any]) -> None:
+        data = np.ascontiguousarray(values, self.dtype)
+        self.hash.update(data.data if data.size else b"")
+        data.tofile(self.file)
+
+    def close(self) -> dict[str, Any]:
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        size = self.file.tell()
+        self.file.close()
+        return {"bytes": size, "blake2b": self.hash.hexdigest()}
+
+
+class _Tee:
+    """What NumPy writes a header to: the file and its checksum."""
+
+    def __init__(self, growing: _Growing) -> None:
+        self.growing = growing
+
+    def write(self, data: bytes) -> int:
+        self.growing.hash.update(data)
+        return self.growing.file.write(data)
+
+
+def _assemble(folder: Path, sites: int, entries: int, fields: NDArray[np.float64], total: float) -> None:
+    """Read bucket after bucket, sort it, and append it to the arrays; then write the manifest."""
+    width = -(-sites // _BUCKETS)
+    index = np.uint32 if entries < 2**32 else np.uint64
+    start = _Growing(folder / "start.npy", index, sites + 1)
+    neighbour = _Growing(folder / "neighbour.npy", np.uint32, entries)
+    coupling = _Growing(folder / "coupling.npy", np.float32, entries)
+    field = _Growing(folder / "field.npy", np.float64, sites)
+    start.write(np.zeros(1))
+    done = 0
+    for k, low in enumerate(range(0, sites, width)):
+        high = min(low + width, sites)
+        file = folder / f"bucket-{k}"
+        data = np.fromfile(file, _ENTRY)
+        file.unlink()
+        rows, sums = np.zeros(high - low + 1, np.int64), np.zeros(high - low)
+        there, weight = np.empty(data.size, np.uint32), np.empty(data.size, np.float32)
+        ends, others, weights = (np.ascontiguousarray(data[name]) for name in ("here", "there", "weight"))
+        _sort_bucket(ends, others, weights, low, rows, there, weight, sums)
+        start.write(rows[1:] + done)
+        neighbour.write(there)
+        coupling.write(weight)
+        # s = 2 x - 1: log-odds are 2 h - 2 sum of J, and 4 J for each neighbour in state 1
+        field.write(2.0 * np.broadcast_to(fields, (sites,))[low:high] - 2.0 * sums)
+        done += data.size
+    files = dict(
+        zip(ARRAYS, (start.close(), neighbour.close(), coupling.close(), field.close()), strict=True)
+    )
+    digest = hashlib.blake2b(json.dumps([FORMAT, VERSION, files], sort_keys=True).encode(), digest_size=16)
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "sites": sites,
+        "entries": entries,
+        "log_offset": total - float(np.broadcast_to(fields, (sites,)).sum()),
+        "files": files,
+        "digest": digest.hexdigest(),
+    }
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+
+
+def _read(path: Path) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
+    """Yield the edges of a file, piece by piece."""
+    yield from _read_table(path) if path.suffix in (".parquet", ".pq") else _read_text(path)
+
+
+def _read_table(path: Path) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
+    try:
+        parquet: Any = import_module("pyarrow.parquet")
+    except ImportError:
+        raise ArgumentError(
+            "Parquet files need pyarrow, which is not installed; run: pip install pyarrow"
+        ) from None
+    for batch in parquet.ParquetFile(path).iter_batches(batch_size=_ROWS):
+        columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns[:3]]
+        if len(columns) < 2:
+            raise FormatError(f"{path} needs two columns of sites, and perhaps one of couplings.")
+        yield columns[0], columns[1], columns[2] if len(columns) > 2 else 1.0
+
+
+def _read_text(path: Path) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
+    """Yield the edges of a text, some lines at a time."""
+    columns, line = 0, 0
+    try:
+        file = open(path, "rb")  # noqa: SIM115
+    except OSError as reason:
+        raise FormatError(f"Cannot read {path}: {reason.strerror}.") from None
+    with file:
+        while lines := file.readlines(_TEXT_BYTES):
+            kept = [text for each in lines if (text := each.partition(b"#")[0].strip())]
+            if kept:
+                columns = columns or len(kept[0].split())
+                numbers = _numbers(kept, columns)
+                if numbers is None:
+                    raise _fault(path, lines, columns, line)
+                values = numbers.reshape(-1, columns)
+                ends = values[:, :2].astype(np.int64)
+                if not (ends == values[:, :2]).all():
+                    raise _fault(path, lines, columns, line)
+                yield ends[:, 0], ends[:, 1], values[:, 2] if columns == 3 else 1.0
+            line += len(lines)
+
+
+def _numbers(lines: list[bytes], columns: int) -> NDArray[np.float64] | None:
+    """Return all numbers of some lines; None if one has another number of them."""
+    if columns not in (2, 3):
+        return None
+    try:
+        found = np.array(b" ".join(lines).split(), np.float64)
+    except ValueError:
+        return None
+    return found if found.size == columns * len(lines) else None
+
+
+def _fault(path: Path, lines: list[bytes], columns: int, before: int) -> FormatError:
+    """Return the error of the first line that is no edge."""
+    for number, each in enumerate(lines, before + 1):
+        words = each.partition(b"#")[0].split()
+        with contextlib.suppress(ValueError):
+            if not words or (
+                len(words) == columns
+                and columns in (2, 3)
+                and [float(int(word)) for word in words[:2]]
+                and len([float(word) for word in words]) == columns
+            ):
+                continue
+        return FormatError(
+            f"{path}, line {number}: expected two site numbers and perhaps a coupling, as many words on "
+            f"every line, got {each.strip()[:60].decode(errors='replace')!r}."
+        )
+    return FormatError(f"{path}: lines have different numbers of words.")

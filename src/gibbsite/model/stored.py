@@ -1,0 +1,122 @@
+"""Ising models in files that need not fit into memory: rows of neighbours, mapped as they are read.
+
+A stored model is a folder: a manifest with sizes and checksums, and arrays in NumPy's own format. Sweeps in
+the order of the sites read them from beginning to end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import FormatError
+from gibbsite.model.base import Model
+from gibbsite.model.domain import Domains, SiteNames
+
+MANIFEST = "manifest.json"
+FORMAT = "gibbsite-pairs"
+VERSION = 1
+#: Names of the arrays: rows of compressed neighbours, couplings, and a field for each site.
+ARRAYS = ("start", "neighbour", "coupling", "field")
+_PIECE = 1 << 24  # bytes read at a time
+
+
+class StoredPairs(Model):
+    """An Ising model in a folder, made by :func:`gibbsite.store_edges` and opened by :func:`open_model`.
+
+    Sites are numbers, ``"0"``, ``"1"``, ..., with states -1 and 1. Nothing but the states of the chains and
+    what is recorded of them is held in memory; batches of marginals are best left out
+    (``gs.Marginals(batches=False)``).
+    """
+
+    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
+        self.path, self.manifest = path, manifest
+        self.structure: dict[str, Any] = {}
+        self._domains = Domains(SiteNames(int(manifest["sites"])), ((-1, 1),), np.zeros(0, np.int32))
+
+    @property
+    def domains(self) -> Domains:
+        """Names and states of the sites."""
+        return self._domains
+
+    @property
+    def digest(self) -> str:
+        """Hash of the checksums of all arrays."""
+        return str(self.manifest["digest"])
+
+    @property
+    def n_edges(self) -> int:
+        """Number of pairs."""
+        return int(self.manifest["entries"]) // 2
+
+    @property
+    def log_offset(self) -> float:
+        """The constant part of the log-potential of the arrays."""
+        return float(self.manifest["log_offset"])
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Return an array, mapped into memory as it is read."""
+        return np.asarray(np.load(self.path / f"{name}.npy", mmap_mode="r"))
+
+    def __repr__(self) -> str:
+        return f"StoredPairs({self.n_sites:,} sites, {self.n_edges:,} pairs, {self.path})"
+
+
+def open_model(path: str | Path, verify: bool = False) -> StoredPairs:
+    """Open a stored model.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder.
+    verify : bool
+        Read everything once and compare checksums; otherwise only sizes are compared.
+
+    Raises
+    ------
+    FormatError
+        If there is no such model, or a damaged one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import gibbsite as gs
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = gs.store_edges([([0, 1], [1, 2], 0.5)], folder + "/path", sites=3)
+    ...     model = open_model(folder + "/path", verify=True)
+    ...     model.n_sites, model.n_edges
+    (3, 2)
+    """
+    folder = Path(path)
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        kind = manifest["format"], manifest["version"]
+        files = {name: manifest["files"][name] for name in ARRAYS}
+    except (OSError, ValueError, KeyError, TypeError) as reason:
+        why = (
+            reason.strerror if isinstance(reason, OSError) and reason.strerror else "its manifest is damaged"
+        )
+        raise FormatError(f"{folder} holds no stored model: {why}; make one with gs.store_edges.") from None
+    if kind != (FORMAT, VERSION):
+        raise FormatError(f"{folder} is of another format or version; store the model anew.")
+    for name, about in files.items():
+        file = folder / f"{name}.npy"
+        if not file.exists() or file.stat().st_size != about["bytes"]:
+            raise FormatError(f"{file} is missing or has another size than its manifest says; store it anew.")
+        if verify and hash_file(file) != about["blake2b"]:
+            raise FormatError(f"{file} has changed since it was written; store the model anew.")
+    return StoredPairs(folder, manifest)
+
+
+def hash_file(path: Path) -> str:
+    """Return the checksum of a file."""
+    found = hashlib.blake2b(digest_size=16)
+    with open(path, "rb") as file:
+        while piece := file.read(_PIECE):
+            found.update(piece)
+    return found.hexdigest()
