@@ -83,6 +83,7 @@ PARTS = {
         Part(
             "mini_bucket", "Mini-buckets", "Table entries of a pass, and sites drawn, per second of one core."
         ),
+        Part("stored", "Models in files", "Random graphs built outside of memory, and sampled from files."),
         Part("importance", "Weighted draws", "Draws per second, and errors after five seconds."),
         Part(
             "speed",
