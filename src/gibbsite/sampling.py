@@ -162,7 +162,7 @@ def sample(
         rng, warmup = _continued(path, rng, warmup)
         length = partial(length, warmup=warmup)
     asked = clock()
-    with announcing(show.say), find_crew(on, show.say) as crew:
+    with announcing(show.say), find_crew(on) as crew:
         begun += clock() - asked  # a cluster that is started first takes no time of the budget
         try:
             recording = record_chains(

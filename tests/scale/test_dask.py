@@ -238,3 +238,18 @@ def test_checksums_see_every_part() -> None:
         {"a": arrays["a"], "c": arrays["b"]},
     ):
         assert checksum(other) != done.checksum
+
+
+def test_machines_are_warmed_up_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two workers of one machine: one of them compiles, in a process of its own."""
+    from gibbsite.scale import warming
+
+    monkeypatch.setattr(warming, "_warm", _say_who)
+    said = warming.warm_up("local-dask", jobs=1)
+    assert len(said) == 1
+    assert int(next(iter(said.values()))) != os.getpid()
+
+
+def _say_who(jobs: int | None) -> str:
+    assert jobs == 1
+    return str(os.getpid())

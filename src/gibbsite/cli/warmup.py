@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=1), help="Processes that compile. [default: one for each core]"
 )
-def command(quiet: bool, jobs: int | None) -> None:
+@click.option("--on", metavar="ADDRESS", help="Compile on every machine of a Dask cluster (tcp://host:8786).")
+def command(quiet: bool, jobs: int | None, on: str | None) -> None:
     """Compile all kernels for all kinds of models into the cache (container images, cluster nodes).
 
     This takes 10 minutes of one core or so, and is shared among all of them. What is left out is compiled
@@ -35,6 +36,13 @@ def command(quiet: bool, jobs: int | None) -> None:
     from gibbsite.run.executor import usable_cores
 
     begun = time.monotonic()
+    if on is not None:
+        from gibbsite.scale.warming import warm_up
+
+        for host, said in warm_up(on, jobs).items():
+            if not quiet:
+                click.echo(f"{host}: {said}", err=True)
+        return
     place = cache_directory()
     names = list(_work())
     # without a cache, what one process compiles is of no use to others, nor later

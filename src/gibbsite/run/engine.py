@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 #: Names of what a kernel had found before the run, in checkpoints, begin so.
 TUNED = "kernel/"
+_GROWTH = 16  # of the rounds of a block, at most
 _FIRST_SAVE = 2.0  # seconds until the first checkpoint, at most
 _LOOKING = 0.75  # of the time that is kept for what comes after the run: for a second look
 _SUMS = 2  # rows of a tape besides its batches
@@ -170,7 +171,8 @@ class _Run:
         for recorder in setup.layout.meetings:
             recorder.meet(np.stack(starts), setup.graph.cards)  # refuses what makes no sense before any work
         self.begun = self.saved = clock()
-        self.pace = math.nan  # seconds per sweep of all chains
+        self.pace = math.nan  # seconds per step of all chains
+        self.rounds = 1  # of the last block
         self.enough: Callable[[Recording], bool] | None = None
         self.foresee: Callable[[Recording], float] | None = None
         self.next_foresight = _TELLING
@@ -211,7 +213,7 @@ class _Run:
             raise
         steps = rounds * length
         if steps:
-            self.pace = took / steps
+            self.pace, self.rounds = took / steps, rounds
 
     def copied(self) -> tuple[list[Any], list[Tape]]:
         """Return a copy of all chains without draws: what stands behind the recorded ones is not read."""
@@ -245,7 +247,8 @@ class _Run:
             return 1
         time_left = self.begun + limit - clock()
         rounds = min(self.crew.block_seconds, max(time_left, 0.0)) / max(self.pace * length, 1e-9)
-        return int(min(max(rounds, 1.0), most))
+        # the first rounds say little of how long many take: blocks grow step by step
+        return int(min(max(rounds, 1.0), _GROWTH * self.rounds, most))
 
     def until_meeting(self) -> float:
         """Return how many draws may be made before chains meet."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -19,7 +19,7 @@ CONNECT_SECONDS = 15.0
 
 
 @contextmanager
-def find_crew(on: Any, say: Callable[[str], None] = print) -> Iterator[Crew | None]:
+def find_crew(on: Any) -> Iterator[Crew | None]:
     """Return who moves the chains of a run; nobody in particular where nothing is said.
 
     Parameters
@@ -27,8 +27,6 @@ def find_crew(on: Any, say: Callable[[str], None] = print) -> Iterator[Crew | No
     on : distributed.Client, str or None
         A client of a Dask cluster; the address of its scheduler; "local-dask" for processes of this machine,
         which end with the run; "ray".
-    say : callable
-        Tells the user something.
 
     Examples
     --------
@@ -44,14 +42,7 @@ def find_crew(on: Any, say: Callable[[str], None] = print) -> Iterator[Crew | No
 
         yield RayCrew()
     elif isinstance(on, str):
-        if on not in CLUSTERS and "://" not in on:
-            raise ArgumentError(
-                unknown(
-                    argument("on"), on, CLUSTERS, ", or the address of a scheduler such as tcp://host:8786"
-                )
-            )
-        _need("distributed", "dask")
-        with _connect(on, say) as client:
+        with connect(on) as client:
             yield _employ(client)
     elif callable(getattr(on, "submit", None)) and callable(getattr(on, "scatter", None)):
         yield _employ(on)
@@ -76,8 +67,13 @@ def _employ(client: Any) -> Crew:
 
 
 @contextmanager
-def _connect(on: str, say: Callable[[str], None]) -> Iterator[Any]:
-    """Connect to a scheduler, or start one with a process for every core."""
+def connect(on: str) -> Iterator[Any]:
+    """Connect to a scheduler of Dask by its address, or start one with a process for every core."""
+    if on != "local-dask" and "://" not in on:
+        raise ArgumentError(
+            unknown(argument("on"), on, CLUSTERS, ", or the address of a scheduler such as tcp://host:8786")
+        )
+    _need("distributed", "dask")
     distributed: Any = import_module("distributed")
     if on == "local-dask":
         with (

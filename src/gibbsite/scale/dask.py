@@ -120,14 +120,25 @@ class DaskCrew(RemoteCrew):
         return [self._take(future) for future in futures]
 
     def _wait(self, futures: list[Any]) -> None:
-        """Wait for tasks; a cluster without workers is given up after a while."""
+        """Wait for tasks; a cluster without workers is given up after a while.
+
+        Tasks that nobody is at for some time, though there are workers, are handed out again.
+        """
         distributed: Any = import_module("distributed")
+        seen = time.monotonic()
         while True:
             try:
                 distributed.wait(futures, timeout=_LOOK)
                 return
             except TimeoutError:
                 self._await_workers()
+                now = {key for keys in self.client.processing().values() for key in keys}
+                if any(future.key in now or future.status == "finished" for future in futures):
+                    seen = time.monotonic()
+                elif time.monotonic() - seen > PATIENCE:
+                    self.say("No worker is at any chain; they are handed out again.")
+                    self.client.cancel(futures)
+                    return
             except CancelledError:  # lost with the scheduler
                 return
 
