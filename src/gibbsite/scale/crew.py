@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from gibbsite.errors import SamplingError
+from gibbsite.errors import ArgumentError, SamplingError
 from gibbsite.run.crew import Bundles, Crew
 from gibbsite.run.recipe import Recipe
 from gibbsite.run.tape import DRAWS
@@ -18,10 +18,11 @@ MOST_ATTEMPTS = 20
 
 
 class Returned(NamedTuple):
-    """What came back of a segment: nothing where its worker was lost; ``worker`` is who made it."""
+    """What came back of a segment: nothing where its worker was lost, or has ``other`` versions."""
 
     done: Done | None
     worker: str
+    other: str = ""
 
 
 class RemoteCrew(Crew):
@@ -63,6 +64,17 @@ class RemoteCrew(Crew):
     def threads_each(self, bundles: int) -> int:
         """Return how many threads a worker can give to each of so many bundles."""
 
+    def _refuse(self, returned: Returned) -> None:
+        """Do without a worker that has other versions; one that is there from the beginning is an error."""
+        text = (
+            f"Worker {returned.worker} has other versions than this process, and might give other numbers: "
+            f"{returned.other}."
+        )
+        if self.blocks == 1:
+            raise ArgumentError(f"{text} Install the same ones.")
+        self.say(f"{text} It gets no more work.")
+        self.drop(returned.worker)
+
     def move(self, chains: Bundles, rounds: int, length: int, keep: bool) -> float:
         """Make steps of all chains, each bundle on some worker."""
         threads = self.threads_each(len(chains.states))
@@ -79,6 +91,8 @@ class RemoteCrew(Crew):
             numbers = list(missing)
             for number, returned in zip(numbers, self.hand_out(list(missing.items())), strict=True):
                 done = returned.done
+                if returned.other:
+                    self._refuse(returned)
                 if done is None:
                     continue
                 if checksum(done.arrays) != done.checksum:

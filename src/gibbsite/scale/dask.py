@@ -24,11 +24,12 @@ PATIENCE = 60.0
 _LOOK = 0.5  # seconds between two looks at the workers
 
 
-def _move(run: str, recipe: Recipe, segment: Segment) -> Returned:
-    """Move a bundle, and say who did."""
+def _move(versions: dict[str, str], run: str, recipe: Recipe, segment: Segment) -> Returned:
+    """Move a bundle, and say who did; not with other versions than those of who asks for it."""
     from distributed import get_worker
 
-    return Returned(move_segment(run, recipe, segment), str(get_worker().address))
+    worker, other = str(get_worker().address), differences(versions)
+    return Returned(None if other else move_segment(run, recipe, segment), worker, other)
 
 
 def _large_messages() -> Any:
@@ -51,24 +52,9 @@ class DaskCrew(RemoteCrew):
         return dict(self.client.scheduler_info(n_workers=-1)["workers"])
 
     def send_recipe(self, recipe: Recipe) -> None:
-        """Compare versions, then send the recipe to the scheduler."""
+        """Send the recipe to the scheduler."""
         cloudpickle: Any = import_module("cloudpickle")
         self._await_workers()
-        said = self.client.run(installed_versions, on_error="return")
-        for worker, versions in said.items():
-            if isinstance(versions, ModuleNotFoundError):
-                raise ArgumentError(
-                    f"Worker {worker} cannot import {versions.name}: install gibbsite there, in the version "
-                    f"that is here ({installed_versions()['gibbsite']})."
-                )
-            if isinstance(versions, BaseException):
-                raise SamplingError(f"Worker {worker} did not answer: {versions}")
-            other = differences(versions)
-            if other:
-                raise ArgumentError(
-                    f"Worker {worker} has other versions than this process, and might give other numbers: "
-                    f"{other}. Install the same ones."
-                )
         # a task, not scattered data: what is lost with a worker is made again from what the scheduler has
         with _large_messages():
             self.sent = self.client.submit(
@@ -108,6 +94,7 @@ class DaskCrew(RemoteCrew):
             futures = [
                 self.client.submit(
                     _move,
+                    installed_versions(),
                     self.run,
                     self.sent,
                     segment,
@@ -150,6 +137,11 @@ class DaskCrew(RemoteCrew):
             found: Returned = future.result()
             return found
         wrong = future.exception() if future.status == "error" else None
+        if isinstance(wrong, ModuleNotFoundError):
+            raise ArgumentError(
+                f"A worker cannot import {wrong.name}: install gibbsite there, in the version that is here "
+                f"({installed_versions()['gibbsite']})."
+            )
         if wrong is not None and not isinstance(wrong, KilledWorker):
             raise wrong
         return Returned(None, "")

@@ -26,16 +26,14 @@ def installed_versions() -> dict[str, str]:
 
 
 def differences(other: dict[str, str]) -> str:
-    """Tell in which versions another process differs from this one; empty if in none.
+    """Tell in which versions this process differs from another one; empty if in none.
 
     Examples
     --------
-    >>> differences({**installed_versions(), "numba": "0.1"}).startswith("numba 0.1 there")
+    >>> differences({**installed_versions(), "numba": "0.1"}).endswith("instead of 0.1")
     True
     """
     here = installed_versions()
     return ", ".join(
-        f"{name} {other.get(name)} there and {here[name]} here"
-        for name in here
-        if other.get(name) != here[name]
+        f"{name} {here[name]} instead of {other.get(name)}" for name in here if other.get(name) != here[name]
     )
