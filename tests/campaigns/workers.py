@@ -8,23 +8,20 @@ The disturbed run is limited by time; the undisturbed one makes as many sweeps o
 from __future__ import annotations
 
 import argparse
-import os
 import random
-import signal
 import sys
 import threading
 import time
 import warnings
 from pathlib import Path
 
-import distributed
-
 import gibbsite as gs
+from tests.scale.machines import Machines
 
 
-def megabytes() -> float:
-    """Return the memory of this process, in which the scheduler lives."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
+def megabytes(process: int) -> float:
+    """Return the memory of a process."""
+    status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
     return float(status.split("VmRSS:")[1].split()[0]) / 1024.0
 
 
@@ -49,29 +46,23 @@ def main() -> int:
     seen: list[tuple[float, float, int]] = []
     killed: list[float] = []
     begun = time.monotonic()
-    with (
-        distributed.LocalCluster(
-            n_workers=options.workers, threads_per_worker=1, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with Machines(options.workers) as machines:
         moments = sorted(rng.uniform(0.05, 0.95) * 60 * options.minutes for _ in range(options.kills))
 
         def watch() -> None:
             while not over.wait(1.0):
                 now = time.monotonic() - begun
-                seen.append((now, megabytes(), len(cluster.scheduler.tasks)))
+                known = machines.client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+                seen.append((now, megabytes(machines.scheduler.pid), known))
                 if moments and now >= moments[0]:
                     moments.pop(0)
-                    victims = [one.pid for one in cluster.workers.values() if one.pid is not None]
-                    if victims:
-                        os.kill(rng.choice(victims), signal.SIGKILL)
-                        killed.append(now)
+                    machines.replace_worker(rng.randrange(options.workers))
+                    killed.append(now)
 
         watcher = threading.Thread(target=watch)
         watcher.start()
         try:
-            disturbed = gs.sample(model, seconds=60 * options.minutes, on=client, **how)
+            disturbed = gs.sample(model, seconds=60 * options.minutes, on=machines.client, **how)
         finally:
             over.set()
             watcher.join()
@@ -81,7 +72,7 @@ def main() -> int:
     print(
         f"{len(killed)} workers killed in {60 * options.minutes:.0f} s; chains of {disturbed.draws:,} draws"
     )
-    print(f"memory with the scheduler, second quarter {mean[0]:.1f} MB, last quarter {mean[1]:.1f} MB")
+    print(f"memory of the scheduler, second quarter {mean[0]:.1f} MB, last quarter {mean[1]:.1f} MB")
     print(f"tasks that the scheduler knew: at most {max(each[2] for each in seen)}")
     undisturbed = gs.sample(model, sweeps=disturbed.draws, **how)
     same = undisturbed.marginals.cells.tobytes() == disturbed.marginals.cells.tobytes()

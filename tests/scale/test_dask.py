@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from gibbsite.scale import dask as dask_module
 from gibbsite.scale.crew import RemoteCrew, Returned
 from gibbsite.scale.dask import DaskCrew
 from gibbsite.scale.segment import Done, checksum, move_segment
+from tests.scale.machines import Machines
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")
@@ -91,23 +91,18 @@ def test_killed_workers_change_nothing() -> None:
     model = gs.ising_grid((60, 60), coupling=0.3, field=0.1)
     how: dict[str, Any] = {"sweeps": 6000, "scan": gs.Systematic()}
     undisturbed = sample(model, **how)
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with Machines(workers=2) as machines:
         over, killed = threading.Event(), []
 
         def kill() -> None:
             while len(killed) < 3 and not over.wait(1.0):
-                victims = [worker.pid for worker in cluster.workers.values() if worker.pid is not None]
-                if victims:
-                    os.kill(victims[0], signal.SIGKILL)
-                    killed.append(victims[0])
+                machines.replace_worker(len(killed) % 2)
+                killed.append(time.monotonic())
 
         killer = threading.Thread(target=kill)
         killer.start()
         try:
-            disturbed = sample(model, **how, on=client)
+            disturbed = sample(model, **how, on=machines.client)
         finally:
             over.set()
             killer.join()

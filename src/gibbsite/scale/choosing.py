@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -15,7 +15,7 @@ from gibbsite.run.executor import usable_cores
 
 #: Words for clusters that are started on this machine, or that this process is connected to.
 CLUSTERS = ("local-dask", "ray")
-CONNECT_SECONDS = 15.0
+CONNECT_SECONDS, CLOSE_SECONDS = 15.0, 10.0
 
 
 @contextmanager
@@ -76,13 +76,16 @@ def connect(on: str) -> Iterator[Any]:
     _need("distributed", "dask")
     distributed: Any = import_module("distributed")
     if on == "local-dask":
-        with (
-            distributed.LocalCluster(
-                n_workers=usable_cores(), threads_per_worker=1, dashboard_address=None
-            ) as cluster,
-            distributed.Client(cluster) as client,
-        ):
-            yield client
+        cluster = distributed.LocalCluster(
+            n_workers=usable_cores(), threads_per_worker=1, dashboard_address=None
+        )
+        try:
+            with distributed.Client(cluster) as client:
+                yield client
+        finally:
+            # closing may wait forever for a worker that was lost a moment ago; they end with this process
+            with suppress(TimeoutError):
+                cluster.close(timeout=CLOSE_SECONDS)
         return
     try:
         client = distributed.Client(on, timeout=CONNECT_SECONDS)
