@@ -103,8 +103,12 @@ class DaskCrew(RemoteCrew):
                 )
                 for number, segment in segments
             ]
-        self._wait(futures)
-        return [self._take(future) for future in futures]
+        try:
+            self._wait(futures)
+            return [self._take(future) for future in futures]
+        finally:
+            for future in futures:
+                future.release()  # now, not when Python finds the time: the scheduler forgets the segment
 
     def _wait(self, futures: list[Any]) -> None:
         """Wait for tasks; a cluster without workers is given up after a while.
