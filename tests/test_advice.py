@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite import advice
+from gibbsite.efficiency import measure_efficiency
 
 
 def test_independent_draws_are_best() -> None:
@@ -37,3 +39,13 @@ def test_what_applies() -> None:
     assert names == {"Metropolis", "Metropolis, one by one", "Slice"}
     with pytest.raises(gs.ModelError, match="seconds"):
         gs.recommend(density, seconds=0)
+
+
+def test_no_draw_counts_for_more_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without fields, the conditionals of clusters are one half in every draw."""
+    model = gs.ising_grid((6, 6), coupling=0.8)
+    found = measure_efficiency(model, gs.SwendsenWang(), sweeps=2000, chains=2, rng=1)
+    assert found.effective > 10 * found.draws
+    monkeypatch.setattr(advice, "measure_efficiency", lambda *args, **how: found)
+    rates = {one.name: one.rate for one in gs.recommend(model, seconds=1.0).candidates}
+    assert rates["SwendsenWang"] == found.draws / found.seconds

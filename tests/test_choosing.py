@@ -12,7 +12,7 @@ from scipy.special import gammaln, logsumexp
 import gibbsite as gs
 from gibbsite.inference.answer import Verdict
 from gibbsite.inference.choosing import Attempt, plan_attempts
-from gibbsite.inference.trying import Tried, compare_answers, uncertainty
+from gibbsite.inference.trying import Tried, compare_answers, standard_error, uncertainty
 
 ROOT = Path(gs.__file__).parent / "examples"
 
@@ -28,8 +28,23 @@ def test_networks_and_zeros_are_seen() -> None:
         {"a": 2, "b": 2, "c": 2},
         [(pair, [[0.0, 2.0], [1.0, 3.0]]) for pair in (("a", "b"), ("b", "c"), ("c", "a"))],
     )
-    assert methods(loops) == ["mini-bucket", "gibbs", "tempered"]
+    assert methods(loops) == ["mini-bucket", "blocks", "gibbs", "tempered"]
     assert methods(gs.ising_grid((200, 200), coupling=0.1)) == ["gibbs"]
+
+
+def test_one_block_of_all_sites_comes_before_single_sites_where_it_is_small() -> None:
+    assert methods(gs.ising_grid((10, 10), coupling=0.3)) == ["blocks", "gibbs", "mini-bucket", "tempered"]
+    assert methods(gs.ising_grid((30, 30), coupling=0.3)) == ["gibbs", "mini-bucket", "tempered"]
+    model = gs.ising_grid(
+        (10, 10), coupling=0.6, field=0.02
+    )  # two modes, between which single sites hardly move
+    answer = gs.infer(model, exact=False, seconds=5, rng=1, progress=False)
+    assert answer.method == "blocks"
+    assert answer.reason.endswith("all sites are drawn at once")
+    assert answer.converged
+    assert "checked_by" not in answer.verdict.numbers  # independent draws need no second method
+    exact = gs.solve_exact(model)
+    assert max(abs(answer.marginals[site][1] - exact.marginals[site][1]) for site in model.sites) < 1e-6
 
 
 def test_two_modes_are_weighed_after_single_sites_have_failed() -> None:
@@ -141,10 +156,14 @@ def test_the_least_uncertain_answer_is_the_one_that_says_so() -> None:
     unknown = answered("gibbs", model, ("no errors.",), mcse_max=None)
     assert uncertainty(close, "MAR") == 0.016
     assert uncertainty(stuck, "MAR") == uncertainty(blind, "MAR") == uncertainty(unknown, "MAR") == 1.0
+    # between equals, the one that gives the smaller error
+    assert standard_error(blind, "MAR") == 0.004
+    assert standard_error(stuck, "MAR") == 0.87
+    assert standard_error(unknown, "MAR") == np.inf
 
 
 def test_chains_that_converge_are_checked_by_weighted_draws() -> None:
-    model = gs.ising_grid((8, 8), coupling=0.2, field=0.1)
+    model = gs.ising_grid((24, 24), coupling=0.1, field=0.1)
     answer = gs.infer(model, exact=False, seconds=4, accuracy=0.05, rng=1, progress=False)
     assert answer.method == "gibbs"
     assert answer.converged

@@ -73,6 +73,7 @@ from gibbsite.graph import compile_graph as compile_graph
 from gibbsite.importance import Forward as Forward
 from gibbsite.importance import LogZInterval as LogZInterval
 from gibbsite.importance import MiniBucket as MiniBucket
+from gibbsite.importance import MiniBucketMetropolis as MiniBucketMetropolis
 from gibbsite.importance import WeightedResult as WeightedResult
 from gibbsite.importance import bound_log_z as bound_log_z
 from gibbsite.importance import sample_weighted as sample_weighted

@@ -40,7 +40,7 @@ class Candidate:
     kernel, scan
         To be given to :func:`gibbsite.sample`.
     rate : float
-        Effective draws a second; NaN if it failed.
+        Effective draws a second, at most as many as there were draws; NaN if it failed.
     note : str
         Why it failed, or what to know.
     """
@@ -134,7 +134,9 @@ def _try(model: Model, candidate: Candidate, seconds: float, chains: int, rng: A
     except GibbsiteError as reason:
         return replace(candidate, note=str(reason))
     if found.rhat <= _AGREE:
-        return replace(candidate, rate=found.per_second)
+        # conditionals that are the same in every draw, as one half by symmetry, tell their marginals at once
+        # and nothing about how the chain moves: no draw counts for more than one
+        return replace(candidate, rate=min(found.effective, found.draws) / found.seconds)
     # a rate from chains that disagree is no rate: each of them is worth a draw
     return replace(candidate, rate=chains / found.seconds, note=f"R-hat {in_words(found.rhat, '.2f')}")
 

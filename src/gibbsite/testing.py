@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+import gibbsite.importance  # noqa: F401  (registers a kernel of its own)
 from gibbsite._random.generators import stream
 from gibbsite.errors import IncompatibleError
 from gibbsite.exact import Enumeration, enumerate_states

@@ -21,7 +21,7 @@ OTHERS = [kernel for kernel in KERNELS if type(kernel) in CLASSES]
 
 # Families that move sites by functions which do not know the kind (blocks), or by the conditionals of a kind,
 # which `Gibbs` proves on all kinds: one kind of two states and one of more will do.
-_KNOW_NO_KIND = ("blocks", "tempered", "clusters", "perfect")
+_KNOW_NO_KIND = ("blocks", "tempered", "clusters", "perfect", "mini_buckets")
 
 
 def _default_or_campaign(kernel: gs.Kernel, kind: str) -> Any:

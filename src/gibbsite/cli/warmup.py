@@ -111,6 +111,7 @@ def _sample_all(model: FactorGraph) -> None:
     from itertools import product
 
     import gibbsite as gs
+    import gibbsite.importance  # registers a kernel of its own
     from gibbsite.kernel.registry import registered_kernels
     from gibbsite.scan.registry import proof_scans
 

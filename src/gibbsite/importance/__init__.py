@@ -3,12 +3,14 @@
 ``base`` says what a proposal is, ``run`` lets it run, ``tally`` sums up draws, ``estimate`` makes numbers of
 the sums, ``pareto`` looks at the tail of the weights, ``verdict`` says how far to trust them.
 
-``mini_buckets`` bounds log Z and draws from what that leaves; ``interval`` makes intervals of it.
+``mini_buckets`` bounds log Z and draws from what that leaves, for weights or as moves of a chain;
+``interval`` makes intervals of it.
 """
 
 from gibbsite.importance.base import Proposal, Source
 from gibbsite.importance.forward import Forward
 from gibbsite.importance.interval import LogZInterval, bound_log_z
+from gibbsite.importance.mini_buckets.metropolis import MiniBucketMetropolis
 from gibbsite.importance.mini_buckets.proposal import MiniBucket
 from gibbsite.importance.result import WeightedResult
 from gibbsite.importance.run import sample_weighted
@@ -18,6 +20,7 @@ __all__ = [
     "Forward",
     "LogZInterval",
     "MiniBucket",
+    "MiniBucketMetropolis",
     "Proposal",
     "Source",
     "WeightDiagnostics",

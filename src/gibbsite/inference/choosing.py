@@ -2,8 +2,10 @@
 
 Every method judges its own answer, and the first that converges is taken (``trying.py``): forward draws
 where factors are those of a Bayesian network; mini-buckets, the sooner the more zeros there are, at which
-chains are stuck; chains of single sites; and last replica exchange, which crosses between modes that such
-chains have found.
+chains are stuck; before chains of single sites one block of all sites, where its tables are small enough to
+be gone through for every draw; and last replica exchange, which crosses between modes that chains of single
+sites have found. Blocks that leave sites out are not tried: their draws depend on each other as those of
+single sites do where ties are strong, and cost more where they are not.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 _MOST_SITES = 20_000
 # Share of the factors of several sites with zeros, from which on chains of single sites come later.
 _MANY_ZEROS = 0.1
+# Entries of all tables of a block of all sites: a draw takes some hundredths of a second.
+_WHOLE_ENTRIES = 2.0**21
 
 
 class Attempt(NamedTuple):
@@ -48,11 +52,20 @@ def plan_attempts(model: FactorGraph, task: str = "MAR") -> tuple[Attempt, ...]:
     if task == "PR":
         return Attempt("mini-bucket", 0.5, "bounds come with it"), last
     network = [Attempt("forward", 0.3, "a Bayesian network")] if _is_network(model) else []
+    whole = [Attempt("blocks", 0.5, "all sites are drawn at once")] if _fits_one_block(model) else []
     if _share_with_zeros(model) >= _MANY_ZEROS:
-        others = Attempt("mini-bucket", 0.6, "many zeros"), Attempt("gibbs", 0.3, "single sites")
+        others = [Attempt("mini-bucket", 0.85, "many zeros"), *whole, Attempt("gibbs", 0.3, "single sites")]
     else:
-        others = Attempt("gibbs", 0.3, "single sites"), Attempt("mini-bucket", 0.5, "independent draws")
+        single = Attempt("gibbs", 0.3, "single sites")
+        others = [*whole, single, Attempt("mini-bucket", 0.7, "independent draws")]
     return *network, *others, last
+
+
+def _fits_one_block(model: FactorGraph) -> bool:
+    """Whether one block can hold all sites, by the order of elimination that mini-buckets need anyway."""
+    from gibbsite.exact.plan import outline
+
+    return outline(model).order.total <= _WHOLE_ENTRIES
 
 
 def _is_network(model: FactorGraph) -> bool:

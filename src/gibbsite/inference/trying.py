@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Share of a time limit that a check may take, if the answer itself has taken less.
 _CHECK_SHARE = 0.2
+# Share that has to be left for another method to be tried.
+_LEAST_SHARE = 0.05
 _HEAVY_TAIL = 0.7  # of weights: from this Pareto k on, their errors mean nothing
 
 
@@ -59,8 +61,11 @@ def try_in_turn(
 
     for number, attempt in enumerate(attempts, 1):
         before = clock()
+        left = seconds - (before - begun)
+        if tried and left < _LEAST_SHARE * seconds:
+            break
         try:
-            one = answer(attempt, attempt.share * max(seconds - (before - begun), 0.1 * seconds))
+            one = answer(attempt, attempt.share * max(left, _LEAST_SHARE * seconds))
         except GibbsiteError:
             if number == len(attempts) and not tried:
                 raise
@@ -72,7 +77,7 @@ def try_in_turn(
         if not one.verdict.reasons:
             now = clock()
             limit = min(seconds - (now - begun), max(now - before, _CHECK_SHARE * seconds))
-            if task == "MAR" and number < len(attempts) and not is_weighted(attempt.method) and limit > 0.0:
+            if task == "MAR" and number < len(attempts) and needs_check(one) and limit > 0.0:
                 with suppress(GibbsiteError):  # what cannot take the model says nothing about the answer
                     second = answer(attempts[number], limit)
                     tried[-1] = one._replace(verdict=compare_answers(one, second, accuracy))
@@ -80,7 +85,7 @@ def try_in_turn(
         others.append(attempt.method)
     chosen = tried[-1]
     if chosen.verdict.reasons and chosen.attempt.method in others:
-        chosen = min(reversed(tried), key=lambda one: uncertainty(one, task))
+        chosen = min(reversed(tried), key=lambda one: (uncertainty(one, task), standard_error(one, task)))
         others.remove(chosen.attempt.method)
     word = "the least uncertain after" if chosen.verdict.reasons else "after"
     before_it = f", {word} {' and '.join(others)} did not converge" if others else ""
@@ -102,11 +107,24 @@ def uncertainty(one: Tried, task: str) -> float:
     drawn, which is a bound and mostly far too large, counts there.
     """
     numbers = one.verdict.numbers
-    error = getattr(one.found, "log_z_error", None) if task == "PR" else numbers.get("mcse_max")
-    if error is None or not math.isfinite(error):
-        error = math.inf
     missed = float(numbers["unseen"]) if numbers.get("pareto_k", 0.0) > _HEAVY_TAIL else 0.0
-    return min(max(STANDARD_ERRORS * error, missed), math.inf if task == "PR" else 1.0)
+    worst = max(STANDARD_ERRORS * standard_error(one, task), missed)
+    return min(worst, math.inf if task == "PR" else 1.0)
+
+
+def standard_error(one: Tried, task: str) -> float:
+    """Return the largest standard error that a method gives, infinite if none; it decides between equals."""
+    error = getattr(one.found, "log_z_error", None) if task == "PR" else one.verdict.numbers.get("mcse_max")
+    return float(error) if error is not None and math.isfinite(error) else math.inf
+
+
+def needs_check(one: Tried) -> bool:
+    """Whether a second method has to look at an answer: not where draws were independent."""
+    if is_weighted(one.attempt.method):
+        return False
+    from gibbsite.result.verdict.convergence import WITHOUT_LOOK
+
+    return getattr(one.found, "look", None) not in WITHOUT_LOOK
 
 
 def compare_answers(first: Tried, second: Tried, accuracy: float) -> Verdict:

@@ -94,6 +94,10 @@ class Pilot(Protocol):
     def graph(self) -> Graph:
         """The model that will be sampled."""
 
+    @property
+    def late(self) -> bool:
+        """Whether the time of a search is more than used up: the next run should be the last one."""
+
     def run(self, kernel: Kernel, share: float) -> Trial:
         """Run chains for a share of the pilot's time, from where the last ones of this pilot ended."""
 

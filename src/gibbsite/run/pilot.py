@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 _LEAST_SWEEPS = 400
 # Share of a time limit for them.
 _SHARE = 0.15
-# Sweeps of one short run, at least; part of each that is not recorded.
-_FEWEST, _FORGOTTEN = 8, 1 / 3
+# By what factor they may exceed it, because a run has a shortest length, before the next one is the last.
+_PATIENCE = 2.0
+# Sweeps of one short run, at least; the same where time is over; part of each that is not recorded.
+_FEWEST, _FEWEST_LATE, _FORGOTTEN = 8, 3, 1 / 3
 # Sweeps between two looks whether the user wants to stop.
 _BLOCK_SECONDS = 0.2
 
@@ -89,9 +91,19 @@ class ChainPilot:
     threads: int
     budget: Budget
     turn: int = field(default=0, init=False)
+    begun: float = field(default_factory=clock, init=False)
+
+    @property
+    def late(self) -> bool:
+        """Whether the short runs have taken much more than their share of a time limit."""
+        return clock() - self.begun > _PATIENCE * _SHARE * self.budget.seconds
 
     def run(self, kernel: Kernel, share: float) -> Trial:
-        """Run all chains for a share of the time, or of the sweeps, that there are."""
+        """Run all chains for a share of the time, or of the sweeps, that there are.
+
+        What is made before the chains can begin is part of that time.
+        """
+        arrived = clock()
         layout = lay_out(self.model, self.graph, kernel, "marginals")
         form = PlainLayout(self.graph, kernel, self.scan, layout, self.model)
         self.turn += 1
@@ -111,7 +123,7 @@ class ChainPilot:
                 executor.map(one, range(len(states)))
 
         move(0, False)  # compiles
-        sweeps, done = self._sweeps(share, move), 0
+        sweeps, done = self._sweeps(share, move, arrived), 0
         forgotten = math.ceil(_FORGOTTEN * sweeps)
         began = clock()
         while done < sweeps:
@@ -130,14 +142,16 @@ class ChainPilot:
             means = np.stack([1.0 - means, means], axis=1).ravel()
         return Trial([state.memory for state in states], np.asarray(means))
 
-    def _sweeps(self, share: float, move: Any) -> int:
+    def _sweeps(self, share: float, move: Any, arrived: float) -> int:
         """Return how many sweeps to make, most of them fewer where time runs out."""
         wanted = math.inf
         if self.budget.counted or not math.isfinite(self.budget.seconds):
             wanted = share * max(_LEAST_SWEEPS, self.budget.warmup or 0)
         if math.isfinite(self.budget.seconds):
             began = clock()
-            move(_FEWEST // 2, False)
-            pace = (clock() - began) / (_FEWEST // 2)
-            wanted = min(wanted, share * _SHARE * self.budget.seconds / max(pace, 1e-9))
-        return max(_FEWEST, math.ceil(wanted))
+            tried = 1 if self.late else _FEWEST // 2
+            move(tried, False)
+            pace = (clock() - began) / tried
+            left = share * _SHARE * self.budget.seconds - (clock() - arrived)
+            wanted = min(wanted, max(left, 0.0) / max(pace, 1e-9))
+        return max(_FEWEST_LATE if self.late else _FEWEST, math.ceil(wanted))

@@ -33,7 +33,7 @@ Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 # The exponential of minus infinity, as it is computed, is below this; whatever is above is possible.
-_POSSIBLE = 1e-307
+POSSIBLE = 1e-307
 
 
 class Lanes(NamedTuple):
@@ -101,10 +101,10 @@ def draw_blocks(
     """
     for number in range(blocks):
         rng = _block_words(first + number * step, key)
-        _draw_block(tables, buckets, pool, lanes, rng)
+        draw_lanes(tables, buckets, pool, lanes, rng)
         for b in range(BLOCK):
             lanes.log_weight[b] = log_constant if equal else lanes.log_weight[b] + log_constant
-        _write_codes(answers, lanes)
+        write_codes(answers, lanes)
         tally_block(tally, group, lanes.codes, lanes.log_weight, lanes.total, BLOCK)
 
 
@@ -118,8 +118,8 @@ def draw_states(
     words: NDArray[np.uint64],
 ) -> None:
     """Draw a block; leave codes and log-weights in the lanes."""
-    store(words, _draw_block(tables, buckets, pool, lanes, load(words)))
-    _write_codes(answers, lanes)
+    store(words, draw_lanes(tables, buckets, pool, lanes, load(words)))
+    write_codes(answers, lanes)
 
 
 @called
@@ -139,7 +139,7 @@ def _block_words(number: Integer, key: NDArray[np.uint32]) -> Words:
 
 
 @called
-def _write_codes(answers: Answers, lanes: Lanes) -> None:
+def write_codes(answers: Answers, lanes: Lanes) -> None:
     """Translate states into codes of the model."""
     n = np.uintp(BLOCK)
     for row in range(answers.place.size):
@@ -154,7 +154,7 @@ def _write_codes(answers: Answers, lanes: Lanes) -> None:
 
 
 @called
-def _draw_block(tables: Tables, buckets: Buckets, pool: Floats, lanes: Lanes, rng: Words) -> Words:
+def draw_lanes(tables: Tables, buckets: Buckets, pool: Floats, lanes: Lanes, rng: Words) -> Words:
     """Draw states by place in the order, and their log-weights."""
     n = np.uintp(BLOCK)
     for b in range(n):
@@ -188,7 +188,7 @@ def _draw_block(tables: Tables, buckets: Buckets, pool: Floats, lanes: Lanes, rn
             left = u * lanes.total[b]
             chosen = 0
             for k in range(card):
-                if lanes.score[k, b] > _POSSIBLE:
+                if lanes.score[k, b] > POSSIBLE:
                     chosen = k  # rounding must not lead past the support
                     left -= lanes.score[k, b]
                     if left < 0.0:

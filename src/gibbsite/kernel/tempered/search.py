@@ -4,7 +4,8 @@ The first ladder knows nothing of the model. After each of a few runs, every one
 are spread anew such that swaps are equally likely everywhere, and their number follows from the barrier. In
 the middle of the search the reference takes over the marginals that were seen at the target: the barrier then
 is that between the model and its nearest product law, as far as it is known (Surjanovic et al. 2022). The
-last run measures the differences of log Z on the ladder that is taken.
+last run measures the differences of log Z on the ladder that is taken; where runs are so slow that the time
+for all of them is used up before, it comes at once.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ def find_ladder(kernel: Tempered, pilot: Pilot) -> Ladder:
     """
     ladder = kernel.start_ladder(pilot.graph)
     given = not isinstance(kernel.ladder, str)
-    for turn, share in enumerate(_SHARES[-1:] if given else _SHARES):
-        trial = pilot.run(replace(kernel, found=ladder), share)
+    for turn, share in enumerate(_SHARES):
+        last = given or pilot.late or turn == len(_SHARES) - 1
+        trial = pilot.run(replace(kernel, found=ladder), _SHARES[-1] if last else share)
         counts = [memory.counts for memory in trial.memories]
-        if given or turn == len(_SHARES) - 1:
+        if last:
             gains = np.concatenate(
                 [memory.samples[: count[TAKEN]] for memory, count in zip(trial.memories, counts, strict=True)]
             )

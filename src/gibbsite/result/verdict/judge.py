@@ -93,7 +93,9 @@ class Judge:
         """
         if first.look in WITHOUT_LOOK:
             return first
-        result = first.judged(unreached=find_unreached(recording, first.totals))
+        deadline = clock() + _PATIENCE * self.seconds - recording.seconds
+        unreached = find_unreached(recording, first.totals, lambda: clock() >= deadline)
+        result = first.judged(unreached=unreached)
         verdict = result.diagnostics
         if not verdict.converged or verdict.found is not None or not verdict.judged:
             return result  # found: judged by the best state; nothing judged: there are no free sites
@@ -101,7 +103,6 @@ class Judge:
             return result
         if not self.wanted:
             return result.judged(look="off")
-        deadline = clock() + _PATIENCE * self.seconds - recording.seconds
         if self.looker is None or self.looker.setup is not recording.setup:
             self.looker = SecondLook(recording.setup, self.threads)
         look = self.looker.examine(recording, result, lambda needs: stop() or clock() + needs >= deadline)

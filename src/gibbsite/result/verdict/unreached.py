@@ -11,6 +11,7 @@ zeros, each answered by a proof or left as a doubt:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,9 @@ _ELSEWHERE = 24  # states found at random that must be connected with the chains
 _LARGE = 2000  # sites above which fewer of them are looked for
 
 
-def find_unreached(recording: Recording, totals: NDArray[np.float64]) -> tuple[Unreached, ...]:
+def find_unreached(
+    recording: Recording, totals: NDArray[np.float64], late: Callable[[], bool] = lambda: False
+) -> tuple[Unreached, ...]:
     """Return every reason to doubt that a run has seen all of the support.
 
     Parameters
@@ -37,6 +40,8 @@ def find_unreached(recording: Recording, totals: NDArray[np.float64]) -> tuple[U
         The run.
     totals : float array (chains, cells)
         Sums of the recorded probabilities.
+    late : function
+        Tells whether the time is over: what has not been looked into by then stays in doubt.
 
     Returns
     -------
@@ -48,7 +53,7 @@ def find_unreached(recording: Recording, totals: NDArray[np.float64]) -> tuple[U
         return tuple(unreached)
     rng = np.random.default_rng(setup.plan.entropy)
     if setup.layout.n_marginal:
-        unreached += _unreached(recording, totals, rng)
+        unreached += _unreached(recording, totals, rng, late)
     return tuple(unreached or _regions(recording, rng))
 
 
@@ -79,7 +84,7 @@ def _unit_name(setup: Setup, unit: int) -> str:
 
 
 def _unreached(
-    recording: Recording, totals: NDArray[np.float64], rng: np.random.Generator
+    recording: Recording, totals: NDArray[np.float64], rng: np.random.Generator, late: Callable[[], bool]
 ) -> list[Unreached]:
     """Name the states that were never possible, but are not proved impossible nor seen to be in reach."""
     graph, model = recording.setup.graph, recording.setup.model
@@ -92,7 +97,7 @@ def _unreached(
         code = cell - int(graph.offset[site])
         found: Any = None
         impossible = False
-        if number < _SUSPECTS and len(unreached) < _CERTAIN:
+        if number < _SUSPECTS and len(unreached) < _CERTAIN and not late():
             found, impossible = find_state_with(model, graph, site, code, rng)
         if impossible or (found is not None and connects(graph, recording.states[0], found, rng)):
             continue
