@@ -31,7 +31,7 @@ def _move(run: str, recipe: Recipe, segment: Segment) -> Returned:
     return Returned(move_segment(run, recipe, segment), str(get_worker().address))
 
 
-def _large_messages() -> Any:
+def allow_large_messages() -> Any:
     """Allow large arguments of tasks without a warning: a model, or the state of a chain, goes out once."""
     dask: Any = import_module("dask")
     return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"})
@@ -70,7 +70,7 @@ class DaskCrew(RemoteCrew):
                     f"{other}. Install the same ones."
                 )
         # a task, not scattered data: what is lost with a worker is made again from what the scheduler has
-        with _large_messages():
+        with allow_large_messages():
             self.sent = self.client.submit(
                 pickle.loads, cloudpickle.dumps(recipe), key=("gibbs-model", self.run), pure=False
             )
@@ -104,7 +104,7 @@ class DaskCrew(RemoteCrew):
         """Submit a task for each segment; the dashboard shows them as ``gibbs-segment``."""
         self._await_workers()
         self.attempts += 1
-        with _large_messages():
+        with allow_large_messages():
             futures = [
                 self.client.submit(
                     _move,
@@ -119,8 +119,11 @@ class DaskCrew(RemoteCrew):
         self._wait(futures)
         return [self._take(future) for future in futures]
 
-    def _wait(self, futures: list[Any]) -> None:
-        """Wait for tasks; a cluster without workers is given up after a while."""
+    def _wait(self, futures: list[Any], needed: Sequence[str] = ()) -> None:
+        """Wait for tasks; until one of the workers that are needed is lost.
+
+        A cluster without workers is given up after a while.
+        """
         distributed: Any = import_module("distributed")
         while True:
             try:
@@ -128,19 +131,26 @@ class DaskCrew(RemoteCrew):
                 return
             except TimeoutError:
                 self._await_workers()
+                there = self.workers() if needed else {}
+                if any(worker not in there for worker in needed):
+                    return
             except CancelledError:  # lost with the scheduler
                 return
 
-    def _take(self, future: Any) -> Returned:
-        """Return what a task has returned; nothing if it was lost with its worker or the scheduler."""
+    def _is_done(self, future: Any) -> bool:
+        """Tell whether a task has returned, or was lost with its worker or the scheduler."""
         from distributed.scheduler import KilledWorker
 
-        if future.status == "finished":
-            found: Returned = future.result()
-            return found
         wrong = future.exception() if future.status == "error" else None
         if wrong is not None and not isinstance(wrong, KilledWorker):
             raise wrong
+        return bool(future.status == "finished")
+
+    def _take(self, future: Any) -> Returned:
+        """Return what a task has returned; nothing if it was lost."""
+        if self._is_done(future):
+            found: Returned = future.result()
+            return found
         return Returned(None, "")
 
     def drop(self, worker: str) -> None:
