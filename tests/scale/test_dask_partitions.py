@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,6 +91,37 @@ def test_a_run_goes_on_elsewhere(client: Any, tmp_path: Path) -> None:
     assert same(sample(model, warmup=20, steps=80 * n, sweeps=None), sample(model, steps=80 * n, **how))
     whole = {"warmup": 20, "steps": 20 * n + 100, "sweeps": None}
     assert same(sample(model, **whole), sample(model, **whole, on=client, partitions=2))
+
+
+def test_killed_workers_change_nothing() -> None:
+    """Workers are killed three times while a run goes on; its block is made again each time."""
+    model = gs.ising_grid((300, 300), coupling=0.3)
+    how: dict[str, Any] = {"sweeps": 1500, "chains": 2}
+    undisturbed = sample(model, **how)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(PartitionedCrew, "block_seconds", 0.5)
+        over, killed = threading.Event(), []
+
+        def kill() -> None:
+            while len(killed) < 3 and not over.wait(2.0):
+                victims = [worker.pid for worker in cluster.workers.values() if worker.pid is not None]
+                if victims:
+                    os.kill(victims[len(killed) % len(victims)], signal.SIGKILL)
+                    killed.append(0)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        try:
+            disturbed = sample(model, **how, on=client, partitions=2)
+        finally:
+            over.set()
+            killer.join()
+    assert len(killed) == 3
+    assert same(undisturbed, disturbed)
 
 
 @pytest.mark.parametrize(

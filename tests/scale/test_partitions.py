@@ -14,7 +14,7 @@ from gibbsite.run.crew import Crew
 from gibbsite.scale.partitions.halo import find_halo, host_ranges
 from gibbsite.scale.partitions.host import Host, count_planes, find_stretches, send_chain
 from gibbsite.scale.partitions.joining import check_form, join_chain
-from gibbsite.scale.partitions.links import Link
+from gibbsite.scale.partitions.links import Link, LinkLost, connect, listen
 
 
 def random_graph(n: int, degree: int) -> gs.FactorGraph:
@@ -104,3 +104,25 @@ def test_shares_give_the_bytes_of_one_process(name: str) -> None:
     assert alone.plan.form != "plain"
     for parts, hosts, threads in ((1, 1, 1), (2, 2, 1), (3, 3, 1), (7, 2, 2), (7, 7, 1)):
         assert same(alone, sample(model, InOneProcess(parts, hosts, threads))), (parts, hosts, threads)
+
+
+def test_hosts_find_each_other_and_turn_strangers_away() -> None:
+    doors = [listen("127.0.0.1") for _ in range(3)]
+    addresses = [(door.getsockname()[0], door.getsockname()[1]) for door in doors]
+    token = b"t" * 32
+    with socket.create_connection(addresses[0]) as stranger:
+        stranger.sendall(b"?" * 32 + (2).to_bytes(4, "big"))
+        with ThreadPoolExecutor(3) as pool:
+            found = list(pool.map(lambda k: connect(doors[k], k, addresses, token), range(3)))
+        assert stranger.recv(1) == b""
+    assert [sorted(links) for links in found] == [[1, 2], [0, 2], [0, 1]]
+    found[0][2].send(np.arange(5))
+    assert found[2][0].receive(np.empty(5, np.int64)).tolist() == [0, 1, 2, 3, 4]
+    found[0][1].close()
+    with pytest.raises(LinkLost):
+        found[1][0].receive(np.empty(1, np.int64))
+    for links in found:
+        for link in links.values():
+            link.close()
+    for door in doors:
+        door.close()

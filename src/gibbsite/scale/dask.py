@@ -21,7 +21,7 @@ from gibbsite.scale.versions import differences, installed_versions
 
 # Seconds that a run waits for a scheduler or a worker to come back.
 PATIENCE = 60.0
-_LOOK = 0.5  # seconds between two looks at the workers
+LOOK = 0.5  # seconds between two looks at the workers
 
 
 def _move(run: str, recipe: Recipe, segment: Segment) -> Returned:
@@ -81,7 +81,7 @@ class DaskCrew(RemoteCrew):
         while True:
             if self.client.status == "running" and self.workers():
                 return
-            if not told and time.monotonic() - begun > _LOOK:
+            if not told and time.monotonic() - begun > LOOK:
                 self.say("No worker is there; waiting for one to come back.")
                 told = True
             if time.monotonic() - begun > PATIENCE:
@@ -89,7 +89,7 @@ class DaskCrew(RemoteCrew):
                     f"The cluster had no worker for {PATIENCE:.0f} seconds, or its scheduler is gone; what "
                     "was recorded before is kept. Start workers, and resume from the checkpoint, if any."
                 )
-            time.sleep(_LOOK)
+            time.sleep(LOOK)
 
     def places(self) -> int:
         """Return the number of threads of all workers."""
@@ -127,15 +127,19 @@ class DaskCrew(RemoteCrew):
         distributed: Any = import_module("distributed")
         while True:
             try:
-                distributed.wait(futures, timeout=_LOOK)
+                distributed.wait(futures, timeout=LOOK)
                 return
             except TimeoutError:
                 self._await_workers()
-                there = self.workers() if needed else {}
-                if any(worker not in there for worker in needed):
+                if self._is_missing(needed):
                     return
             except CancelledError:  # lost with the scheduler
                 return
+
+    def _is_missing(self, needed: Sequence[str]) -> bool:
+        """Tell whether one of some workers is gone."""
+        there = self.workers() if needed else {}
+        return any(worker not in there for worker in needed)
 
     def _is_done(self, future: Any) -> bool:
         """Tell whether a task has returned, or was lost with its worker or the scheduler."""

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
-from threading import Lock
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -23,7 +24,7 @@ from gibbsite.run.crew import Bundles, Threads
 from gibbsite.run.recipe import Recipe
 from gibbsite.run.tape import DRAWS
 from gibbsite.scale.crew import MOST_ATTEMPTS
-from gibbsite.scale.dask import DaskCrew, allow_large_messages
+from gibbsite.scale.dask import LOOK, DaskCrew, allow_large_messages
 from gibbsite.scale.partitions.halo import find_halo, host_ranges
 from gibbsite.scale.partitions.host import Arrays, Host, Longs, count_planes, find_stretches, send_chain
 from gibbsite.scale.partitions.joining import check_form, join_chain
@@ -153,7 +154,7 @@ class PartitionedCrew(DaskCrew):
             moved = self._try(form, chains, rounds, length // n, keep)
             if moved is not None:
                 break
-            self._close()
+            self.hosts = None  # those that are left find out themselves
             self.say("A worker was lost; its block is made again by the others.")
         else:
             raise SamplingError(
@@ -171,6 +172,8 @@ class PartitionedCrew(DaskCrew):
     ) -> list[Moved] | None:
         """Move all shares; return nothing if any was lost."""
         self._await_workers()
+        if self.hosts is not None and len(self.hosts.workers) < min(self.partitions, len(self.workers())):
+            self._close()  # there are more workers than before
         if self.hosts is None:
             self.hosts = self._open(form, chains)
         hosts = self.hosts
@@ -233,10 +236,37 @@ class PartitionedCrew(DaskCrew):
         if not all(done):
             self.client.cancel(futures, force=True)
             return None
-        try:
-            return list(self.client.gather(futures))
-        except CancelledError:  # lost with what they had returned
-            return None
+        return self._gather(futures, workers)
+
+    def _gather(self, futures: list[Any], workers: Sequence[str]) -> list[Any] | None:
+        """Bring here what tasks have returned; nothing if it was lost with a worker.
+
+        What is lost would be waited for in vain: no other worker can make it again.
+        """
+        from distributed.scheduler import KilledWorker
+
+        answer: SimpleQueue[Any] = SimpleQueue()
+
+        def bring() -> None:
+            try:
+                answer.put(list(self.client.gather(futures)))
+            except (CancelledError, KilledWorker):
+                answer.put(None)
+            except BaseException as wrong:  # raised again where somebody listens
+                answer.put(wrong)
+
+        Thread(target=bring, daemon=True, name="gibbsite-gather").start()
+        while True:
+            try:
+                found = answer.get(timeout=LOOK)
+            except Empty:
+                if self._is_missing(workers):
+                    self.client.cancel(futures, force=True)
+                    return None
+                continue
+            if isinstance(found, BaseException):
+                raise found
+            return found  # type: ignore[no-any-return]
 
     def _close(self) -> None:
         """Let workers forget their shares."""

@@ -171,6 +171,8 @@ class Host:
         with Executor(self.members) as executor:
             for chain in self.chains:
                 chain.pulses = []
+                if not rounds:
+                    self._move(chain, 0, 0, 0, False, executor)  # compiled, at least
                 for _ in range(rounds):
                     for sweep in range(sweeps):
                         put = keep and chain.sums.size > 0 and sweep == sweeps - 1
@@ -187,18 +189,18 @@ class Host:
         turn = int(chain.state.position[1])
         for color, (low, high) in enumerate(self.halo.ranges.tolist()):
             inner, outer = self.halo.inner[color].tolist()
-            self._move(chain, turn, low, inner, put, executor)
-            self._move(chain, turn, outer, high, put, executor)
+            for begin, end in ((low, inner), (outer, high)):
+                if begin < end:
+                    self._move(chain, turn, begin, end, put, executor)
             for other, at in self.halo.sent[color].items():
                 self.links[other].send(x[at])
-            self._move(chain, turn, inner, outer, put, executor)
+            if inner < outer:
+                self._move(chain, turn, inner, outer, put, executor)
             for other, at in self.halo.received[color].items():
                 x[at] = self.links[other].receive(self._room[color][other])
         chain.state.position[1] = turn + 1
 
     def _move(self, chain: _Chain, turn: int, low: int, high: int, put: bool, executor: Executor) -> None:
-        if low >= high:
-            return
         state, gate = chain.state, np.zeros(1, np.int64)
 
         def move(member: int) -> None:

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 # Seconds without a sign of a host after which it counts as lost.
 PATIENCE = 60.0
+# Seconds that hosts wait for each other at the beginning.
+MEETING = 20.0
 _GREETING = 4  # bytes of a host's number
 
 
@@ -104,7 +106,7 @@ def connect(
     ``token`` is known to the hosts of a run alone; whoever calls without it is turned away.
     """
     found: dict[int, socket.socket] = {}
-    door.settimeout(PATIENCE)
+    door.settimeout(MEETING)
     try:
         for other in range(number):
             end = socket.create_connection(addresses[other], timeout=PATIENCE)
