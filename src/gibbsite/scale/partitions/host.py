@@ -75,8 +75,9 @@ def receive_chain(
         if stretch.plane == 0:
             state.x[stretch.low : stretch.high] = arrays[f"{s}/x"]
         for name, part in _parts(tape, stretch.cells(n_sites), since).items():
-            rows = arrays[f"{s}/{name}"]
-            part[: len(rows)] = rows
+            rows = arrays.get(f"{s}/{name}")
+            if rows is not None:  # nothing has been recorded otherwise
+                part[: len(rows)] = rows
 
 
 def _parts(tape: Tape, cells: slice, since: int) -> Arrays:
@@ -252,7 +253,8 @@ class Host:
         for s, (stretch, tape) in enumerate(zip(self.stretches, chain.tapes, strict=True)):
             parts = _parts(tape, slice(None), since)
             parts["trace"] = parts["trace"][: int(now[BATCHES]) - since]
-            found |= {f"{s}/{name}": part.copy() for name, part in parts.items()}
+            if now[DRAWS] > before[DRAWS]:
+                found |= {f"{s}/{name}": part.copy() for name, part in parts.items()}
             if stretch.plane == 0:
                 found[f"{s}/x"] = chain.state.x[stretch.low : stretch.high].copy()
         return found
