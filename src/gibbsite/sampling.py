@@ -63,6 +63,7 @@ def sample(
     second_look: bool = True,
     coupling: bool = False,
     on: Any = None,
+    partitions: int | None = None,
 ) -> Result:
     """Sample from a model.
 
@@ -117,6 +118,10 @@ def sample(
         as a ``distributed.Client``, as the address of its scheduler ("tcp://host:8786") or as "local-dask",
         for processes of this machine; or, with "ray", on a Ray cluster. The numbers do not depend on it
         (:mod:`gibbsite.scale`).
+    partitions : int, optional
+        Cut the model into so many parts and share them out to the Dask workers, which all move the same
+        chain at the same time: for large models whose sites move many at once. The numbers do not depend on
+        it (:mod:`gibbsite.scale.partitions`).
 
     Returns
     -------
@@ -162,7 +167,7 @@ def sample(
         rng, warmup = _continued(path, rng, warmup)
         length = partial(length, warmup=warmup)
     asked = clock()
-    with announcing(show.say), find_crew(on) as crew:
+    with announcing(show.say), find_crew(on, partitions) as crew:
         begun += clock() - asked  # a cluster that is started first takes no time of the budget
         try:
             recording = record_chains(

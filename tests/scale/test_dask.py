@@ -150,7 +150,7 @@ class Liars(RemoteCrew):
 @pytest.mark.parametrize("lost", [True, False])
 def test_wrong_and_lost_segments_are_made_again(lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     model, crew = gs.ising_grid((5, 5), coupling=0.3), Liars(lost)
-    monkeypatch.setattr("gibbsite.scale.choosing._employ", lambda client: crew)
+    monkeypatch.setattr("gibbsite.scale.choosing._employ", lambda *client: crew)
 
     class Client:
         submit = scatter = staticmethod(lambda: None)
@@ -162,7 +162,7 @@ def test_wrong_and_lost_segments_are_made_again(lost: bool, monkeypatch: pytest.
 
 def test_what_is_always_lost_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Liars, "hand_out", lambda crew, segments: [Returned(None, "")] * len(segments))
-    monkeypatch.setattr("gibbsite.scale.choosing._employ", lambda client: Liars(lost=True))
+    monkeypatch.setattr("gibbsite.scale.choosing._employ", lambda *client: Liars(lost=True))
 
     class Client:
         submit = scatter = staticmethod(lambda: None)

@@ -51,6 +51,9 @@ class Crew(ABC):
     def employ(self, recipe: Recipe, say: Callable[[str], None]) -> None:  # noqa: B027 (most need nothing)
         """Learn what the chains of the next run are made of; ``say`` tells the user something."""
 
+    def dismiss(self) -> None:  # noqa: B027 (most need nothing)
+        """Learn that the run is over."""
+
     @abstractmethod
     def move(self, chains: Bundles, rounds: int, length: int, keep: bool) -> float:
         """Make ``rounds`` times ``length`` steps of all chains; record a draw after each if ``keep``.

@@ -10,6 +10,7 @@ from typing import Any
 
 from gibbsite._wording import argument, unknown
 from gibbsite.errors import ArgumentError
+from gibbsite.run.budget import check_integer
 from gibbsite.run.crew import Crew
 from gibbsite.run.executor import usable_cores
 
@@ -19,7 +20,7 @@ CONNECT_SECONDS, CLOSE_SECONDS = 15.0, 10.0
 
 
 @contextmanager
-def find_crew(on: Any) -> Iterator[Crew | None]:
+def find_crew(on: Any, partitions: int | None = None) -> Iterator[Crew | None]:
     """Return who moves the chains of a run; nobody in particular where nothing is said.
 
     Parameters
@@ -27,6 +28,8 @@ def find_crew(on: Any) -> Iterator[Crew | None]:
     on : distributed.Client, str or None
         A client of a Dask cluster; the address of its scheduler; "local-dask" for processes of this machine,
         which end with the run; "ray".
+    partitions : int, optional
+        In how many parts each chain is shared out; None: a chain is moved by one worker.
 
     Examples
     --------
@@ -34,6 +37,13 @@ def find_crew(on: Any) -> Iterator[Crew | None]:
     ...     crew is None
     True
     """
+    if partitions is not None:
+        check_integer("partitions", partitions, 1)
+        if on is None or (isinstance(on, str) and on == "ray"):
+            raise ArgumentError(
+                f"{argument('partitions')} are for workers of a Dask cluster: say where with "
+                f"{argument('on')}, or leave them out; threads share the sites of a large model as it is."
+            )
     if on is None:
         yield None
     elif isinstance(on, str) and on == "ray":
@@ -42,10 +52,11 @@ def find_crew(on: Any) -> Iterator[Crew | None]:
 
         yield RayCrew()
     elif isinstance(on, str):
-        with connect(on) as client:
-            yield _employ(client)
+        with connect(on) as client, _dismissing(_employ(client, partitions)) as crew:
+            yield crew
     elif callable(getattr(on, "submit", None)) and callable(getattr(on, "scatter", None)):
-        yield _employ(on)
+        with _dismissing(_employ(on, partitions)) as crew:
+            yield crew
     else:
         raise ArgumentError(
             f"{argument('on')} must be a client of Dask, the address of its scheduler, or one of "
@@ -60,10 +71,19 @@ def _need(package: str, extra: str) -> None:
         )
 
 
-def _employ(client: Any) -> Crew:
+def _employ(client: Any, partitions: int | None) -> Crew:
     from gibbsite.scale.dask import DaskCrew
+    from gibbsite.scale.partitions.crew import PartitionedCrew
 
-    return DaskCrew(client)
+    return DaskCrew(client) if partitions is None else PartitionedCrew(client, int(partitions))
+
+
+@contextmanager
+def _dismissing(crew: Crew) -> Iterator[Crew]:
+    try:
+        yield crew
+    finally:
+        crew.dismiss()
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import pickle
 import time
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -21,7 +22,7 @@ from gibbsite.scale.versions import differences, installed_versions
 
 # Seconds that a run waits for a scheduler or a worker to come back.
 PATIENCE = 60.0
-_LOOK = 0.5  # seconds between two looks at the workers
+LOOK = 0.5  # seconds between two looks at the workers
 
 
 def _move(versions: dict[str, str], run: str, recipe: Recipe, segment: Segment) -> Returned:
@@ -32,7 +33,7 @@ def _move(versions: dict[str, str], run: str, recipe: Recipe, segment: Segment) 
     return Returned(None if other else move_segment(run, recipe, segment), worker, other)
 
 
-def _large_messages() -> Any:
+def allow_large_messages() -> Any:
     """Allow large arguments of tasks without a warning: a model, or the state of a chain, goes out once."""
     dask: Any = import_module("dask")
     return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"})
@@ -56,7 +57,7 @@ class DaskCrew(RemoteCrew):
         cloudpickle: Any = import_module("cloudpickle")
         self._await_workers()
         # a task, not scattered data: what is lost with a worker is made again from what the scheduler has
-        with _large_messages():
+        with allow_large_messages():
             self.sent = self.client.submit(
                 pickle.loads, cloudpickle.dumps(recipe), key=("gibbs-model", self.run), pure=False
             )
@@ -67,7 +68,7 @@ class DaskCrew(RemoteCrew):
         while True:
             if self.client.status == "running" and self.workers():
                 return
-            if not told and time.monotonic() - begun > _LOOK:
+            if not told and time.monotonic() - begun > LOOK:
                 self.say("No worker is there; waiting for one to come back.")
                 told = True
             if time.monotonic() - begun > PATIENCE:
@@ -75,7 +76,7 @@ class DaskCrew(RemoteCrew):
                     f"The cluster had no worker for {PATIENCE:.0f} seconds, or its scheduler is gone; what "
                     "was recorded before is kept. Start workers, and resume from the checkpoint, if any."
                 )
-            time.sleep(_LOOK)
+            time.sleep(LOOK)
 
     def places(self) -> int:
         """Return the number of threads of all workers."""
@@ -90,7 +91,7 @@ class DaskCrew(RemoteCrew):
         """Submit a task for each segment; the dashboard shows them as ``gibbs-segment``."""
         self._await_workers()
         self.attempts += 1
-        with _large_messages():
+        with allow_large_messages():
             futures = [
                 self.client.submit(
                     _move,
@@ -110,19 +111,22 @@ class DaskCrew(RemoteCrew):
             for future in futures:
                 future.release()  # now, not when Python finds the time: the scheduler forgets the segment
 
-    def _wait(self, futures: list[Any]) -> None:
-        """Wait for tasks; a cluster without workers is given up after a while.
+    def _wait(self, futures: list[Any], needed: Sequence[str] = ()) -> None:
+        """Wait for tasks; until one of the workers that are needed is lost.
 
-        Tasks that nobody is at for some time, though there are workers, are handed out again.
+        A cluster without workers is given up after a while. Tasks that nobody is at for some time, though
+        there are workers, are handed out again.
         """
         distributed: Any = import_module("distributed")
         seen = time.monotonic()
         while True:
             try:
-                distributed.wait(futures, timeout=_LOOK)
+                distributed.wait(futures, timeout=LOOK)
                 return
             except TimeoutError:
                 self._await_workers()
+                if self._is_missing(needed):
+                    return
                 now = {key for keys in self.client.processing().values() for key in keys}
                 if any(future.key in now or future.status == "finished" for future in futures):
                     seen = time.monotonic()
@@ -133,13 +137,15 @@ class DaskCrew(RemoteCrew):
             except CancelledError:  # lost with the scheduler
                 return
 
-    def _take(self, future: Any) -> Returned:
-        """Return what a task has returned; nothing if it was lost with its worker or the scheduler."""
+    def _is_missing(self, needed: Sequence[str]) -> bool:
+        """Tell whether one of some workers is gone."""
+        there = self.workers() if needed else {}
+        return any(worker not in there for worker in needed)
+
+    def _is_done(self, future: Any) -> bool:
+        """Tell whether a task has returned, or was lost with its worker or the scheduler."""
         from distributed.scheduler import KilledWorker
 
-        if future.status == "finished":
-            found: Returned = future.result()
-            return found
         wrong = future.exception() if future.status == "error" else None
         if isinstance(wrong, ModuleNotFoundError):
             raise ArgumentError(
@@ -148,6 +154,17 @@ class DaskCrew(RemoteCrew):
             )
         if wrong is not None and not isinstance(wrong, KilledWorker):
             raise wrong
+        return bool(future.status == "finished")
+
+    def _take(self, future: Any) -> Returned:
+        """Return what a task has returned; nothing if it was lost."""
+        from distributed.scheduler import KilledWorker
+
+        if self._is_done(future):
+            # what was finished may be lost with its worker before it is here; Dask raises one of these then
+            with suppress(TimeoutError, CancelledError, KilledWorker, RuntimeError):
+                found: Returned = future.result(timeout=PATIENCE)
+                return found
         return Returned(None, "")
 
     def drop(self, worker: str) -> None:

@@ -81,7 +81,7 @@ def unpack_chain(arrays: Arrays, state: State, tape: Tape) -> tuple[State, Tape]
 
 
 @dataclass
-class _Worker:
+class LaidOut:
     """What a worker knows of a run; it moves one bundle, as the engine moves all of them."""
 
     form: ChainLayout
@@ -104,17 +104,17 @@ class _Bundle:
     executor: Executor
 
 
-_LAID_OUT: OrderedDict[str, _Worker] = OrderedDict()
+_LAID_OUT: OrderedDict[str, LaidOut] = OrderedDict()
 _LAYING_OUT = Lock()
 
 
-def _lay_out(run: str, recipe: Recipe) -> _Worker:
+def lay_out_run(run: str, recipe: Recipe) -> LaidOut:
     """Return what is known of a run; the model is compiled once for all of its segments."""
     with _LAYING_OUT:
         found = _LAID_OUT.get(run)
         if found is None:
             layout, form = recipe.lay_out()
-            found = _Worker(form, layout, recipe.kernel.parameters(form.moving), form.schedule())
+            found = LaidOut(form, layout, recipe.kernel.parameters(form.moving), form.schedule())
             _LAID_OUT[run] = found
             while len(_LAID_OUT) > _KEPT:
                 _LAID_OUT.popitem(last=False)
@@ -123,7 +123,7 @@ def _lay_out(run: str, recipe: Recipe) -> _Worker:
 
 def move_segment(run: str, recipe: Recipe, segment: Segment) -> Done:
     """Move a bundle of chains of the run of that name."""
-    worker = _lay_out(run, recipe)
+    worker = lay_out_run(run, recipe)
     form, graph, size = worker.form, worker.form.graph, segment.size
     blank = np.zeros(graph.n_sites, graph.state_dtype)
     words = stream(0, 0)

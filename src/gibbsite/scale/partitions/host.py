@@ -1,0 +1,265 @@
+"""A worker's share of a model, and what it does with it: move its sites, exchange states, record.
+
+Arrays of states and of sums have room for all positions, but only what a host owns or sees is ever written,
+so the rest takes no memory. What is recorded is kept for the host's own cells alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._compile.jit import clock
+from gibbsite._random.generators import stream
+from gibbsite.kernel.base import Team
+from gibbsite.run.chain import State
+from gibbsite.run.chain_layout import PackedLayout
+from gibbsite.run.checkpoint import flatten, restore
+from gibbsite.run.executor import Executor
+from gibbsite.run.stretch import move_stretch, record_stretch, tape_of_cells
+from gibbsite.run.tape import ADDED, BATCHES, COUNT, DRAWS, LENGTH, Recording, Tape, pulse_due, recording_on
+from gibbsite.scale.partitions.halo import Halo
+from gibbsite.scale.partitions.links import Link
+
+Arrays = dict[str, NDArray[Any]]
+Longs = NDArray[np.int64]
+
+
+class Stretch(NamedTuple):
+    """Cells that stand side by side: of positions ``low`` to ``high``, and of one plane of a tape."""
+
+    low: int
+    high: int
+    plane: int
+
+    def cells(self, n_sites: int) -> slice:
+        """Return where the cells stand on the tape of a chain."""
+        return slice(self.plane * n_sites + self.low, self.plane * n_sites + self.high)
+
+
+def find_stretches(ranges: Longs, planes: int) -> list[Stretch]:
+    """Return the stretches of what a host owns.
+
+    Examples
+    --------
+    >>> find_stretches(np.array([[0, 2], [5, 8]]), 1)
+    [Stretch(low=0, high=2, plane=0), Stretch(low=5, high=8, plane=0)]
+    """
+    return [Stretch(low, high, plane) for low, high in ranges.tolist() for plane in range(planes)]
+
+
+def count_planes(form: PackedLayout, tape: Tape) -> int:
+    """Return how many cells of a tape a site has."""
+    return int(tape.n_marginal // max(form.graph.n_sites, 1))
+
+
+def send_chain(state: State, tape: Tape, stretches: Sequence[Stretch], n_sites: int) -> Arrays:
+    """Return what a host needs of a chain: the whole state, and what is recorded of its own cells."""
+    found = dict(flatten("state", state)) | {"counters": tape.counters}
+    if tape.counters[DRAWS]:
+        for s, stretch in enumerate(stretches):
+            found |= {f"{s}/{name}": part for name, part in _parts(tape, stretch.cells(n_sites), 0).items()}
+    return found
+
+
+def receive_chain(
+    arrays: Arrays, state: State, tape: Tape, stretches: Sequence[Stretch], n_sites: int
+) -> None:
+    """Write what a host returns into the state and the tape of a chain."""
+    since = int(arrays["since"][0])
+    for s, stretch in enumerate(stretches):
+        if stretch.plane == 0:
+            state.x[stretch.low : stretch.high] = arrays[f"{s}/x"]
+        for name, part in _parts(tape, stretch.cells(n_sites), since).items():
+            rows = arrays.get(f"{s}/{name}")
+            if rows is not None:  # nothing has been recorded otherwise
+                part[: len(rows)] = rows
+
+
+def _parts(tape: Tape, cells: slice, since: int) -> Arrays:
+    """Return some cells of a tape by name: views, of the trace from batch ``since`` on."""
+    return {
+        "open": tape.open_batch[cells],
+        "recent": tape.recent[cells],
+        "total": tape.total[cells],
+        "trace": tape.trace[since:, cells],
+    }
+
+
+@dataclass
+class _Chain:
+    """A chain as far as a host sees it: its state, and its own stretches of the tape."""
+
+    state: State
+    sums: NDArray[np.float32]
+    counters: Longs
+    tapes: list[Tape]
+    recordings: list[Recording]
+    pulses: list[NDArray[Any]] = field(default_factory=list)
+
+
+class Host:
+    """A share of a model.
+
+    Parameters
+    ----------
+    form, kernel, schedule
+        The chains' layout, and the kernel as compiled code sees it.
+    halo : Halo
+        What the host owns and exchanges.
+    links : dict
+        Connections to the other hosts.
+    threads : int
+        How many threads share its work.
+    """
+
+    def __init__(
+        self, form: PackedLayout, kernel: Any, schedule: Any, halo: Halo, links: dict[int, Link], threads: int
+    ) -> None:
+        self.form, self.kernel, self.schedule = form, kernel, schedule
+        self.halo, self.links = halo, links
+        self.arrays = form.arrays(1)
+        self.members = max(1, min(threads, form.most_members))
+        self.chains: list[_Chain] = []
+        self.blank = form.tape(1)
+        self.stretches = find_stretches(halo.ranges, count_planes(form, self.blank))
+        self._room = [
+            {other: np.empty(at.size, form.graph.state_dtype) for other, at in color.items()}
+            for color in halo.received
+        ]
+
+    def load(self, chains: Sequence[Arrays]) -> None:
+        """Take over chains as they stand."""
+        n = self.form.graph.n_sites
+        self.chains = []
+        for arrays in chains:
+            start = self.form.start([np.zeros(n, self.form.graph.state_dtype)], [stream(0, 0)])
+            state = restore("state", start, arrays)
+            sums = np.zeros(self.blank.recent.size, np.float32)
+            tapes, recordings = [], []
+            for s, stretch in enumerate(self.stretches):
+                cells = stretch.cells(n)
+                own = tape_of_cells(
+                    self.blank,
+                    stretch.high - stretch.low,
+                    sums[cells],
+                    arrays["counters"].copy(),
+                    self.blank.pulse[:0],
+                )
+                for name, part in _parts(own, slice(None), 0).items():
+                    given = arrays.get(f"{s}/{name}")
+                    if given is not None:
+                        part[: len(given)] = given
+                tapes.append(own)
+                recordings.append(recording_on(own, state.x, state.cond, keep=True))
+            self.chains.append(_Chain(state, sums, arrays["counters"].copy(), tapes, recordings))
+
+    def stage(self) -> list[tuple[int, int]]:
+        """Return how far the chains are: sweeps and draws."""
+        return [(int(chain.state.position[1]), int(chain.counters[DRAWS])) for chain in self.chains]
+
+    def move(self, rounds: int, sweeps: int, keep: bool) -> tuple[list[Arrays], float]:
+        """Make ``rounds`` times ``sweeps`` sweeps of all chains; record a draw after each round if ``keep``.
+
+        Return what has changed of each chain, and the seconds that it took.
+        """
+        began = clock()
+        before = [chain.counters.copy() for chain in self.chains]
+        with Executor(self.members) as executor:
+            for chain in self.chains:
+                chain.pulses = []
+                if not rounds:
+                    self._move(chain, 0, 0, 0, False, executor)  # compiled, at least
+                for _ in range(rounds):
+                    for sweep in range(sweeps):
+                        put = keep and chain.sums.size > 0 and sweep == sweeps - 1
+                        self._sweep(chain, put, executor)
+                    if keep:
+                        self._record(chain, executor)
+        took = clock() - began
+        changed = [self._changes(chain, old) for chain, old in zip(self.chains, before, strict=True)]
+        return changed, took
+
+    def _sweep(self, chain: _Chain, put: bool, executor: Executor) -> None:
+        """Move all own sites of a chain, color by color; what others need goes out first."""
+        x = chain.state.x
+        turn = int(chain.state.position[1])
+        for color, (low, high) in enumerate(self.halo.ranges.tolist()):
+            inner, outer = self.halo.inner[color].tolist()
+            for begin, end in ((low, inner), (outer, high)):
+                if begin < end:
+                    self._move(chain, turn, begin, end, put, executor)
+            for other, at in self.halo.sent[color].items():
+                self.links[other].send(x[at])
+            if inner < outer:
+                self._move(chain, turn, inner, outer, put, executor)
+            for other, at in self.halo.received[color].items():
+                x[at] = self.links[other].receive(self._room[color][other])
+        chain.state.position[1] = turn + 1
+
+    def _move(self, chain: _Chain, turn: int, low: int, high: int, put: bool, executor: Executor) -> None:
+        state, gate = chain.state, np.zeros(1, np.int64)
+
+        def move(member: int) -> None:
+            move_stretch(
+                self.kernel,
+                self.arrays,
+                self.schedule,
+                state.memory,
+                state.x,
+                state.order,
+                state.rng,
+                turn,
+                low,
+                high,
+                chain.sums,
+                put,
+                Team(member, self.members, gate),
+            )
+
+        executor.map(move, range(self.members))
+
+    def _record(self, chain: _Chain, executor: Executor) -> None:
+        """Record a draw of all own cells; keep the own states where a log-potential is due."""
+        x = chain.state.x
+        if self.blank.pulse.size and pulse_due(chain.counters):
+            chain.pulses.append(np.concatenate([x[low:high] for low, high in self.halo.ranges.tolist()]))
+        added, binary = chain.sums.size > 0, count_planes(self.form, self.blank) == 1
+
+        def record(s: int) -> None:
+            stretch = self.stretches[s]
+            seen = x[stretch.low : stretch.high]
+            if not added and not binary:
+                seen = (seen == stretch.plane).astype(x.dtype)
+            record_stretch(chain.recordings[s], seen, 0.0, ADDED if added else COUNT)
+
+        executor.map(record, range(len(self.stretches)))
+        chain.counters[:] = chain.tapes[0].counters
+
+    def _changes(self, chain: _Chain, before: Longs) -> Arrays:
+        """Return the own part of a chain, and the batches that were not there before."""
+        now = chain.counters
+        since = int(before[BATCHES]) if now[LENGTH] == before[LENGTH] else 0
+        size = sum(high - low for low, high in self.halo.ranges.tolist())
+        found: Arrays = {
+            "since": np.array([since]),
+            "stage": np.array([chain.state.position[1], now[DRAWS]]),
+            "pulses": np.array(chain.pulses, chain.state.x.dtype).reshape(-1, size),
+        }
+        for s, (stretch, tape) in enumerate(zip(self.stretches, chain.tapes, strict=True)):
+            parts = _parts(tape, slice(None), since)
+            parts["trace"] = parts["trace"][: int(now[BATCHES]) - since]
+            if now[DRAWS] > before[DRAWS]:
+                found |= {f"{s}/{name}": part.copy() for name, part in parts.items()}
+            if stretch.plane == 0:
+                found[f"{s}/x"] = chain.state.x[stretch.low : stretch.high].copy()
+        return found
+
+    def close(self) -> None:
+        """End all connections."""
+        for link in self.links.values():
+            link.close()

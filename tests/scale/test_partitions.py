@@ -1,0 +1,128 @@
+"""One run of one model shared out to hosts: the bytes of one process, whoever moves which sites."""
+
+from __future__ import annotations
+
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gibbsite as gs
+from gibbsite.run.crew import Crew
+from gibbsite.scale.partitions.halo import find_halo, host_ranges
+from gibbsite.scale.partitions.host import Host, count_planes, find_stretches, send_chain
+from gibbsite.scale.partitions.joining import check_form, join_chain
+from gibbsite.scale.partitions.links import Link, LinkLost, connect, listen
+
+
+def random_graph(n: int, degree: int) -> gs.FactorGraph:
+    rng = np.random.default_rng(5)
+    pairs = np.unique(np.sort(rng.integers(0, n, (n * degree // 2, 2)), axis=1), axis=0)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    return gs.ising((pairs[:, 0], pairs[:, 1], rng.normal(0, 0.3, len(pairs))), rng.normal(0, 0.3, n))
+
+
+def rough_grid(*shape: int, periodic: bool = False) -> gs.FactorGraph:
+    field = np.random.default_rng(7).normal(0, 0.3, shape)
+    return gs.ising_grid(shape, coupling=0.3, field=field, periodic=periodic)
+
+
+MODELS: dict[str, Any] = {
+    "lattice": lambda: gs.ising_grid((70, 61), coupling=0.3),
+    "periodic lattice with fields": lambda: rough_grid(66, 64, periodic=True),
+    "cube": lambda: rough_grid(12, 20, 19),
+    "periodic cube": lambda: rough_grid(12, 20, 18, periodic=True),
+    "long rows": lambda: gs.ising_grid((3, 1500), coupling=0.3),
+    "Potts": lambda: gs.potts_grid((67, 64), 3, 0.5),
+    "random graph": lambda: random_graph(4500, 3),
+    "dense random graph": lambda: random_graph(4500, 12),
+}
+
+
+class InOneProcess(Crew):
+    """Hosts on threads of this process, with sockets between them."""
+
+    block_seconds = 0.0
+
+    def __init__(self, parts: int, hosts: int, threads: int = 1) -> None:
+        self.parts, self.hosts, self.threads = parts, hosts, threads
+
+    def move(self, chains: Any, rounds: int, length: int, keep: bool) -> float:
+        form = check_form(chains.form)
+        n = form.graph.n_sites
+        ranges = host_ranges(form.arrays(1), self.parts, self.hosts)
+        links: list[dict[int, Link]] = [{} for _ in range(self.hosts)]
+        for i in range(self.hosts):
+            for j in range(i):
+                one, other = socket.socketpair()
+                links[i][j], links[j][i] = Link(one), Link(other)
+        hosts = []
+        for k in range(self.hosts):
+            halo = find_halo(form.arrays(1), ranges, k)
+            host = Host(form, chains.kernel, chains.schedule, halo, links[k], self.threads)
+            planes = count_planes(form, chains.tapes[0])
+            own = find_stretches(ranges[k], planes)
+            host.load([send_chain(s, t, own, n) for s, t in zip(chains.states, chains.tapes, strict=True)])
+            hosts.append(host)
+        with ThreadPoolExecutor(self.hosts) as pool:
+            found = list(pool.map(lambda host: host.move(rounds, length // n, keep), hosts))
+        for host in hosts:
+            host.close()
+        for c, (state, tape) in enumerate(zip(chains.states, chains.tapes, strict=True)):
+            parts = [changed[c] for changed, _ in found]
+            join_chain(form, ranges, parts, state, tape, rounds, length // n, keep)
+        return 1.0
+
+
+def sample(model: Any, crew: Crew | None = None, **how: Any) -> gs.Result:
+    options = {"sweeps": 70, "rng": 3, "progress": False, "second_look": False, "chains": 2, **how}
+    if crew is None:
+        return gs.sample(model, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gibbsite.scale.choosing._employ", lambda *client: crew)
+
+        class Client:
+            submit = scatter = staticmethod(lambda: None)
+
+        return gs.sample(model, **options, on=Client())
+
+
+def same(one: gs.Result, other: gs.Result) -> bool:
+    return bool(
+        one.marginals.cells.tobytes() == other.marginals.cells.tobytes()
+        and one.mcse.cells.tobytes() == other.mcse.cells.tobytes()
+        and one.diagnostics.line() == other.diagnostics.line()
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_shares_give_the_bytes_of_one_process(name: str) -> None:
+    model = MODELS[name]()
+    alone = sample(model)
+    assert alone.plan.form != "plain"
+    for parts, hosts, threads in ((1, 1, 1), (2, 2, 1), (3, 3, 1), (7, 2, 2), (7, 7, 1)):
+        assert same(alone, sample(model, InOneProcess(parts, hosts, threads))), (parts, hosts, threads)
+
+
+def test_hosts_find_each_other_and_turn_strangers_away() -> None:
+    doors = [listen("127.0.0.1") for _ in range(3)]
+    addresses = [(door.getsockname()[0], door.getsockname()[1]) for door in doors]
+    token = b"t" * 32
+    with socket.create_connection(addresses[0]) as stranger:
+        stranger.sendall(b"?" * 32 + (2).to_bytes(4, "big"))
+        with ThreadPoolExecutor(3) as pool:
+            found = list(pool.map(lambda k: connect(doors[k], k, addresses, token), range(3)))
+        assert stranger.recv(1) == b""
+    assert [sorted(links) for links in found] == [[1, 2], [0, 2], [0, 1]]
+    found[0][2].send(np.arange(5))
+    assert found[2][0].receive(np.empty(5, np.int64)).tolist() == [0, 1, 2, 3, 4]
+    found[0][1].close()
+    with pytest.raises(LinkLost):
+        found[1][0].receive(np.empty(1, np.int64))
+    for links in found:
+        for link in links.values():
+            link.close()
+    for door in doors:
+        door.close()
