@@ -17,6 +17,7 @@ import gzip
 import json
 import math
 import statistics
+import subprocess
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -170,12 +171,24 @@ def race(case: Case, seconds: float, seeds: int) -> Iterator[dict[str, Any]]:
         yield {"program": name, "median": statistics.median(reached), "least": min(reached)}
 
 
+def read_commit() -> str:
+    """Return the commit that is measured, with a plus sign if files were changed since."""
+    told = subprocess.run(
+        ["git", "describe", "--always", "--dirty=+"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return told.stdout.strip() or "unknown"
+
+
 def write_page(rows: list[dict[str, Any]], path: Path) -> None:
     """Write the tables."""
     lines = ["# Best states: results", "", "Made by `python -m benchmarks.best --out FILE --page PAGE`.", ""]
     lines += [
-        "| family | cases | best known reached | within 0.1 % | not reached (difference) |",
-        "|---|---|---|---|---|",
+        "| family | cases | best known reached | within 0.1 % | not reached (difference) | commit |",
+        "|---|---|---|---|---|---|",
     ]
     searched = [row for row in rows if "reached" in row]
     for family in dict.fromkeys(row["family"] for row in searched):
@@ -183,7 +196,10 @@ def write_page(rows: list[dict[str, Any]], path: Path) -> None:
         short = [row for row in own if row["reached"] < row["known"] - row["rounding"]]
         near = [row for row in own if row["reached"] >= row["known"] - 1e-3 * abs(row["known"])]
         missed = ", ".join(f"{row['name']} ({row['reached'] - row['known']:.6g})" for row in short)
-        lines.append(f"| {family} | {len(own)} | {len(own) - len(short)} | {len(near)} | {missed} |")
+        commits = ", ".join(dict.fromkeys(row["commit"] for row in own))
+        lines.append(
+            f"| {family} | {len(own)} | {len(own) - len(short)} | {len(near)} | {missed} | {commits} |"
+        )
     above = [r for r in searched if r["reached"] > r["known"] + max(r["rounding"], 1e-3)]
     lines += [
         "",
@@ -222,8 +238,10 @@ def main() -> None:
     warnings.simplefilter("ignore", gs.errors.ConvergenceWarning)
     rows = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
     done = {(row["name"], "program" in row) for row in rows}
+    commit = read_commit()
     for case in [] if given.page else list_cases(given.only):
         about = {"family": case.family, "name": case.name, "known": case.known, "rounding": case.rounding}
+        about["commit"] = commit
         if (case.name, given.race) in done or (given.race and case.name not in RACED):
             continue
         if given.race:

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.best.search import search_best
-from gibbsite.best.searcher import Searcher
+from gibbsite.best.saving import LAYOUT
+from gibbsite.best.search import _Turns, search_best
+from gibbsite.best.searcher import BLOCKS, CUTSETS, Searcher, Task
 from gibbsite.graph.color import markov_graph
 from gibbsite.kernel.gibbs.temperature import temperature_range
 from gibbsite.kernel.gibbs.uphill import Neighbourhood, recombine
+from gibbsite.run.checkpoint import load_checkpoint, save_checkpoint
 
 
 def glass(shape: tuple[int, int], seed: int, scale: float = 1.0) -> gs.FactorGraph:
@@ -351,3 +353,36 @@ def test_an_interrupt_in_the_middle_of_a_restart_is_resumed_bit_for_bit(
     rest = search_best(model, checkpoint=stopped, resume=True, **given)
     assert rest.codes.tobytes() == whole.codes.tobytes()
     assert (rest.sweeps, rest.restarts, rest.hits) == (whole.sweeps, whole.restarts, whole.hits)
+
+
+def test_a_checkpoint_of_another_layout_is_refused_in_one_sentence(tmp_path: Any) -> None:
+    saved = tmp_path / "search.npz"
+    given: dict[str, Any] = {"rng": 3, "threads": 1, "progress": False, "checkpoint": saved}
+    search_best(glass((4, 4), 3), sweeps=50, **given)
+    about, arrays = load_checkpoint(saved)
+    for layout in (True, LAYOUT + 1):  # the first layout had no array "last", among other things
+        kept = {name: part for name, part in arrays.items() if not name.endswith("/last")}
+        save_checkpoint(saved, about["plan"], {**about["progress"], "search": layout}, [], kept)
+        with pytest.raises(gs.CheckpointError, match="another version of gibbsite, which kept a search in"):
+            search_best(glass((4, 4), 3), sweeps=100, resume=True, **given)
+
+
+def test_cutsets_come_where_cheaper_moves_lead_chains_to_different_ends() -> None:
+    task = Task(tied(1), None)
+    turns = _Turns(task)
+    starts = np.zeros((2, 40), np.int8)
+    searchers = [Searcher(task, c, 1, x, False, 8) for c, x in enumerate(starts)]
+    searchers[0].value, searchers[1].value = -3.0, -2.0
+    assert not turns.need_cutsets(searchers)  # nothing else has been tried yet
+    turns.rounds[BLOCKS] = 2
+    assert turns.need_cutsets(searchers)
+    searchers[0].value = -2.0
+    assert not turns.need_cutsets(searchers)
+    turns.look_for_cutsets()
+    assert CUTSETS in turns.kinds
+    assert not turns.need_cutsets(searchers)
+    assert turns.movers(CUTSETS, searchers) == searchers  # the first time all chains
+    turns.rounds[CUTSETS] = 1
+    searchers[1].value = -1.0
+    assert turns.movers(CUTSETS, searchers) == [searchers[1]]
+    assert turns.movers(BLOCKS, searchers) == searchers

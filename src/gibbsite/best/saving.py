@@ -13,6 +13,9 @@ from gibbsite.best.searcher import Searcher
 from gibbsite.errors import CheckpointError
 from gibbsite.run.checkpoint import flatten, load_checkpoint, restore, save_checkpoint
 
+#: Number of the layout; another one for every change of what is kept, or of how a search goes on from it.
+LAYOUT = 2
+
 
 def pack_search(
     searchers: list[Searcher], turns: Any, done: int, seconds: float
@@ -30,7 +33,7 @@ def pack_search(
         others[f"{number}/numbers"] = np.array([one.value, one.price, one.tie_value])
         told.append(json.dumps([one.rng.bit_generator.state, one.moved, one.gained]))
     progress = {
-        "search": True,
+        "search": LAYOUT,
         "done": done,
         "seconds": seconds,
         "rounds": dict(turns.rounds),
@@ -55,6 +58,11 @@ def load_search(path: Path, plan: dict[str, Any], searchers: list[Searcher], tur
     progress = about["progress"]
     if "search" not in progress:
         raise CheckpointError(f"{path} is the checkpoint of another kind of run; give another file.")
+    if progress["search"] is True or progress["search"] != LAYOUT:  # the first layout said True
+        raise CheckpointError(
+            f"{path} was written by another version of gibbsite, which kept a search in another layout; "
+            "remove it to start afresh, or resume with that version."
+        )
     for name, value in json.loads(json.dumps(plan)).items():
         if about["plan"].get(name) != value:
             raise CheckpointError(

@@ -36,13 +36,15 @@ from gibbsite.support.start import start_states
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
 
-_FIRST = {SINGLE: 32, BLOCKS: 8, CUTSETS: 32}  # sweeps of the first schedule
-_LONGEST = {SINGLE: 1 << 13, BLOCKS: 1 << 9, CUTSETS: 1 << 9}
-_AT_A_LENGTH = {SINGLE: 8, BLOCKS: 8, CUTSETS: 16}  # restarts before schedules get twice as long
-_ROUNDS_PER_COVER = {BLOCKS: 6, CUTSETS: 2}  # restarts before another cover, or cutset, is found
+_FIRST = {SINGLE: 32, BLOCKS: 8, CUTSETS: 8}  # sweeps of the first schedule
+_LONGEST = {SINGLE: 1 << 13, BLOCKS: 1 << 9, CUTSETS: 1 << 6}
+_AT_A_LENGTH = {SINGLE: 8, BLOCKS: 8, CUTSETS: 128}  # restarts before schedules get twice as long
+_ROUNDS_PER_COVER = {BLOCKS: 6, CUTSETS: 3}  # restarts before another cover, or cutset, is found
 _SHARE = {SINGLE: 1.0, BLOCKS: 1.0, CUTSETS: 8.0}  # of the work, to which is added
 _BETTER = 1.5  # for each chain that was improved last by this way to move
-_ALL_CHAINS = 3  # where time is limited, one restart by cutsets out of so many is made by all chains
+_ALL_CHAINS = 16  # where time is limited, one restart by cutsets out of so many is made by all chains
+_BEFORE_CUTSETS = 2  # rounds of blocks before there are cutsets, which take seconds to compile,
+_AGREED = 64  # and before there are if all chains agree
 _SURE = 24  # restarts that ended at the best log-potential, after which a search without a budget ends
 
 
@@ -54,8 +56,7 @@ class _Turns:
         self.kinds = [SINGLE]
         if task.blocks is not None:
             self.kinds.append(BLOCKS)
-        if task.cutsets is not None:
-            self.kinds.append(CUTSETS)
+        self.cuts = False  # whether cutsets have been looked for
         self.rounds = dict.fromkeys(self.kinds, 0)
         self.work = dict.fromkeys(self.kinds, 0.0)
 
@@ -76,15 +77,33 @@ class _Turns:
                 self.provide(covers, min(wanted, MOST_CUTSETS, cutsets + 1))
         return kind
 
-    def movers(self, kind: str, searchers: list[Searcher]) -> list[Searcher]:
-        """Return the chains that restart: all, or two times out of three those that are ahead.
+    def need_cutsets(self, searchers: list[Searcher]) -> bool:
+        """Tell whether it is time to look for cutsets: cheaper moves have led chains to different ends."""
+        rounds = self.rounds.get(BLOCKS, 0)
+        if self.cuts or rounds < _BEFORE_CUTSETS:
+            return False
+        values = np.array([one.value for one in searchers])
+        return rounds >= _AGREED or not bool(_reach(values, float(values.max())).all())
 
-        Restarts by cutsets take long; chains that have fallen behind rarely catch up in the time.
+    def look_for_cutsets(self) -> None:
+        """Find the first cutset, if the model has any that are of use, and compile what draws it."""
+        self.cuts = True
+        self.task.find_cutsets()
+        if self.task.cutsets is not None:
+            self.kinds.append(CUTSETS)
+            self.rounds.setdefault(CUTSETS, 0)
+            self.work.setdefault(CUTSETS, 0.0)
+
+    def movers(self, kind: str, searchers: list[Searcher]) -> list[Searcher]:
+        """Return the chains that restart: all, or most times out of many the one that is ahead.
+
+        Restarts by cutsets take long: several chains would share the time that one needs. The others are
+        there to tell by themselves whether they arrive at the same.
         """
-        top = max(one.value for one in searchers)
-        if kind != CUTSETS or top == -math.inf or self.rounds[kind] % _ALL_CHAINS == 0:
+        ahead = max(searchers, key=lambda one: one.value)
+        if kind != CUTSETS or ahead.value == -math.inf or self.rounds[kind] % _ALL_CHAINS == 0:
             return searchers
-        return [one for one in searchers if one.value >= top - ROUNDING * (1.0 + abs(top))]
+        return [ahead]
 
     def counts(self) -> tuple[int, int]:
         """Return how many covers and cutsets have been found."""
@@ -95,6 +114,8 @@ class _Turns:
         """Find covers and cutsets until there are so many."""
         while self.task.blocks is not None and len(self.task.blocks.covers) < covers:
             self.task.blocks.add_cover()
+        if cutsets and not self.cuts:
+            self.look_for_cutsets()
         while self.task.cutsets is not None and len(self.task.cutsets.cutsets) < cutsets:
             self.task.cutsets.add()
 
@@ -194,6 +215,11 @@ def search_best(
                 return bool(interrupt.up) or before + clock() - begun >= budget.seconds
 
             while model.n_sites and done < limit and not (any(turns.rounds.values()) and over()):
+                if turns.need_cutsets(searchers):
+                    paused = clock()
+                    with announcing(show.say):
+                        turns.look_for_cutsets()
+                    begun += clock() - paused
                 kind = turns.choose(searchers)
                 length = turns.length(kind)
                 if limit - done < 2 * length:

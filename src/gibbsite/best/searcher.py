@@ -46,8 +46,11 @@ _BLOCK_SECONDS = 0.15  # between two looks at the clock
 _LEAST_WARMTH = 0.2  # of a warmed-up state: from here to 1 on the logarithmic scale from cold to hot
 _BLOCK_WARMTH = (0.4, 0.8)  # on the same scale, where blocks are drawn at first
 _BLOCK_COLD = 2.0  # where they are drawn last, in lowest temperatures of single sites
-_CUTSET_RANGE = (0.4, 0.09)  # where cutsets are drawn first and last, in highest temperatures of single sites
-_CUTSET_WARMTH = (0.3, 1.0)  # of a warmed-up state, on the logarithmic scale between these two
+_CUTSET_RANGE = (0.3, 0.09)  # where cutsets are drawn first and last, in highest temperatures of single sites
+_CUTSET_WARMTH = (0.3, 1.0)  # where a restart begins, on the logarithmic scale between these two
+_RETURN = (
+    8  # one restart by cutsets out of so many begins at the best state, others where the last draws ended
+)
 _PRICE = 3.0  # of a zero at first, in steep differences of log-weights
 _DEARER, _CHEAPER = 1.5, 1.1  # what a price is multiplied with, or divided by, after a restart
 _FORBIDDING = 1e4  # price of a zero where states are compared
@@ -81,7 +84,11 @@ class Task:
         dense = isinstance(self.graph.arrays, DistanceGraph)  # all sites depend on all: there is one part
         self.rows = None if dense else _strongest(self.graph)
         self.blocks: BlockMoves | None = find_block_moves(self.graph, _FORBIDDING * self.range.steep)
-        self.cutsets: CutsetMoves | None = find_cutset_moves(self.blocks)
+        self.cutsets: CutsetMoves | None = None
+
+    def find_cutsets(self) -> None:
+        """Find the collapsed moves of the model, if there are any, and compile them."""
+        self.cutsets = find_cutset_moves(self.blocks)
 
     def work_of(self, kind: str) -> float:
         """Return about how long a sweep takes, in nanoseconds that depend on the model alone."""
@@ -186,14 +193,15 @@ class Searcher:
         """Cool down once, over so many sweeps or until it is over; return the sweeps made."""
         state, n = self.state, self.task.graph.n_sites
         hot, cold, _ = self.task.range
-        if len(self.ends) % 2 == 0 and (self.ends or not self.given):
+        from_best = len(self.ends) % (_RETURN if kind == CUTSETS else 2) == 1
+        if not from_best and (self.ends or not self.given):
             state.x[:] = self.rng.integers(0, self.task.graph.cards, dtype=state.x.dtype)
             fresh = True
         else:
             state.x[:] = self.best
             hot, fresh = cold * (hot / cold) ** self.rng.uniform(_LEAST_WARMTH, 1.0), False
         if kind != SINGLE:
-            first, last = self._block_temperatures(kind, fresh)
+            first, last = self._block_temperatures(kind)
             return self._cool_blocks(kind, 1.0 / np.geomspace(first, last, sweeps), fresh, over)
         inverse = 1.0 / np.geomspace(hot, cold, sweeps)
         self.task.kernel.forget(state.memory)
@@ -236,7 +244,7 @@ class Searcher:
         self.finish(kind, end)
         return done
 
-    def _block_temperatures(self, kind: str, fresh: bool) -> tuple[float, float]:
+    def _block_temperatures(self, kind: str) -> tuple[float, float]:
         """Return the first and last temperature of blocks or cutsets.
 
         They freeze later than single sites do, and need not be as hot to move.
@@ -247,8 +255,7 @@ class Searcher:
             cold *= _BLOCK_COLD
             return max(cooler, 1.5 * cold), cold
         first, last = (share * hot for share in _CUTSET_RANGE)
-        if not fresh:
-            first = last * (first / last) ** self.rng.uniform(*_CUTSET_WARMTH)
+        first = last * (first / last) ** self.rng.uniform(*_CUTSET_WARMTH)
         last = max(last, cold)
         return max(first, 1.5 * last), last
 
