@@ -37,13 +37,13 @@ from gibbsite.inference import METHODS, TASKS, WEIGHTED
 _TASKS = Choice(TASKS, case_sensitive=False)
 _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
 _LENGTH = ("sweeps", "seconds", "accuracy", "warmup")
-_SAMPLING = ("scan", *_LENGTH, "chains", "threads", "rng", "on", "no_second_look", *_CHECKPOINT)
+_SAMPLING = ("scan", *_LENGTH, "chains", "threads", "rng", "on", "partitions", "no_second_look", *_CHECKPOINT)
 _WEIGHTED = ("seconds", "accuracy", "draws", "threads", "rng")
 _MEAN_FIELD = ("sweeps", "seconds", "damping", "parallel")
 _BELIEF = ("sweeps", "seconds", "damping", "kind", "schedule", "weight")
 # Parameters of kernels, by the method that takes them.
 _KERNEL = {"blocks": ("entries",), "cutset": ("width",), "mini-bucket": ("entries",)}
-_NO_SEARCH = ("warmup", "accuracy", "on", "no_second_look")
+_NO_SEARCH = ("warmup", "accuracy", "on", "partitions", "no_second_look")
 # Options that only some methods have a use for. With "auto", those of sampling say what to do if an exact
 # solution does not fit.
 _USED = {
@@ -108,6 +108,7 @@ _USED = {
     help="Run chains on the workers of a Dask scheduler (tcp://host:8786), of processes of this machine "
     "(local-dask), or of Ray (ray); the numbers are the same.",
 )
+@click.option("--partitions", type=COUNT, help="Share one chain of a large model out over workers (--on).")
 @click.option(
     "--rng",
     type=SEED,
@@ -245,7 +246,18 @@ def _read_method(given: dict[str, Any]) -> Any:
 
 def _run_options(given: dict[str, Any]) -> dict[str, Any]:
     """Collect the arguments of the sampler that were given."""
-    names = ("warmup", "chains", "draws", "threads", "rng", "on", "parallel", *_CHECKPOINT, *_BELIEF[2:])
+    names = (
+        "warmup",
+        "chains",
+        "draws",
+        "threads",
+        "rng",
+        "on",
+        "partitions",
+        "parallel",
+        *_CHECKPOINT,
+        *_BELIEF[2:],
+    )
     chosen = {name: given[name] for name in names if is_given(name)}
     if given["no_second_look"]:
         chosen["second_look"] = False

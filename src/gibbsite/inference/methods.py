@@ -39,7 +39,18 @@ _BUDGET = ("seconds", "sweeps")
 _SEARCH = (*_BUDGET, "chains", "rng", "start", "scan", "threads")
 _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
 OF_WEIGHTED = ("seconds", "draws", "rng", "threads")
-SAMPLING = (*_SEARCH, "steps", "warmup", "thin", "record", "second_look", "coupling", "on", *_CHECKPOINT)
+SAMPLING = (
+    *_SEARCH,
+    "steps",
+    "warmup",
+    "thin",
+    "record",
+    "second_look",
+    "coupling",
+    "on",
+    "partitions",
+    *_CHECKPOINT,
+)
 #: What each method takes besides accuracy, best and progress; what is not named here samples, and so does any
 #: kernel. With "auto", what is about sampling says what to do if an exact solution does not fit.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
