@@ -71,6 +71,57 @@ def test_runs_are_those_of_a_model_in_memory(kernel: gs.Kernel, tmp_path: Path) 
     assert gs.sample(model, kernel, sweeps=5, rng=1, progress=False).plan.form == "plain"
 
 
+def test_log_potentials_are_those_of_a_model_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gibbsite.model.stored._SITES", 7)  # several pieces
+    edges, rng = random_edges(60, 150), np.random.default_rng(3)
+    field = rng.normal(size=60)
+    model = gs.store_edges([edges], tmp_path / "model", sites=60, field=field)
+    for _ in range(5):
+        x = rng.integers(0, 2, 60)
+        assert model.log_potential(x) == pytest.approx(in_memory(edges, field).log_potential(x), abs=1e-5)
+    with pytest.raises(gs.ModelError, match="60 codes, each 0 or 1"):
+        model.log_potential([2] * 60)
+
+
+def test_a_stored_model_is_judged_as_any_other(tmp_path: Path) -> None:
+    """A ring converges, and a second look agrees; voters that all began alike are found out."""
+    ring = np.arange(50)
+    how: dict[str, Any] = {"rng": 1, "progress": False}
+    good = gs.sample(
+        gs.store_edges([(ring, (ring + 1) % 50, 0.3)], tmp_path / "ring", sites=50), sweeps=6000, **how
+    )
+    assert good.diagnostics.converged
+    assert "second look: 64 short chains agree" in good.diagnostics.line()
+    first, second = np.triu_indices(30, 1)
+    voters = gs.store_edges([(first, second, 0.2)], tmp_path / "voters", sites=30)
+    bad = gs.sample(voters, sweeps=3000, start=np.ones(30, int), **how)
+    assert not bad.diagnostics.converged
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        gs.BlockGibbs(),
+        gs.CutsetGibbs(),
+        gs.Tempered(),
+        gs.PairedTempered(),
+        gs.SwendsenWang(),
+        gs.Wolff(),
+        gs.Perfect(),
+        gs.MiniBucketMetropolis(),
+    ],
+    ids=lambda kernel: type(kernel).__name__,
+)
+def test_what_reads_the_whole_model_is_refused(kernel: gs.Kernel, tmp_path: Path) -> None:
+    model = gs.store_edges([random_edges(60, 150)], tmp_path / "model", sites=60)
+    with pytest.raises(gs.IncompatibleError, match="a stored one stays in its files"):
+        gs.sample(model, kernel, sweeps=10, progress=False)
+    with pytest.raises(gs.IncompatibleError, match="fold evidence in"):
+        model.observe({"0": 1})
+
+
 def test_a_checkpoint_belongs_to_its_model(tmp_path: Path) -> None:
     model = gs.store_edges([random_edges(60, 150)], tmp_path / "one", sites=60)
     other = gs.store_edges([random_edges(60, 150, seed=2)], tmp_path / "two", sites=60)
@@ -130,6 +181,7 @@ def test_bad_texts(text: str, said: str, tmp_path: Path) -> None:
         ([([0], [1], 1.0), ([1, 2], [1], 1.0)], "piece 1 of the edges must have two arrays of equally many"),
         ([([0.5], [1.0], 1.0)], "whole numbers"),
         ([([0], [1], np.inf)], "not finite"),
+        ([([0], [1])], r"piece 0 of the edges must be \(a, b, J\)"),
     ],
 )
 def test_bad_pieces(pieces: Any, said: str, tmp_path: Path) -> None:
@@ -141,6 +193,10 @@ def test_bad_pieces(pieces: Any, said: str, tmp_path: Path) -> None:
 def test_bad_arguments(tmp_path: Path) -> None:
     with pytest.raises(gs.ArgumentError, match="sites is needed"):
         gs.store_edges([([0], [1], 1.0)], tmp_path / "model")
+    with pytest.raises(gs.ArgumentError, match="sites must be a whole number"):
+        gs.store_edges([([0], [1], 1.0)], tmp_path / "model", sites="5")  # type: ignore[arg-type]
+    with pytest.raises(gs.ArgumentError, match="edges must be a file, or pieces"):
+        gs.store_edges(5, tmp_path / "model", sites=5)
     with pytest.raises(gs.ModelError, match="one for each of 5 sites"):
         gs.store_edges([([0], [1], 1.0)], tmp_path / "model", sites=5, field=[1.0, 2.0])
     (tmp_path / "model").mkdir()

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -75,18 +75,24 @@ def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field
     folder = Path(path)
     if folder.exists():
         raise ArgumentError(f"{folder} exists already; give the name of a new folder.")
-    from_file = isinstance(edges, str | Path)
+    file = Path(edges) if isinstance(edges, str | Path) else None
     if sites is None:
-        if not from_file:
+        if file is None:
             raise ArgumentError(f"{argument('sites')} is needed where edges do not come from a file.")
-        sites = 1 + max((int(max(a.max(), b.max())) for a, b, _ in _read(Path(edges)) if len(a)), default=-1)
+        sites = 1 + max((int(max(a.max(), b.max())) for a, b, _ in _read(file) if len(a)), default=-1)
+    if isinstance(sites, bool) or not isinstance(sites, int | np.integer):
+        raise ArgumentError(f"{argument('sites')} must be a whole number, got {sites!r}.")
     if not 0 < sites < 2**31:
         raise ModelError(f"A stored model has from 1 to 2^31 - 1 sites, not {sites}.")
+    if file is None and not isinstance(edges, Iterable):
+        raise ArgumentError(
+            f"{argument('edges')} must be a file, or pieces (a, b, J) of a list of edges, got {edges!r}."
+        )
     fields = np.asarray(field, np.float64)
     if fields.shape not in ((), (sites,)) or not np.isfinite(fields).all():
         raise ModelError(f"{argument('field')} must be one finite number, or one for each of {sites} sites.")
     spare = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    pieces = _read(Path(edges)) if from_file else edges
+    pieces = edges if file is None else _read(file)
     try:
         spare.mkdir(parents=True)
         entries, total = _distribute(pieces, spare, sites)
@@ -107,7 +113,10 @@ def _distribute(pieces: Iterable[Any], folder: Path, sites: int) -> tuple[int, f
     entries, total = 0, 0.0
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(open(folder / f"bucket-{k}", "wb")) for k in range(-(-sites // width))]
-        for number, (first, second, coupling) in enumerate(pieces):
+        for number, piece in enumerate(pieces):
+            if not isinstance(piece, Sequence) or len(piece) != 3:
+                raise ModelError(f"piece {number} of the edges must be (a, b, J): sites, sites, couplings.")
+            first, second, coupling = piece
             a, b = np.atleast_1d(np.asarray(first)), np.atleast_1d(np.asarray(second))
             weight = np.broadcast_to(np.asarray(coupling, np.float32), a.shape)
             _check(a, b, weight, sites, number)

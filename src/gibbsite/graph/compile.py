@@ -116,6 +116,4 @@ def as_tables(graph: Graph) -> Graph:
     """
     if graph.kind == "table":
         return graph
-    if graph.model is None:
-        raise IncompatibleError(f"A {graph.kind} graph cannot be represented as a table graph.")
-    return compile_graph(graph.model, "table")
+    return compile_graph(graph.require_model(), "table")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.foreign import take_raised
+from gibbsite.errors import IncompatibleError
 from gibbsite.graph.registry import registered_kinds
 
 if TYPE_CHECKING:
@@ -122,6 +123,23 @@ class Graph:
     def nbytes(self) -> int:
         """Bytes of all arrays."""
         return sum(part.nbytes for part in self.arrays if isinstance(part, np.ndarray))
+
+    def require_model(self) -> FactorGraph:
+        """Return the model that was compiled, for whoever reads more of it than the arrays.
+
+        Raises
+        ------
+        IncompatibleError
+            If it is not made of states, or stays in its files.
+        """
+        if self.model is not None:
+            return self.model
+        if self.on_disk:
+            raise IncompatibleError(
+                "This reads the whole model, and a stored one stays in its files; sample it with gs.Gibbs(), "
+                "gs.HerdedGibbs() or gs.AnnealedGibbs(), or build it in memory with gs.ising."
+            )
+        raise IncompatibleError(f"A graph of kind {self.kind} cannot be represented by tables.")
 
     def take_raised(self) -> BaseException | None:
         """Return the first exception of functions of the user that were called back, and forget it."""

@@ -130,6 +130,6 @@ def check_model(model: Any, task: str, method: str | Kernel | Proposal) -> None:
         return
     raise IncompatibleError(
         f"infer answers {task} for models of states (gs.FactorGraph, gs.ising and so on), got "
-        f"{type(model).__name__}; models of numbers go to gs.sample(model, kernel), and gs.recommend(model) "
+        f"{type(model).__name__}; other models go to gs.sample(model, kernel), and gs.recommend(model) "
         "tells which kernel."
     )

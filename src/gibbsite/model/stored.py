@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import FormatError
+from gibbsite.errors import FormatError, IncompatibleError, ModelError
 from gibbsite.model.base import Model
 from gibbsite.model.domain import Domains, SiteNames
 
@@ -24,6 +25,7 @@ VERSION = 1
 #: Names of the arrays: rows of compressed neighbours, couplings, and a field for each site.
 ARRAYS = ("start", "neighbour", "coupling", "field")
 _PIECE = 1 << 24  # bytes read at a time
+_SITES = 1 << 18  # whose rows are read at a time
 
 
 class StoredPairs(Model):
@@ -58,6 +60,37 @@ class StoredPairs(Model):
     def log_offset(self) -> float:
         """The constant part of the log-potential of the arrays."""
         return float(self.manifest["log_offset"])
+
+    def log_potential(self, x: Any) -> float:
+        """Return the log-potential of a state given by codes (0 for -1, 1 for 1), reading all pairs once.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import gibbsite as gs
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model = gs.store_edges([([0, 1], [1, 2], 0.5)], folder + "/path", sites=3, field=1.0)
+        ...     model.log_potential([1, 1, 0])
+        1.0
+        """
+        codes = np.asarray(x)
+        if codes.shape != (self.n_sites,) or not np.isin(codes, (0, 1)).all():
+            raise ModelError(f"a state of this model is {self.n_sites} codes, each 0 or 1.")
+        start, neighbour, coupling, field = (self.array(name) for name in ARRAYS)
+        pairs = 0.0
+        for first in range(0, self.n_sites, _SITES):
+            rows = start[first : min(first + _SITES, self.n_sites) + 1].astype(np.int64)
+            here = np.repeat(codes[first : first + len(rows) - 1], np.diff(rows))
+            part = slice(int(rows[0]), int(rows[-1]))
+            pairs += float((here * codes[neighbour[part]]) @ coupling[part].astype(np.float64))
+        return self.log_offset + float(codes @ field) + 0.5 * pairs  # every pair stands in two rows
+
+    def observe(self, evidence: Mapping[Any, Any]) -> Model:
+        """Refuse: the arrays would have to be written anew."""
+        raise IncompatibleError(
+            "A stored model cannot fold evidence in; store it without the observed sites, and add their "
+            "couplings, with the sign of their states, to the fields of their neighbours."
+        )
 
     def array(self, name: str) -> NDArray[Any]:
         """Return an array, mapped into memory as it is read."""

@@ -431,7 +431,7 @@ def read_pairs(model: Model, pairs: Any) -> NDArray[np.int32]:
             raise ArgumentError(f"PairMoments takes 'edges' or pairs of sites, not {pairs!r}.")
         if not isinstance(model, FactorGraph):
             raise ArgumentError(
-                f"A {type(model).__name__} has no edges; name the pairs: PairMoments([('a', 'b')])."
+                f"Edges of a {type(model).__name__} are not listed; name pairs: PairMoments([('a', 'b')])."
             )
         groups = [g.scopes for g in model.groups if g.arity == 2]
         return np.concatenate([np.zeros((0, 2), np.int32), *groups])

@@ -115,7 +115,7 @@ class MiniBucketMetropolis(Kernel):
         """Refuse models with a table that has more entries than there may be."""
         super().check(graph)
         if self.entries is not None:
-            model: Any = graph.model
+            model: Any = graph.require_model()
             least = largest_table(outline(model))
             if least > self.entries:
                 raise IncompatibleError(
@@ -134,7 +134,7 @@ class MiniBucketMetropolis(Kernel):
         return found
 
     def _make_law(self, graph: Graph) -> BucketSource:
-        model: Any = graph.model
+        model: Any = graph.require_model()
         found = outline(model)
         entries = max(_USUAL, largest_table(found)) if self.entries is None else int(self.entries)
         everything = np.ones(model.n_sites, bool)

@@ -113,9 +113,7 @@ class _NoAgreementError(Exception):
 
 
 def _find(graph: Graph) -> Agreements:
-    model = graph.model
-    if model is None:
-        raise _NoAgreementError(f"a {graph.kind} graph has no pairs of states")
+    model = graph.require_model()
     cells = Cells.collect(model)
     pairs = _merge(_collect(model, cells), model)
     rows = build_rows(pairs.pair, model.n_sites)

@@ -180,9 +180,9 @@ def _model_of(graph: Graph) -> Any:
     if found is None:
         while len(_FOUND) >= _KEPT:
             _FOUND.pop(next(iter(_FOUND)))
+        model = graph.require_model()
         try:
-            assert graph.model is not None
-            found = compile_graph(graph.model, "ising").arrays
+            found = compile_graph(model, "ising").arrays
         except IncompatibleError:
             tables: TableGraph = as_tables(graph).arrays
             bounds = _set_bounds(tables, np.zeros(int(tables.offset[-1])))

@@ -173,10 +173,11 @@ class Tempered(Kernel):
                 f"Tempered needs an exact kernel, and {part(name, name)} is biased; {instead}."
             )
         inner.check(graph)
-        if not graph.discrete or graph.model is None:
+        if not graph.discrete:
             raise IncompatibleError(
                 f"Tempered is for models of states, not for a {graph.kind} graph; use another kernel."
             )
+        graph.require_model()
         memory = inner.rung_memory(graph, np.ones(4, np.uint64))
         says_nothing = getattr(memory, "rebuildable", False) or getattr(memory, "stateless", False)
         if not isinstance(memory, Buffer | Nothing) and not says_nothing:
