@@ -21,11 +21,12 @@ class Model(ABC):
 
     __slots__ = ()
 
-    def __getstate__(self) -> tuple[Any, Any]:
+    def __getstate__(self) -> Any:
         # What was found out about the model stays behind: it is made again, and may hold machine code.
-        found = super().__getstate__()
-        attributes, slots = found if isinstance(found, tuple) else (found, None)
-        return _without_structure(attributes), _without_structure(slots)
+        found = super().__getstate__()  # attributes, or those and what is in slots
+        if isinstance(found, tuple):
+            return tuple(_without_structure(part) for part in found)
+        return _without_structure(found)
 
     @property
     @abstractmethod
@@ -99,7 +100,7 @@ class Model(ABC):
         return np.where(self.domains.numbers, np.where(whole, uniform, normal), codes)
 
 
-def _without_structure(state: dict[str, Any] | None) -> dict[str, Any] | None:
+def _without_structure(state: Any) -> Any:
     """Return attributes with an empty cache."""
     if state is None:
         return None
