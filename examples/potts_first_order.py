@@ -3,10 +3,10 @@
 python examples/potts_first_order.py [SIZE] [SWEEPS] [PICTURE]
 
 On the square lattice with q states the transition is at ln(1 + sqrt(q)). There q ordered phases and the
-disordered one have equal weights, and energies that are known exactly for an infinite lattice (Baxter 1973):
--1.664253 and -0.968203 per site for q = 10, -1 for each pair that agrees. On a finite lattice with periodic
-borders the mean is (q ordered + disordered) / (q + 1), up to terms that fall exponentially with its size
-(Borgs and Kotecky 1990). With PICTURE, energies of all draws go to a file.
+disordered one have equal weights, and energies that are known exactly for an infinite lattice (Baxter 1973),
+where each pair that agrees counts -1. On a finite lattice with periodic borders the mean is
+(q ordered + disordered) / (q + 1), up to terms that fall exponentially with its size (Borgs and Kotecky
+1990). With PICTURE, energies of all draws go to a file.
 """
 
 import math
@@ -16,7 +16,21 @@ import numpy as np
 
 import gibbsite as gs
 
-Q, ORDERED, DISORDERED = 10, -1.664253, -0.968203
+
+def phase_energies(q: int) -> tuple[float, float]:
+    """Return the energies per site of the ordered and the disordered phase of an infinite lattice.
+
+    Their sum is -2 (1 + 1 / sqrt(q)) by duality; their difference is Baxter's latent heat,
+    2 (1 + 1 / sqrt(q)) tanh(t / 2) prod_n tanh(n t)^2 with 2 cosh(t) = sqrt(q).
+    """
+    twice = 2 * (1 + 1 / math.sqrt(q))
+    t = math.acosh(math.sqrt(q) / 2)
+    heat = twice * math.tanh(t / 2) * math.prod(math.tanh(n * t) ** 2 for n in range(1, 200))
+    return -0.5 * (twice + heat), -0.5 * (twice - heat)
+
+
+Q = 10
+ORDERED, DISORDERED = phase_energies(Q)
 MIDDLE, MARGIN = 0.5 * (ORDERED + DISORDERED), 0.15
 size = int(sys.argv[1]) if len(sys.argv) > 1 else 24
 sweeps = int(sys.argv[2]) if len(sys.argv) > 2 else 16_000

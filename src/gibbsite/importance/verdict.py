@@ -98,10 +98,11 @@ class WeightDiagnostics:
     def figures(self) -> str:
         """Return the numbers in one line."""
         unseen = "not bounded" if math.isinf(self.unseen) else f"at most {min(self.unseen, 1.0):.2g}"
+        equal = self.pareto_k == -math.inf  # no tail at all
+        tail = "largest weights equal" if equal else f"Pareto k {in_words(self.pareto_k, '.2f')}"
         return (
-            f"{self.draws:,} draws, effective size {self.effective:,.0f}, Pareto k "
-            f"{in_words(self.pareto_k, '.2f')}, share of what was not drawn {unseen}, largest standard error "
-            f"{in_words(self.mcse_max, '.2g')}"
+            f"{self.draws:,} draws, effective size {self.effective:,.0f}, {tail}, share of what was not "
+            f"drawn {unseen}, largest standard error {in_words(self.mcse_max, '.2g')}"
         )
 
     def to_dict(self) -> dict[str, Any]:
