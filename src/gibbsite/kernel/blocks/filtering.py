@@ -108,8 +108,8 @@ def fill_field(
 
 
 @inlined
-def _turn(tables: BlockTables, digit: Longs, first: Integer, last: Integer, s: Integer) -> Integer:
-    """Count the outer loops of an operand on, as an odometer does; return where the operand stands then."""
+def next_run(tables: BlockTables, digit: Longs, first: Integer, last: Integer, s: Integer) -> Integer:
+    """Count the outer loops of an operand on, as an odometer does; return where its next run begins."""
     k = last - 1
     while k >= first:
         s += tables.stride[k]
@@ -152,7 +152,7 @@ def multiply_in(
             for k in range(length):
                 pool[at + k] = join(ring, pool[at + k], source[s + stride * k])
         at += length
-        s = _turn(tables, digit, first, last, s)
+        s = next_run(tables, digit, first, last, s)
 
 
 @inlined
@@ -340,7 +340,7 @@ def project(tables: BlockTables, o: Integer, digit: Longs, pool: Floats, at: Int
             for k in range(length):
                 out[s + stride * k] += pool[at + k]
         at += length
-        s = _turn(tables, digit, first, last, s)
+        s = next_run(tables, digit, first, last, s)
 
 
 @called

@@ -25,7 +25,7 @@ from gibbsite._compile.jit import Integer, called, inlined
 from gibbsite.elimination.rings import LogSum, Ring, Sum, join
 from gibbsite.graph.kinds.table import TableGraph
 from gibbsite.graph.local import from_logs
-from gibbsite.kernel.blocks.filtering import LOG_SMALLEST, entry_given, fill_field
+from gibbsite.kernel.blocks.filtering import LOG_SMALLEST, entry_given, fill_field, next_run
 from gibbsite.kernel.blocks.tables import MOST_LOOPS, BlockTables
 
 Floats = NDArray[np.float64]
@@ -163,21 +163,6 @@ def _as_logs(work: CutWorkspace, s: Integer, at: Integer, many: Integer) -> None
 
 
 @inlined
-def _next_run(tables: BlockTables, first: Integer, last: Integer, digit: Longs, s: Integer) -> Integer:
-    """Return where the next run of entries of an operand begins; its outer loops count in ``digit``."""
-    k = last - 1
-    while k >= first:
-        s += tables.stride[k]
-        digit[k - first] += 1
-        if digit[k - first] < tables.extent[k]:
-            break
-        s -= tables.stride[k] * tables.extent[k]
-        digit[k - first] = 0
-        k -= 1
-    return s
-
-
-@inlined
 def _count_runs(tables: BlockTables, first: Integer, last: Integer, digit: Longs) -> Integer:
     """Return the number of runs of an operand, and begin to count them."""
     runs = np.int64(1)
@@ -200,7 +185,7 @@ def _multiply(
         for k in range(length):
             table[at + k] = join(ring, table[at + k], source[s + tree.step[begin + k]])
         at += length
-        s = _next_run(tables, first, last, digit, s)
+        s = next_run(tables, digit, first, last, s)
 
 
 @called
@@ -214,7 +199,7 @@ def _project(tree: CutTree, o: Integer, digit: Longs, table: Floats, out: Floats
         for k in range(length):
             out[s + tree.step[begin + k]] += table[at + k]
         at += length
-        s = _next_run(tables, first, last, digit, s)
+        s = next_run(tables, digit, first, last, s)
 
 
 @called
@@ -367,7 +352,7 @@ def _maxima(tree: CutTree, o: Integer, digit: Longs, table: Floats, out: Floats)
             cell = s + tree.step[begin + k]
             out[cell] = max(out[cell], table[at + k])
         at += length
-        s = _next_run(tables, first, last, digit, s)
+        s = next_run(tables, digit, first, last, s)
 
 
 @called

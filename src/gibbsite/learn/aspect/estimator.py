@@ -9,7 +9,6 @@ References
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,13 +20,14 @@ from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.learn.aspect.bags import Bags, Floats, is_counts, read_bags
 from gibbsite.learn.aspect.maximisation import Ascent, Aspects, climb, fit_mixtures, make_tokens, start_words
 from gibbsite.learn.crf.tables import not_fitted
+from gibbsite.learn.parameters import Parameters
 from gibbsite.run.budget import check_integer, is_real
 from gibbsite.run.plan import read_entropy
 
 Mask = NDArray[np.bool_]
 
 
-class AspectModel:
+class AspectModel(Parameters):
     """Documents as mixtures of topics: probabilistic latent semantic analysis, by EM.
 
     Every token of a document has a topic, and given the topic a word of each kind; kinds are independent
@@ -111,26 +111,6 @@ class AspectModel:
         self.tolerance = tolerance
         self.rng = rng
 
-    # ---- what scikit-learn asks for
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return all parameters by name."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-
-    def set_params(self, **params: Any) -> AspectModel:
-        """Change some parameters."""
-        known = self.get_params()
-        for name, value in params.items():
-            if name not in known:
-                raise ValueError(f"Invalid parameter {name!r}; there are {', '.join(known)}.")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        default = inspect.signature(type(self)).parameters
-        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if v is not default[k].default]
-        return f"AspectModel({', '.join(changed)})"
-
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
 
@@ -143,8 +123,6 @@ class AspectModel:
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "words_")
-
-    # ---- what it does
 
     def fit(self, X: Any, y: Any = None, *, sizes: Iterable[int] | None = None) -> AspectModel:
         """Learn from documents.

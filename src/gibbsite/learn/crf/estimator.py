@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,13 @@ from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.learn.crf.chain import Chain, fit_chain
 from gibbsite.learn.crf.tables import is_table, not_fitted, read_table
 from gibbsite.learn.crf.vocabulary import Vocabulary, read_labels
+from gibbsite.learn.parameters import Parameters
 from gibbsite.run.executor import read_threads
 
 Floats = NDArray[np.float64]
 
 
-class ChainCRF:
+class ChainCRF(Parameters):
     """Labels sequences of any kind: a conditional random field on chains, learnt by maximum likelihood.
 
     Parameters
@@ -106,26 +106,6 @@ class ChainCRF:
         self.flatness = flatness
         self.threads = threads
 
-    # ---- what scikit-learn asks for
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return all parameters by name."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-
-    def set_params(self, **params: Any) -> ChainCRF:
-        """Change some parameters."""
-        known = self.get_params()
-        for name, value in params.items():
-            if name not in known:
-                raise ValueError(f"Invalid parameter {name!r}; there are {', '.join(known)}.")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        default = inspect.signature(type(self)).parameters
-        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if v != default[k].default]
-        return f"ChainCRF({', '.join(changed)})"
-
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
@@ -138,8 +118,6 @@ class ChainCRF:
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "chain_")
-
-    # ---- what it does
 
     def fit(self, X: Any, y: Any) -> ChainCRF:
         """Learn from sequences and their labels.
