@@ -13,6 +13,7 @@ import pytest
 import gibbsite as gs
 from gibbsite.cli import main
 from gibbsite.formats import stored
+from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.model.stored import ARRAYS
 
 Edges = tuple[Any, Any, Any]
@@ -69,6 +70,38 @@ def test_runs_are_those_of_a_model_in_memory(kernel: gs.Kernel, tmp_path: Path) 
     assert np.abs(here.marginals.cells - there.marginals.cells).max() < 1e-12
     assert np.abs(here.energy - there.energy).max() < 1e-4  # couplings are 32-bit floats
     assert gs.sample(model, kernel, sweeps=5, rng=1, progress=False).plan.form == "plain"
+
+
+@pytest.mark.parametrize("equal", [False, True], ids=["couplings", "one coupling"])
+@pytest.mark.parametrize("scan", [gs.Systematic(), gs.RandomScan()], ids=["in order", "at random"])
+@pytest.mark.parametrize(("n", "many"), [(5, 6), (60, 150), (400, 5000)])
+def test_looking_ahead_changes_no_bit(
+    n: int, many: int, scan: gs.Scan, equal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of few and of many entries, and the last ones, ahead of which there is nothing."""
+    a, b, coupling = random_edges(n, many)
+    model = gs.store_edges([(a, b, 0.1 if equal else coupling)], tmp_path / "model", sites=n, field=0.1)
+    assert (model.path / "coupling.npy").stat().st_size == 128 + 4 * (1 if equal else 2 * many)
+    how: dict[str, Any] = {"scan": scan, "sweeps": 50, "rng": 1, "progress": False, "second_look": False}
+    ahead = gs.sample(model, **how)
+    monkeypatch.setattr("gibbsite.graph.kinds.stored.StoredGraph", IsingGraph)
+    plain = gs.sample(gs.open_model(model.path), **how)
+    assert ahead.marginals.cells.tobytes() == plain.marginals.cells.tobytes()
+
+
+def test_the_first_version_is_read(tmp_path: Path) -> None:
+    a, b, _ = random_edges(60, 150)
+    new = gs.store_edges([(a, b, 0.1)], tmp_path / "new", sites=60)
+    old = gs.store_edges([(a, b, np.r_[np.full(149, 0.1), 0.2])], tmp_path / "old", sites=60)
+    whole = np.full(300, np.float32(0.4))
+    np.save(tmp_path / "old" / "coupling.npy", whole)
+    np.save(tmp_path / "old" / "field.npy", new.array("field"))
+    manifest = tmp_path / "old" / "manifest.json"
+    manifest.write_text(json.dumps({**old.manifest, "version": 1, "log_offset": new.log_offset}))
+    first, second = (gs.open_model(tmp_path / name) for name in ("old", "new"))
+    assert (first.array("coupling") == second.array("coupling")).all()
+    x = np.random.default_rng(1).integers(0, 2, 60)
+    assert first.log_potential(x) == second.log_potential(x)
 
 
 def test_log_potentials_are_those_of_a_model_in_memory(

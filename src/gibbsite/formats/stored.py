@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,8 @@ def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field
     """Write an Ising model of any size into a folder, from which it is sampled without being loaded.
 
     The model is ``p(s) ~ exp(sum of J s_a s_b + sum of h s_a)``, as that of :func:`gibbsite.ising`. Couplings
-    are kept as 32-bit floats; those of a pair that is listed twice add up.
+    are kept as 32-bit floats; those of a pair that is listed twice add up. A coupling that is that of all
+    pairs is kept once, which takes half of the space.
 
     Parameters
     ----------
@@ -95,8 +97,8 @@ def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field
     pieces = edges if file is None else _read(file)
     try:
         spare.mkdir(parents=True)
-        entries, total = _distribute(pieces, spare, sites)
-        _assemble(spare, sites, entries, fields, total)
+        listed = _distribute(pieces, spare, sites)
+        _assemble(spare, sites, listed, fields)
         os.replace(spare, folder)
     except OSError as reason:
         raise FormatError(
@@ -107,10 +109,20 @@ def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field
     return open_model(folder)
 
 
-def _distribute(pieces: Iterable[Any], folder: Path, sites: int) -> tuple[int, float]:
-    """Write edges, in both directions, to the buckets of their first sites; return number and sum."""
+@dataclass
+class _Listed:
+    """What was listed: entries, the sum of the couplings, and their range."""
+
+    entries: int = 0
+    total: float = 0.0
+    least: float = np.inf
+    most: float = -np.inf
+
+
+def _distribute(pieces: Iterable[Any], folder: Path, sites: int) -> _Listed:
+    """Write edges, in both directions, to the buckets of their first sites."""
     width = -(-sites // _BUCKETS)
-    entries, total = 0, 0.0
+    listed = _Listed()
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(open(folder / f"bucket-{k}", "wb")) for k in range(-(-sites // width))]
         for number, piece in enumerate(pieces):
@@ -131,9 +143,11 @@ def _distribute(pieces: Iterable[Any], folder: Path, sites: int) -> tuple[int, f
             for k, (begin, end) in enumerate(zip(np.r_[0, ends[:-1]], ends, strict=True)):
                 if end > begin:
                     both[begin:end].tofile(files[k])
-            entries += both.size
-            total += float(weight.sum(dtype=np.float64))
-    return entries, total
+            listed.entries += both.size
+            listed.total += float(weight.sum(dtype=np.float64))
+            listed.least = min(listed.least, float(weight.min(initial=np.inf)))
+            listed.most = max(listed.most, float(weight.max(initial=-np.inf)))
+    return listed
 
 
 def _check(a: NDArray[Any], b: NDArray[Any], weight: NDArray[np.float32], sites: int, number: int) -> None:
@@ -211,13 +225,14 @@ class _Tee:
         return self.growing.file.write(data)
 
 
-def _assemble(folder: Path, sites: int, entries: int, fields: NDArray[np.float64], total: float) -> None:
+def _assemble(folder: Path, sites: int, listed: _Listed, fields: NDArray[np.float64]) -> None:
     """Read bucket after bucket, sort it, and append it to the arrays; then write the manifest."""
-    width = -(-sites // _BUCKETS)
+    width, entries = -(-sites // _BUCKETS), listed.entries
+    equal = listed.least == listed.most  # half of what a sweep reads need not be there
     index = np.uint32 if entries < 2**32 else np.uint64
     start = _Growing(folder / "start.npy", index, sites + 1)
     neighbour = _Growing(folder / "neighbour.npy", np.uint32, entries)
-    coupling = _Growing(folder / "coupling.npy", np.float32, entries)
+    coupling = _Growing(folder / "coupling.npy", np.float32, 1 if equal else entries)
     field = _Growing(folder / "field.npy", np.float64, sites)
     start.write(np.zeros(1))
     done = 0
@@ -232,10 +247,13 @@ def _assemble(folder: Path, sites: int, entries: int, fields: NDArray[np.float64
         _sort_bucket(ends, others, weights, low, rows, there, weight, sums)
         start.write(rows[1:] + done)
         neighbour.write(there)
-        coupling.write(weight)
+        if not equal:
+            coupling.write(weight)
         # s = 2 x - 1: log-odds are 2 h - 2 sum of J, and 4 J for each neighbour in state 1
         field.write(2.0 * np.broadcast_to(fields, (sites,))[low:high] - 2.0 * sums)
         done += data.size
+    if equal:
+        coupling.write(np.full(1, 4.0 * listed.least))
     files = dict(
         zip(ARRAYS, (start.close(), neighbour.close(), coupling.close(), field.close()), strict=True)
     )
@@ -245,7 +263,7 @@ def _assemble(folder: Path, sites: int, entries: int, fields: NDArray[np.float64
         "version": VERSION,
         "sites": sites,
         "entries": entries,
-        "log_offset": total - float(np.broadcast_to(fields, (sites,)).sum()),
+        "log_offset": listed.total - float(np.broadcast_to(fields, (sites,)).sum()),
         "files": files,
         "digest": digest.hexdigest(),
     }
