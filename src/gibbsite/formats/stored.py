@@ -7,10 +7,13 @@ bucket is read, sorted by site, and appended to the arrays. Memory is needed for
 from __future__ import annotations
 
 import contextlib
+import glob
+import gzip
 import hashlib
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -43,8 +46,8 @@ def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field
     ----------
     edges : iterable or path
         Pieces ``(a, b, J)`` of a list of edges: two arrays of site numbers from 0 on, and an array of
-        couplings or one for all; or a text of lines ``a b J`` or ``a b`` (J = 1), in which # begins comments;
-        or a Parquet file of such columns (needs pyarrow).
+        couplings or one for all; or a text of lines ``a b J`` or ``a b`` (J = 1), in which # begins comments
+        (also with .gz); or a Parquet file whose first columns are such (needs pyarrow).
     path : str or path
         The folder; it must not exist.
     sites : int, optional
@@ -81,7 +84,7 @@ def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field
     if sites is None:
         if file is None:
             raise ArgumentError(f"{argument('sites')} is needed where edges do not come from a file.")
-        sites = 1 + max((int(max(a.max(), b.max())) for a, b, _ in _read(file) if len(a)), default=-1)
+        sites = 1 + max((int(max(a.max(), b.max())) for a, b, _ in _read(file, None)), default=-1)
     if isinstance(sites, bool) or not isinstance(sites, int | np.integer):
         raise ArgumentError(f"{argument('sites')} must be a whole number, got {sites!r}.")
     if not 0 < sites < 2**31:
@@ -93,8 +96,12 @@ def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field
     fields = np.asarray(field, np.float64)
     if fields.shape not in ((), (sites,)) or not np.isfinite(fields).all():
         raise ModelError(f"{argument('field')} must be one finite number, or one for each of {sites} sites.")
+    for torn in folder.parent.glob(
+        f".{glob.escape(folder.name)}.*.part"
+    ):  # left by a process that was killed
+        shutil.rmtree(torn, ignore_errors=True)
     spare = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    pieces = edges if file is None else _read(file)
+    pieces = edges if file is None else _read(file, sites)
     try:
         spare.mkdir(parents=True)
         listed = _distribute(pieces, spare, sites)
@@ -142,7 +149,7 @@ def _distribute(pieces: Iterable[Any], folder: Path, sites: int) -> _Listed:
             ends = np.cumsum(np.bincount(bucket, minlength=len(files)))
             for k, (begin, end) in enumerate(zip(np.r_[0, ends[:-1]], ends, strict=True)):
                 if end > begin:
-                    both[begin:end].tofile(files[k])
+                    files[k].write(both[begin:end].tobytes())  # tofile does not notice all of a full disk
             listed.entries += both.size
             listed.total += float(weight.sum(dtype=np.float64))
             listed.least = min(listed.least, float(weight.min(initial=np.inf)))
@@ -154,15 +161,26 @@ def _check(a: NDArray[Any], b: NDArray[Any], weight: NDArray[np.float32], sites:
     where = f"piece {number} of the edges"
     if a.shape != b.shape or a.ndim != 1 or a.dtype.kind not in "iu" or b.dtype.kind not in "iu":
         raise ModelError(f"{where} must have two arrays of equally many whole numbers.")
+    fault = _find_fault(a, b, weight, sites)
+    if fault is not None:
+        raise ModelError(f"{where} {fault[1]}.")
+
+
+def _find_fault(
+    a: NDArray[Any], b: NDArray[Any], weight: NDArray[Any], sites: int | None
+) -> tuple[int, str] | None:
+    """Return the number of an edge that cannot be, and what is wrong with it."""
+    most = 2**31 - 1 if sites is None else sites
     for ends in (a, b):
-        bad = np.flatnonzero((ends < 0) | (ends >= sites))
+        bad = np.flatnonzero((ends < 0) | (ends >= most))
         if bad.size:
-            raise ModelError(f"{where} names site {int(ends[bad[0]])}; there are 0 to {sites - 1}.")
+            return int(bad[0]), f"names site {int(ends[bad[0]])}; there are 0 to {most - 1}"
     own = np.flatnonzero(a == b)
     if own.size:
-        raise ModelError(f"{where} joins site {int(a[own[0]])} with itself.")
-    if not np.isfinite(weight).all():
-        raise ModelError(f"{where} has a coupling that is not finite.")
+        return int(own[0]), f"joins site {int(a[own[0]])} with itself"
+    with np.errstate(over="ignore"):
+        wrong = np.flatnonzero(~np.isfinite(weight.astype(np.float32)))
+    return (int(wrong[0]), "has a coupling that is not finite") if wrong.size else None
 
 
 @compiled
@@ -202,9 +220,9 @@ class _Growing:
         self.dtype = np.dtype(dtype)
 
     def write(self, values: NDArray[Any]) -> None:
-        data = np.ascontiguousarray(values, self.dtype)
-        self.hash.update(data.data if data.size else b"")
-        data.tofile(self.file)
+        data = np.ascontiguousarray(values, self.dtype).tobytes()
+        self.hash.update(data)
+        self.file.write(data)
 
     def close(self) -> dict[str, Any]:
         self.file.flush()
@@ -270,33 +288,60 @@ def _assemble(folder: Path, sites: int, listed: _Listed, fields: NDArray[np.floa
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
 
-def _read(path: Path) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
-    """Yield the edges of a file, piece by piece."""
-    yield from _read_table(path) if path.suffix in (".parquet", ".pq") else _read_text(path)
-
-
-def _read_table(path: Path) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
+def _read(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
+    """Yield the edges of a file, piece by piece; ``sites`` is how many there are, where that is known."""
+    read = _read_table if path.suffix in (".parquet", ".pq") else _read_text
     try:
+        yield from read(path, sites)
+    except (OSError, EOFError, zlib.error) as reason:
+        said = getattr(reason, "strerror", None) or str(reason)
+        raise FormatError(f"Cannot read {path}: {said.rstrip('.')}.") from None
+
+
+def _read_table(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
+    try:
+        arrow: Any = import_module("pyarrow")
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError:
         raise ArgumentError(
             "Parquet files need pyarrow, which is not installed; run: pip install pyarrow"
         ) from None
-    for batch in parquet.ParquetFile(path).iter_batches(batch_size=_ROWS):
-        columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns[:3]]
-        if len(columns) < 2:
-            raise FormatError(f"{path} needs two columns of sites, and perhaps one of couplings.")
-        yield columns[0], columns[1], columns[2] if len(columns) > 2 else 1.0
+    row = 0
+    try:
+        with parquet.ParquetFile(path) as table:
+            kinds = [column.type for column in table.schema_arrow][:3]
+            whole = [arrow.types.is_integer(kind) for kind in kinds]
+            number = [
+                is_whole or arrow.types.is_floating(kind) for is_whole, kind in zip(whole, kinds, strict=True)
+            ]
+            if len(kinds) < 2 or not all(whole[:2]) or not all(number):
+                raise FormatError(
+                    f"{path} must have two columns of whole numbers, the sites, and perhaps couplings; "
+                    f"it has {', '.join(map(str, kinds)) or 'none'}."
+                )
+            for batch in table.iter_batches(batch_size=_ROWS, columns=table.schema_arrow.names[:3]):
+                for column in batch.columns:
+                    if column.null_count:
+                        missing = row + int(np.argmin(np.asarray(column.is_valid()))) + 1
+                        raise FormatError(f"{path}, row {missing}: a number is missing.")
+                columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+                a, b, weight = *columns[:2], columns[2] if len(columns) > 2 else np.ones(1)
+                fault = _find_fault(a, b, weight, sites)
+                if fault is not None:
+                    raise FormatError(f"{path}, row {row + fault[0] + 1}: this {fault[1]}.")
+                if len(a):
+                    yield a, b, weight
+                row += len(a)
+    except arrow.ArrowException as reason:
+        raise FormatError(
+            f"{path} is no Parquet file, or a damaged one: {str(reason).rstrip('.')}."
+        ) from None
 
 
-def _read_text(path: Path) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
+def _read_text(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
     """Yield the edges of a text, some lines at a time."""
     columns, line = 0, 0
-    try:
-        file = open(path, "rb")  # noqa: SIM115
-    except OSError as reason:
-        raise FormatError(f"Cannot read {path}: {reason.strerror}.") from None
-    with file:
+    with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:
         while lines := file.readlines(_TEXT_BYTES):
             kept = [text for each in lines if (text := each.partition(b"#")[0].strip())]
             if kept:
@@ -305,10 +350,16 @@ def _read_text(path: Path) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
                 if numbers is None:
                     raise _fault(path, lines, columns, line)
                 values = numbers.reshape(-1, columns)
-                ends = values[:, :2].astype(np.int64)
+                with np.errstate(invalid="ignore"):
+                    ends = values[:, :2].astype(np.int64)
                 if not (ends == values[:, :2]).all():
                     raise _fault(path, lines, columns, line)
-                yield ends[:, 0], ends[:, 1], values[:, 2] if columns == 3 else 1.0
+                weight = values[:, 2] if columns == 3 else np.ones(1)
+                fault = _find_fault(ends[:, 0], ends[:, 1], weight, sites)
+                if fault is not None:
+                    filled = [k for k, each in enumerate(lines, line + 1) if each.partition(b"#")[0].strip()]
+                    raise FormatError(f"{path}, line {filled[fault[0]]}: this {fault[1]}.")
+                yield ends[:, 0], ends[:, 1], weight
             line += len(lines)
 
 
