@@ -215,7 +215,7 @@ class SecondLook:
         """Move all chains on, and take the means of the second half; False if there was no time."""
         window = goal // 2
         graph = self.form.graph
-        parameters, schedule = self.kernel.parameters(graph), self.form.schedule()
+        parameters, schedule = self.kernel.parameters(self.form.moving), self.form.schedule()
 
         def move(bundle: int) -> list[NDArray[np.float64]] | None:
             if stop(0.0):
