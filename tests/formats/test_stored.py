@@ -15,6 +15,7 @@ import pytest
 import gibbsite as gs
 from gibbsite.cli import main
 from gibbsite.formats import stored
+from gibbsite.graph.color import color_sites
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.model.stored import ARRAYS
 
@@ -104,6 +105,44 @@ def test_the_first_version_is_read(tmp_path: Path) -> None:
     assert (first.array("coupling") == second.array("coupling")).all()
     x = np.random.default_rng(1).integers(0, 2, 60)
     assert first.log_potential(x) == second.log_potential(x)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", ["bipartite", "any", "forest"])
+def test_colors_are_found_row_by_row(kind: str, seed: int, tmp_path: Path) -> None:
+    """Two colors are those of a model in memory; more are at most the largest degree plus one."""
+    rng = np.random.default_rng(seed)
+    if kind == "any":
+        a, b, _ = random_edges(200, 600, seed)
+    elif kind == "forest":
+        b = np.arange(10, 200)
+        a = (rng.random(b.size) * b).astype(int)
+    else:
+        side = rng.permutation(200)
+        pick = rng.permutation(90 * 110)[:300]
+        a, b = side[pick // 110], side[90 + pick % 110]
+    graph = gs.compile_graph(gs.store_edges([(a, b, 0.1)], tmp_path / "model", sites=200))
+    colors = color_sites(graph)
+    assert (colors[a] != colors[b]).all()
+    known = color_sites(gs.compile_graph(gs.ising((a, b, np.full(a.size, 0.1)), [0.0] * 200), "ising"))
+    if kind == "any":
+        assert known.max() > 1
+        assert colors.max() <= np.bincount(np.concatenate([a, b])).max()
+    else:
+        assert (colors == known).all()
+
+
+def test_a_chromatic_run(tmp_path: Path) -> None:
+    """Site by site, color by color, as a model in memory is moved in that order."""
+    ring = np.arange(60)
+    edges = ring, (ring + 1) % 60, np.full(60, 0.3, np.float32)
+    model = gs.store_edges([edges], tmp_path / "model", sites=60, field=0.1)
+    how: dict[str, Any] = {"sweeps": 300, "rng": 1, "progress": False}
+    result = gs.sample(model, scan=gs.Chromatic(), **how)
+    assert result.plan.form == "plain"
+    order = np.argsort(color_sites(gs.compile_graph(model)), kind="stable")
+    same = gs.sample(in_memory(edges, [0.1] * 60), scan=gs.FixedOrder(order.tolist()), **how)
+    assert np.abs(result.marginals.cells - same.marginals.cells).max() < 1e-12
 
 
 def test_log_potentials_are_those_of_a_model_in_memory(
