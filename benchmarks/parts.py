@@ -85,6 +85,11 @@ PARTS = {
         ),
         Part("cluster", "Workers", "Chains on local workers of Dask against threads, by the clock."),
         Part("stored", "Models in files", "Random graphs built outside of memory, and sampled from files."),
+        Part(
+            "locality",
+            "Sites in any order",
+            "Grids whose sites are shuffled, and minibatches at random positions, by processor time.",
+        ),
         Part("importance", "Weighted draws", "Draws per second, and errors after five seconds."),
         Part(
             "speed",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ import pytest
 import gibbsite as gs
 from gibbsite.cli import main
 from gibbsite.formats import stored
+from gibbsite.graph.color import color_sites
+from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.model.stored import ARRAYS
 
 Edges = tuple[Any, Any, Any]
@@ -69,6 +73,76 @@ def test_runs_are_those_of_a_model_in_memory(kernel: gs.Kernel, tmp_path: Path) 
     assert np.abs(here.marginals.cells - there.marginals.cells).max() < 1e-12
     assert np.abs(here.energy - there.energy).max() < 1e-4  # couplings are 32-bit floats
     assert gs.sample(model, kernel, sweeps=5, rng=1, progress=False).plan.form == "plain"
+
+
+@pytest.mark.parametrize("equal", [False, True], ids=["couplings", "one coupling"])
+@pytest.mark.parametrize("scan", [gs.Systematic(), gs.RandomScan()], ids=["in order", "at random"])
+@pytest.mark.parametrize(("n", "many"), [(5, 6), (60, 150), (400, 5000)])
+def test_looking_ahead_changes_no_bit(
+    n: int, many: int, scan: gs.Scan, equal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of few and of many entries, and the last ones, ahead of which there is nothing."""
+    a, b, coupling = random_edges(n, many)
+    model = gs.store_edges([(a, b, 0.1 if equal else coupling)], tmp_path / "model", sites=n, field=0.1)
+    assert (model.path / "coupling.npy").stat().st_size == 128 + 4 * (1 if equal else 2 * many)
+    how: dict[str, Any] = {"scan": scan, "sweeps": 50, "rng": 1, "progress": False, "second_look": False}
+    ahead = gs.sample(model, **how)
+    monkeypatch.setattr("gibbsite.graph.kinds.stored.StoredGraph", IsingGraph)
+    plain = gs.sample(gs.open_model(model.path), **how)
+    assert ahead.marginals.cells.tobytes() == plain.marginals.cells.tobytes()
+
+
+def test_the_first_version_is_read(tmp_path: Path) -> None:
+    a, b, _ = random_edges(60, 150)
+    new = gs.store_edges([(a, b, 0.1)], tmp_path / "new", sites=60)
+    old = gs.store_edges([(a, b, np.r_[np.full(149, 0.1), 0.2])], tmp_path / "old", sites=60)
+    whole = np.full(300, np.float32(0.4))
+    np.save(tmp_path / "old" / "coupling.npy", whole)
+    np.save(tmp_path / "old" / "field.npy", new.array("field"))
+    manifest = tmp_path / "old" / "manifest.json"
+    manifest.write_text(json.dumps({**old.manifest, "version": 1, "log_offset": new.log_offset}))
+    first, second = (gs.open_model(tmp_path / name) for name in ("old", "new"))
+    assert (first.array("coupling") == second.array("coupling")).all()
+    x = np.random.default_rng(1).integers(0, 2, 60)
+    assert first.log_potential(x) == second.log_potential(x)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", ["bipartite", "any", "forest"])
+def test_colors_are_found_row_by_row(kind: str, seed: int, tmp_path: Path) -> None:
+    """Two colors are those of a model in memory; more are at most the largest degree plus one."""
+    rng = np.random.default_rng(seed)
+    if kind == "any":
+        a, b, _ = random_edges(200, 600, seed)
+    elif kind == "forest":
+        b = np.arange(10, 200)
+        a = (rng.random(b.size) * b).astype(int)
+    else:
+        side = rng.permutation(200)
+        pick = rng.permutation(90 * 110)[:300]
+        a, b = side[pick // 110], side[90 + pick % 110]
+    graph = gs.compile_graph(gs.store_edges([(a, b, 0.1)], tmp_path / "model", sites=200))
+    colors = color_sites(graph)
+    assert (colors[a] != colors[b]).all()
+    known = color_sites(gs.compile_graph(gs.ising((a, b, np.full(a.size, 0.1)), [0.0] * 200), "ising"))
+    if kind == "any":
+        assert known.max() > 1
+        assert colors.max() <= np.bincount(np.concatenate([a, b])).max()
+    else:
+        assert (colors == known).all()
+
+
+def test_a_chromatic_run(tmp_path: Path) -> None:
+    """Site by site, color by color, as a model in memory is moved in that order."""
+    ring = np.arange(60)
+    edges = ring, (ring + 1) % 60, np.full(60, 0.3, np.float32)
+    model = gs.store_edges([edges], tmp_path / "model", sites=60, field=0.1)
+    how: dict[str, Any] = {"sweeps": 300, "rng": 1, "progress": False}
+    result = gs.sample(model, scan=gs.Chromatic(), **how)
+    assert result.plan.form == "plain"
+    order = np.argsort(color_sites(gs.compile_graph(model)), kind="stable")
+    same = gs.sample(in_memory(edges, [0.1] * 60), scan=gs.FixedOrder(order.tolist()), **how)
+    assert np.abs(result.marginals.cells - same.marginals.cells).max() < 1e-12
 
 
 def test_log_potentials_are_those_of_a_model_in_memory(
@@ -161,13 +235,16 @@ def test_from_a_text(
         ("0 1 0.5\n\n1 2", "line 3: expected"),
         ("0 1.5 2", "line 1: expected"),
         ("0 1 2 3", "line 1: expected"),
-        ("# x\n0 1 nan", "coupling that is not finite"),
-        ("0 1\n2 2", "joins site 2 with itself"),
-        ("0 -1", "site -1"),
+        ("# x\n0 1 nan", "line 2: this has a coupling that is not finite"),
+        ("0 1 1e39", "line 1: this has a coupling that is not finite"),
+        ("0 1\n\n# y\n2 2", "line 4: this joins site 2 with itself"),
+        ("0 -1", "line 1: this names site -1"),
+        ("0 1\n0 3000000000", "line 2: this names site 3000000000"),
         ("", "from 1 to"),
     ],
 )
-def test_bad_texts(text: str, said: str, tmp_path: Path) -> None:
+def test_bad_texts(text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "_TEXT_BYTES", 5)  # a line at a time
     (tmp_path / "graph.edges").write_text(text)
     with pytest.raises((gs.FormatError, gs.ModelError), match=said):
         gs.store_edges(tmp_path / "graph.edges", tmp_path / "model")
@@ -188,6 +265,107 @@ def test_bad_pieces(pieces: Any, said: str, tmp_path: Path) -> None:
     with pytest.raises(gs.ModelError, match=said):
         gs.store_edges(pieces, tmp_path / "model", sites=5)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_compressed_text(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "graph.edges", tmp_path / "graph.edges.gz"
+    plain.write_text("0 1 0.5\n1 2 -0.5\n")
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    one, two = (gs.store_edges(file, file.with_suffix(".pairs")) for file in (plain, packed))
+    assert one.digest == two.digest
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(gs.FormatError, match=r"Cannot read .*graph.edges.gz: Compressed file ended"):
+        gs.store_edges(packed, tmp_path / "torn.pairs")
+
+
+def test_sites_beyond_those_told(tmp_path: Path) -> None:
+    (tmp_path / "graph.edges").write_text("0 1\n1 7\n")
+    with pytest.raises(gs.FormatError, match=r"graph\.edges, line 2: this names site 7; there are 0 to 4"):
+        gs.store_edges(tmp_path / "graph.edges", tmp_path / "model", sites=5)
+
+
+def convert(monkeypatch: pytest.MonkeyPatch, *words: Path) -> Any:
+    monkeypatch.setattr(sys, "argv", ["gibbsite", "convert", *map(str, words)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return stop.value.code
+
+
+def test_from_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(stored, "_ROWS", 7)
+    a, b, coupling = random_edges(30, 80)
+    file = tmp_path / "graph.parquet"
+    parquet.write_table(arrow.table({"a": a, "b": b, "J": coupling, "note": ["x"] * 80}), file)
+    assert not convert(monkeypatch, file, tmp_path / "graph.pairs")
+    model = gs.open_model(tmp_path / "graph.pairs", verify=True)
+    direct = gs.store_edges([(a, b, coupling)], tmp_path / "direct", sites=model.n_sites)
+    assert model.digest == direct.digest
+    parquet.write_table(arrow.table({"a": a, "b": b}), file)
+    ones = gs.store_edges(file, tmp_path / "ones")
+    assert ones.digest == gs.store_edges([(a, b, 1.0)], tmp_path / "same", sites=ones.n_sites).digest
+    for table, said in (
+        ({"a": [0, 1, 2], "b": [1, None, 3]}, r"graph.parquet, row 2: a number is missing"),
+        ({"a": list(range(9)), "b": [*range(1, 9), 8]}, "row 9: this joins site 8 with itself"),
+        ({"a": [0, -1], "b": [1, 2]}, "row 2: this names site -1"),
+        ({"a": [0, 1], "b": [1, 2], "J": [0.0, np.inf]}, "row 2: this has a coupling that is not finite"),
+        ({"a": [0.0, 1.0], "b": [1, 2]}, "two columns of whole numbers.*it has double, int64"),
+        ({"a": ["0", "1"], "b": [1, 2]}, "it has string, int64"),
+        ({"a": [0, 1], "b": [1, 2], "J": ["x", "y"]}, "it has int64, int64, string"),
+        ({"a": [0, 1]}, "it has int64"),
+    ):
+        parquet.write_table(arrow.table(table), file)
+        with pytest.raises(gs.FormatError, match=said):
+            gs.store_edges(file, tmp_path / "bad")
+    file.write_bytes(b"no table")
+    with pytest.raises(gs.FormatError, match=r"graph.parquet is no Parquet file"):
+        gs.store_edges(file, tmp_path / "bad")
+    with pytest.raises(gs.FormatError, match="Cannot read"):
+        gs.store_edges(tmp_path / "nothing.parquet", tmp_path / "bad")
+    assert not (tmp_path / "bad").exists()
+
+
+def test_tables_need_a_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "graph.parquet").write_bytes(b"")
+    assert convert(monkeypatch, tmp_path / "graph.parquet", tmp_path / "graph.pairs")
+    assert "need pyarrow, which is not installed" in capsys.readouterr().err
+    assert not (tmp_path / "graph.pairs").exists()
+
+
+_LIMITED = """
+import resource, sys
+import numpy as np
+import gibbsite as gs
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+ring = np.arange(20_000)
+try:
+    gs.store_edges([(ring, (ring + 1) % ring.size, 0.1 * (ring % 2))], sys.argv[1], sites=ring.size)
+except gs.GibbsiteError as wrong:
+    print(type(wrong).__name__, wrong)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of files are those of POSIX")
+@pytest.mark.parametrize("most", [100, 1_000, 50_000, 100_000, 159_000])
+def test_a_full_disk_leaves_no_model(most: int, tmp_path: Path) -> None:
+    """Buckets have 1,900 bytes, arrays 80,000 to 160,000: either may find no room."""
+    words = [sys.executable, "-c", _LIMITED, str(tmp_path / "model"), str(most)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"FormatError Cannot write {tmp_path / 'model'}: File too large; check")
+    assert not done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_remains_of_a_killed_process_are_cleared_away(tmp_path: Path) -> None:
+    torn = tmp_path / ".model.123.part"
+    torn.mkdir()
+    (torn / "bucket-0").write_bytes(b"torn")
+    gs.store_edges([random_edges(60, 150)], tmp_path / "model", sites=60)
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_bad_arguments(tmp_path: Path) -> None:

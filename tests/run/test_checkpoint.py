@@ -475,6 +475,34 @@ def test_a_disk_that_fills_up_leaves_the_old_file(place: Path, monkeypatch: pyte
     assert leftovers(place.parent) == []
 
 
+_LIMITED = """
+import resource, sys
+import gibbsite as gs
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+try:
+    gs.sample(gs.ising_grid((3, 3)), sweeps=60, checkpoint=sys.argv[1], resume=True, progress=False)
+except gs.GibbsiteError as wrong:
+    print(type(wrong).__name__, wrong)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of files are those of POSIX")
+def test_a_file_that_grows_too_large_leaves_the_old_one(place: Path) -> None:
+    model = gs.ising_grid((3, 3))
+    gs.sample(model, sweeps=30, rng=1, checkpoint=place, progress=False)
+    before = place.read_bytes()
+    words = [sys.executable, "-W", "ignore", "-c", _LIMITED, str(place)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"CheckpointError Cannot write {place}: File too large; check")
+    assert not done.stderr
+    assert place.read_bytes() == before
+    assert leftovers(place.parent) == []
+    again = gs.sample(model, sweeps=60, checkpoint=place, resume=True, progress=False)
+    assert (
+        again.marginals == gs.sample(model, sweeps=60, rng=1, warmup=again.warmup, progress=False).marginals
+    )
+
+
 @pytest.mark.parametrize("name", ["run.ckpt", "run[1] *.ckpt"])
 def test_remains_of_a_killed_run_are_cleared_away(name: str, tmp_path: Path) -> None:
     torn = tmp_path / f".{name}.123.part"

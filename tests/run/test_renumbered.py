@@ -67,7 +67,7 @@ def test_the_same_law_in_another_order(name: str) -> None:
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(
-    "kernel", [gs.Gibbs(), gs.Gibbs("metropolised"), gs.HerdedGibbs(), gs.PoissonGibbs()]
+    "kernel", [gs.Gibbs(), gs.Gibbs("metropolised"), gs.HerdedGibbs(), gs.PoissonGibbs(minibatch=3.0)]
 )
 @pytest.mark.parametrize("name", MODELS)
 def test_marginals_and_starts_belong_to_their_sites(name: str, kernel: gs.Kernel) -> None:
@@ -80,6 +80,37 @@ def test_marginals_and_starts_belong_to_their_sites(name: str, kernel: gs.Kernel
     assert result.plan.form == "renumbered"
     bound = 0.02 if kernel.deterministic else np.maximum(6.0 * result.mcse.cells, 1e-12)
     assert (np.abs(result.marginals.cells - exact) <= bound).all()
+
+
+def scattered(monkeypatch: pytest.MonkeyPatch, n: int = 14) -> gs.FactorGraph:
+    """Sites on a line, out of order, whose couplings are computed from positions even though they are few."""
+    monkeypatch.setattr("gibbsite.graph.kinds.base.MOST_STORED", 0)
+    at = np.random.default_rng(6).permutation(n).astype(float)[:, None]
+    fields = np.random.default_rng(7).normal(size=(n, 3))
+    return gs.distance_potts(at, 3, gamma=0.3, beta=0.8, fields=fields)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("kernel", [gs.Gibbs(), gs.Gibbs("metropolised"), gs.PoissonGibbs(minibatch=3.0)])
+@pytest.mark.parametrize("name", [*MODELS, "distance"])
+def test_persistent_chains_are_those_of_a_run(
+    name: str, kernel: gs.Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = scattered(monkeypatch) if name == "distance" else MODELS[name]
+    chains = gs.PersistentChains(model, kernel, chains=2, rng=3).run(200)
+    assert chains._standing.form.name == "renumbered"
+    record = gs.Marginals(batches=False)
+    run = gs.sample(model, kernel, chains=2, rng=3, warmup=0, sweeps=200, record=record, progress=False)
+    assert np.abs(chains.marginals.cells - run.marginals.cells).max() < 1e-12
+
+
+@pytest.mark.usefixtures("small")
+def test_a_second_look_follows_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Minibatches depend on positions: short chains must take those of the order they are in."""
+    model = scattered(monkeypatch)
+    result = gs.sample(model, gs.PoissonGibbs(minibatch=3.0), sweeps=20_000, rng=2, progress=False)
+    assert result.plan.form == "renumbered"
+    assert result.diagnostics.second_look == "agrees"
 
 
 @pytest.mark.usefixtures("small")

@@ -8,6 +8,7 @@ run time.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
@@ -24,15 +25,27 @@ class Dispatch(Generic[P, R]):
 
     def __init__(self, stub: Callable[P, R]) -> None:
         self.name = getattr(stub, "__name__", "function")
-        self.table: dict[tuple[type, ...], Callable[..., Any]] = {}
+        self.table: dict[tuple[type | None, ...], Callable[..., Any]] = {}
 
     def find(self, types: tuple[type | None, ...]) -> Callable[..., Any] | None:
-        """Return the implementation for these argument types; the longest match wins, of no type the last."""
+        """Return the implementation for these argument types; the longest match wins, of no type the last.
+
+        What is implemented for a named tuple serves those derived from it, unless they have their own.
+        """
         for length in range(min(len(types), 3), -1, -1):
-            found = self.table.get(cast("tuple[type, ...]", types[:length]))
+            found = self.table.get(types[:length])
             if found is not None:
                 return found
+            for kin in itertools.product(*map(_kin, types[:length])):
+                if kin in self.table:
+                    return self.table[kin]
         return None
+
+
+@functools.cache
+def _kin(kind: type | None) -> tuple[type | None, ...]:
+    """Return a type and the named tuples it is derived from, nearest first."""
+    return kind, *(base for base in getattr(kind, "__mro__", ())[1:] if hasattr(base, "_fields"))
 
 
 def generic(stub: Callable[P, R]) -> Callable[P, R]:

@@ -128,7 +128,7 @@ if not DISABLED:
             word = ir.IntType(32)
             kind = ir.FunctionType(ir.VoidType(), [spot.type, word, word, word])
             call = insert_function(builder.module, kind, "llvm.prefetch.p0")
-            builder.call(call, [spot, word(1), word(3), word(1)])  # to be written, to stay, as data
+            builder.call(call, [spot, word(0), word(3), word(1)])  # to be read, to stay, as data
             return context.get_dummy_value()
 
         return types.none(array, types.uintp), build

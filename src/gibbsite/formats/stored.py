@@ -7,11 +7,15 @@ bucket is read, sorted by site, and appended to the arrays. Memory is needed for
 from __future__ import annotations
 
 import contextlib
+import glob
+import gzip
 import hashlib
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -35,14 +39,15 @@ def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field
     """Write an Ising model of any size into a folder, from which it is sampled without being loaded.
 
     The model is ``p(s) ~ exp(sum of J s_a s_b + sum of h s_a)``, as that of :func:`gibbsite.ising`. Couplings
-    are kept as 32-bit floats; those of a pair that is listed twice add up.
+    are kept as 32-bit floats; those of a pair that is listed twice add up. A coupling that is that of all
+    pairs is kept once, which takes half of the space.
 
     Parameters
     ----------
     edges : iterable or path
         Pieces ``(a, b, J)`` of a list of edges: two arrays of site numbers from 0 on, and an array of
-        couplings or one for all; or a text of lines ``a b J`` or ``a b`` (J = 1), in which # begins comments;
-        or a Parquet file of such columns (needs pyarrow).
+        couplings or one for all; or a text of lines ``a b J`` or ``a b`` (J = 1), in which # begins comments
+        (also with .gz); or a Parquet file whose first columns are such (needs pyarrow).
     path : str or path
         The folder; it must not exist.
     sites : int, optional
@@ -79,7 +84,7 @@ def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field
     if sites is None:
         if file is None:
             raise ArgumentError(f"{argument('sites')} is needed where edges do not come from a file.")
-        sites = 1 + max((int(max(a.max(), b.max())) for a, b, _ in _read(file) if len(a)), default=-1)
+        sites = 1 + max((int(max(a.max(), b.max())) for a, b, _ in _read(file, None)), default=-1)
     if isinstance(sites, bool) or not isinstance(sites, int | np.integer):
         raise ArgumentError(f"{argument('sites')} must be a whole number, got {sites!r}.")
     if not 0 < sites < 2**31:
@@ -91,12 +96,16 @@ def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field
     fields = np.asarray(field, np.float64)
     if fields.shape not in ((), (sites,)) or not np.isfinite(fields).all():
         raise ModelError(f"{argument('field')} must be one finite number, or one for each of {sites} sites.")
+    for torn in folder.parent.glob(
+        f".{glob.escape(folder.name)}.*.part"
+    ):  # left by a process that was killed
+        shutil.rmtree(torn, ignore_errors=True)
     spare = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    pieces = edges if file is None else _read(file)
+    pieces = edges if file is None else _read(file, sites)
     try:
         spare.mkdir(parents=True)
-        entries, total = _distribute(pieces, spare, sites)
-        _assemble(spare, sites, entries, fields, total)
+        listed = _distribute(pieces, spare, sites)
+        _assemble(spare, sites, listed, fields)
         os.replace(spare, folder)
     except OSError as reason:
         raise FormatError(
@@ -107,10 +116,20 @@ def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field
     return open_model(folder)
 
 
-def _distribute(pieces: Iterable[Any], folder: Path, sites: int) -> tuple[int, float]:
-    """Write edges, in both directions, to the buckets of their first sites; return number and sum."""
+@dataclass
+class _Listed:
+    """What was listed: entries, the sum of the couplings, and their range."""
+
+    entries: int = 0
+    total: float = 0.0
+    least: float = np.inf
+    most: float = -np.inf
+
+
+def _distribute(pieces: Iterable[Any], folder: Path, sites: int) -> _Listed:
+    """Write edges, in both directions, to the buckets of their first sites."""
     width = -(-sites // _BUCKETS)
-    entries, total = 0, 0.0
+    listed = _Listed()
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(open(folder / f"bucket-{k}", "wb")) for k in range(-(-sites // width))]
         for number, piece in enumerate(pieces):
@@ -130,25 +149,38 @@ def _distribute(pieces: Iterable[Any], folder: Path, sites: int) -> tuple[int, f
             ends = np.cumsum(np.bincount(bucket, minlength=len(files)))
             for k, (begin, end) in enumerate(zip(np.r_[0, ends[:-1]], ends, strict=True)):
                 if end > begin:
-                    both[begin:end].tofile(files[k])
-            entries += both.size
-            total += float(weight.sum(dtype=np.float64))
-    return entries, total
+                    files[k].write(both[begin:end].tobytes())  # tofile does not notice all of a full disk
+            listed.entries += both.size
+            listed.total += float(weight.sum(dtype=np.float64))
+            listed.least = min(listed.least, float(weight.min(initial=np.inf)))
+            listed.most = max(listed.most, float(weight.max(initial=-np.inf)))
+    return listed
 
 
 def _check(a: NDArray[Any], b: NDArray[Any], weight: NDArray[np.float32], sites: int, number: int) -> None:
     where = f"piece {number} of the edges"
     if a.shape != b.shape or a.ndim != 1 or a.dtype.kind not in "iu" or b.dtype.kind not in "iu":
         raise ModelError(f"{where} must have two arrays of equally many whole numbers.")
+    fault = _find_fault(a, b, weight, sites)
+    if fault is not None:
+        raise ModelError(f"{where} {fault[1]}.")
+
+
+def _find_fault(
+    a: NDArray[Any], b: NDArray[Any], weight: NDArray[Any], sites: int | None
+) -> tuple[int, str] | None:
+    """Return the number of an edge that cannot be, and what is wrong with it."""
+    most = 2**31 - 1 if sites is None else sites
     for ends in (a, b):
-        bad = np.flatnonzero((ends < 0) | (ends >= sites))
+        bad = np.flatnonzero((ends < 0) | (ends >= most))
         if bad.size:
-            raise ModelError(f"{where} names site {int(ends[bad[0]])}; there are 0 to {sites - 1}.")
+            return int(bad[0]), f"names site {int(ends[bad[0]])}; there are 0 to {most - 1}"
     own = np.flatnonzero(a == b)
     if own.size:
-        raise ModelError(f"{where} joins site {int(a[own[0]])} with itself.")
-    if not np.isfinite(weight).all():
-        raise ModelError(f"{where} has a coupling that is not finite.")
+        return int(own[0]), f"joins site {int(a[own[0]])} with itself"
+    with np.errstate(over="ignore"):
+        wrong = np.flatnonzero(~np.isfinite(weight.astype(np.float32)))
+    return (int(wrong[0]), "has a coupling that is not finite") if wrong.size else None
 
 
 @compiled
@@ -188,9 +220,9 @@ class _Growing:
         self.dtype = np.dtype(dtype)
 
     def write(self, values: NDArray[Any]) -> None:
-        data = np.ascontiguousarray(values, self.dtype)
-        self.hash.update(data.data if data.size else b"")
-        data.tofile(self.file)
+        data = np.ascontiguousarray(values, self.dtype).tobytes()
+        self.hash.update(data)
+        self.file.write(data)
 
     def close(self) -> dict[str, Any]:
         self.file.flush()
@@ -211,13 +243,14 @@ class _Tee:
         return self.growing.file.write(data)
 
 
-def _assemble(folder: Path, sites: int, entries: int, fields: NDArray[np.float64], total: float) -> None:
+def _assemble(folder: Path, sites: int, listed: _Listed, fields: NDArray[np.float64]) -> None:
     """Read bucket after bucket, sort it, and append it to the arrays; then write the manifest."""
-    width = -(-sites // _BUCKETS)
+    width, entries = -(-sites // _BUCKETS), listed.entries
+    equal = listed.least == listed.most  # half of what a sweep reads need not be there
     index = np.uint32 if entries < 2**32 else np.uint64
     start = _Growing(folder / "start.npy", index, sites + 1)
     neighbour = _Growing(folder / "neighbour.npy", np.uint32, entries)
-    coupling = _Growing(folder / "coupling.npy", np.float32, entries)
+    coupling = _Growing(folder / "coupling.npy", np.float32, 1 if equal else entries)
     field = _Growing(folder / "field.npy", np.float64, sites)
     start.write(np.zeros(1))
     done = 0
@@ -232,10 +265,13 @@ def _assemble(folder: Path, sites: int, entries: int, fields: NDArray[np.float64
         _sort_bucket(ends, others, weights, low, rows, there, weight, sums)
         start.write(rows[1:] + done)
         neighbour.write(there)
-        coupling.write(weight)
+        if not equal:
+            coupling.write(weight)
         # s = 2 x - 1: log-odds are 2 h - 2 sum of J, and 4 J for each neighbour in state 1
         field.write(2.0 * np.broadcast_to(fields, (sites,))[low:high] - 2.0 * sums)
         done += data.size
+    if equal:
+        coupling.write(np.full(1, 4.0 * listed.least))
     files = dict(
         zip(ARRAYS, (start.close(), neighbour.close(), coupling.close(), field.close()), strict=True)
     )
@@ -245,40 +281,67 @@ def _assemble(folder: Path, sites: int, entries: int, fields: NDArray[np.float64
         "version": VERSION,
         "sites": sites,
         "entries": entries,
-        "log_offset": total - float(np.broadcast_to(fields, (sites,)).sum()),
+        "log_offset": listed.total - float(np.broadcast_to(fields, (sites,)).sum()),
         "files": files,
         "digest": digest.hexdigest(),
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
 
-def _read(path: Path) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
-    """Yield the edges of a file, piece by piece."""
-    yield from _read_table(path) if path.suffix in (".parquet", ".pq") else _read_text(path)
-
-
-def _read_table(path: Path) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
+def _read(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
+    """Yield the edges of a file, piece by piece; ``sites`` is how many there are, where that is known."""
+    read = _read_table if path.suffix in (".parquet", ".pq") else _read_text
     try:
+        yield from read(path, sites)
+    except (OSError, EOFError, zlib.error) as reason:
+        said = getattr(reason, "strerror", None) or str(reason)
+        raise FormatError(f"Cannot read {path}: {said.rstrip('.')}.") from None
+
+
+def _read_table(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
+    try:
+        arrow: Any = import_module("pyarrow")
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError:
         raise ArgumentError(
             "Parquet files need pyarrow, which is not installed; run: pip install pyarrow"
         ) from None
-    for batch in parquet.ParquetFile(path).iter_batches(batch_size=_ROWS):
-        columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns[:3]]
-        if len(columns) < 2:
-            raise FormatError(f"{path} needs two columns of sites, and perhaps one of couplings.")
-        yield columns[0], columns[1], columns[2] if len(columns) > 2 else 1.0
+    row = 0
+    try:
+        with parquet.ParquetFile(path) as table:
+            kinds = [column.type for column in table.schema_arrow][:3]
+            whole = [arrow.types.is_integer(kind) for kind in kinds]
+            number = [
+                is_whole or arrow.types.is_floating(kind) for is_whole, kind in zip(whole, kinds, strict=True)
+            ]
+            if len(kinds) < 2 or not all(whole[:2]) or not all(number):
+                raise FormatError(
+                    f"{path} must have two columns of whole numbers, the sites, and perhaps couplings; "
+                    f"it has {', '.join(map(str, kinds)) or 'none'}."
+                )
+            for batch in table.iter_batches(batch_size=_ROWS, columns=table.schema_arrow.names[:3]):
+                for column in batch.columns:
+                    if column.null_count:
+                        missing = row + int(np.argmin(np.asarray(column.is_valid()))) + 1
+                        raise FormatError(f"{path}, row {missing}: a number is missing.")
+                columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+                a, b, weight = *columns[:2], columns[2] if len(columns) > 2 else np.ones(1)
+                fault = _find_fault(a, b, weight, sites)
+                if fault is not None:
+                    raise FormatError(f"{path}, row {row + fault[0] + 1}: this {fault[1]}.")
+                if len(a):
+                    yield a, b, weight
+                row += len(a)
+    except arrow.ArrowException as reason:
+        raise FormatError(
+            f"{path} is no Parquet file, or a damaged one: {str(reason).rstrip('.')}."
+        ) from None
 
 
-def _read_text(path: Path) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
+def _read_text(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
     """Yield the edges of a text, some lines at a time."""
     columns, line = 0, 0
-    try:
-        file = open(path, "rb")  # noqa: SIM115
-    except OSError as reason:
-        raise FormatError(f"Cannot read {path}: {reason.strerror}.") from None
-    with file:
+    with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:
         while lines := file.readlines(_TEXT_BYTES):
             kept = [text for each in lines if (text := each.partition(b"#")[0].strip())]
             if kept:
@@ -287,10 +350,16 @@ def _read_text(path: Path) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
                 if numbers is None:
                     raise _fault(path, lines, columns, line)
                 values = numbers.reshape(-1, columns)
-                ends = values[:, :2].astype(np.int64)
+                with np.errstate(invalid="ignore"):
+                    ends = values[:, :2].astype(np.int64)
                 if not (ends == values[:, :2]).all():
                     raise _fault(path, lines, columns, line)
-                yield ends[:, 0], ends[:, 1], values[:, 2] if columns == 3 else 1.0
+                weight = values[:, 2] if columns == 3 else np.ones(1)
+                fault = _find_fault(ends[:, 0], ends[:, 1], weight, sites)
+                if fault is not None:
+                    filled = [k for k, each in enumerate(lines, line + 1) if each.partition(b"#")[0].strip()]
+                    raise FormatError(f"{path}, line {filled[fault[0]]}: this {fault[1]}.")
+                yield ends[:, 0], ends[:, 1], weight
             line += len(lines)
 
 

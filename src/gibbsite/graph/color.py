@@ -1,7 +1,9 @@
 """Coloring of the Markov graph: sites of one color do not depend on each other.
 
 Two colors where two suffice (bipartite graphs, found by breadth-first search), otherwise greedy in
-order of falling degree, which never needs more than the largest degree plus one.
+order of falling degree, which never needs more than the largest degree plus one. Rows of graphs in files are
+read from the first to the last, once for either: sites are joined into components with their parities, and
+greedy colors are given in the order of the sites.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import compiled, interpreted
+from gibbsite._compile.jit import Integer, compiled, inlined, interpreted
 from gibbsite.errors import IncompatibleError
 from gibbsite.graph.compile import as_tables
 from gibbsite.graph.graph import Graph
@@ -42,7 +44,10 @@ def color_sites(graph: Graph) -> NDArray[np.int32]:
             start, neighbour = markov_graph(graph)
             colors = np.full(graph.n_sites, -1, np.int32)
             with interpreted(2.0 * (colors.size + neighbour.size)):
-                if not _two_colors(start, neighbour, colors):
+                if graph.on_disk:
+                    if not _two_streamed(start, neighbour, colors):
+                        _greedy(start, neighbour, np.arange(colors.size), colors)
+                elif not _two_colors(start, neighbour, colors):
                     order = np.argsort(-np.diff(start.astype(np.int64)), kind="stable")
                     _greedy(start, neighbour, order, colors)
         colors.setflags(write=False)
@@ -92,6 +97,46 @@ def _two_colors(start: NDArray[np.uint32], neighbour: NDArray[np.uint32], colors
                     tail += 1
                 elif colors[j] == colors[i]:
                     return False
+    return True
+
+
+@inlined
+def _climb(parent: NDArray[np.int32], parity: NDArray[np.int32], i: Integer) -> tuple[Integer, Integer]:
+    """Return the first site of a component, and whether site i has its color; paths become shorter."""
+    other: Integer = np.int32(0)
+    while parent[i] != i:
+        above = parent[i]
+        parity[i] ^= parity[above]
+        parent[i] = parent[above]
+        other ^= parity[i]
+        i = parent[i]
+    return i, other
+
+
+@compiled
+def _two_streamed(
+    start: NDArray[np.uint32], neighbour: NDArray[np.uint32], colors: NDArray[np.int32]
+) -> bool:
+    """Color by joining sites into components, row after row; return False if an odd cycle is met."""
+    n = colors.size
+    parent = np.arange(n).astype(np.int32)
+    colors[:] = 0  # until the end, whether a site has another color than its parent
+    for i in range(n):
+        for k in range(start[i], start[i + 1]):
+            j = np.int64(neighbour[k])
+            if j < i:
+                first, here = _climb(parent, colors, i)
+                second, there = _climb(parent, colors, j)
+                if first == second:
+                    if here == there:
+                        return False
+                else:  # the first site of a component is the smallest
+                    low, high = min(first, second), max(first, second)
+                    parent[high] = low
+                    colors[high] = here ^ there ^ 1
+    for i in range(n):
+        root, other = _climb(parent, colors, i)
+        parent[i], colors[i] = root, other
     return True
 
 

@@ -266,6 +266,17 @@ class Domains:
         kind = self.kind(position)
         return kind.moments if isinstance(kind, Interval) else kind
 
+    def among(self, positions: npt.NDArray[Any]) -> Domains:
+        """Return some of the sites, in the order given.
+
+        Examples
+        --------
+        >>> make_domains({"rain": ["no", "yes"], "sky": 3}).among(np.array([1])).names.all()
+        ('sky',)
+        """
+        names = SiteNames(len(positions), tuple(self.names[int(i)] for i in positions))
+        return Domains(names, self.kinds, self.kind_of[positions])
+
     @property
     def offset(self) -> npt.NDArray[np.int64]:
         """Where the cells of each site start, and where the last one ends."""

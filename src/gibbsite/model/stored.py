@@ -21,7 +21,8 @@ from gibbsite.model.domain import Domains, SiteNames
 
 MANIFEST = "manifest.json"
 FORMAT = "gibbsite-pairs"
-VERSION = 1
+#: Version 2: couplings that are all equal are kept once.
+VERSION, READABLE = 2, (1, 2)
 #: Names of the arrays: rows of compressed neighbours, couplings, and a field for each site.
 ARRAYS = ("start", "neighbour", "coupling", "field")
 _PIECE = 1 << 24  # bytes read at a time
@@ -93,8 +94,10 @@ class StoredPairs(Model):
         )
 
     def array(self, name: str) -> NDArray[Any]:
-        """Return an array, mapped into memory as it is read."""
-        return np.asarray(np.load(self.path / f"{name}.npy", mmap_mode="r"))
+        """Return an array, mapped as it is read; a coupling that is that of all pairs, repeated."""
+        found = np.asarray(np.load(self.path / f"{name}.npy", mmap_mode="r"))
+        entries = int(self.manifest["entries"])
+        return np.broadcast_to(found, entries) if name == "coupling" and found.size < entries else found
 
     def __repr__(self) -> str:
         return f"StoredPairs({self.n_sites:,} sites, {self.n_edges:,} pairs, {self.path})"
@@ -135,7 +138,7 @@ def open_model(path: str | Path, verify: bool = False) -> StoredPairs:
             reason.strerror if isinstance(reason, OSError) and reason.strerror else "its manifest is damaged"
         )
         raise FormatError(f"{folder} holds no stored model: {why}; make one with gs.store_edges.") from None
-    if kind != (FORMAT, VERSION):
+    if kind[0] != FORMAT or kind[1] not in READABLE:
         raise FormatError(f"{folder} is of another format or version; store the model anew.")
     for name, about in files.items():
         file = folder / f"{name}.npy"

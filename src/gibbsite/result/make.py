@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gibbsite.result.result import JointSets, Result
+from gibbsite.run.disk import write_pieces
 from gibbsite.run.engine import Recording, Setup
 from gibbsite.run.tape import BATCHES, DRAWS, LENGTH, read_pulse
 
@@ -17,6 +20,20 @@ def _source_of_errors(setup: Setup) -> str:
     return "chains" if errors == "draws" and not setup.layout.batches else errors
 
 
+def _on_disk(
+    folder: Path, sums: list[NDArray[np.float64]], draws: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Write the sums of all chains, and the means of all cells, as they are computed in memory."""
+    cells = sums[0].size
+    totals = write_pieces(
+        folder / "sums.npy", (len(sums), cells), lambda part: np.stack([each[part] for each in sums])
+    )
+    means = write_pieces(
+        folder / "marginals.npy", (cells,), lambda part: (totals[:, part] / max(draws, 1)).mean(axis=0)
+    )
+    return totals, means
+
+
 def make_result(recording: Recording) -> Result:
     """Turn what a run left behind into a result; whether it may have missed something is not asked here."""
     setup, tapes = recording.setup, recording.tapes
@@ -24,7 +41,10 @@ def make_result(recording: Recording) -> Result:
     counters = tapes[0].counters
     draws = int(counters[DRAWS])
     span = setup.kernel.natural_sweeps(model.n_sites)
-    totals = np.stack([tape.total + tape.open_batch for tape in tapes])
+    if layout.to is None:
+        totals, means = np.stack([tape.total + tape.open_batch for tape in tapes]), None
+    else:
+        totals, means = _on_disk(layout.to, [tape.open_batch for tape in tapes], draws)
     bests = np.array([tape.best[0] for tape in tapes if layout.best]) + setup.form.log_offset
     return Result(
         plan=replace(setup.plan, warmup=recording.warmup),
@@ -36,6 +56,7 @@ def make_result(recording: Recording) -> Result:
         draws=draws,
         warmup=recording.warmup,
         totals=totals,
+        means=means,
         trace=np.stack([tape.trace[: counters[BATCHES]] for tape in tapes]),
         length=int(counters[LENGTH]),
         sets=JointSets(layout.set_start, layout.set_member, layout.set_cell, layout.n_joint),

@@ -52,6 +52,8 @@ class Result:
         Draws recorded in each chain, sweeps before them.
     totals : float array (chains, cells)
         Sums of all recorded probabilities; the raw material of the estimates.
+    means : float array (cells,) or None
+        Means of all cells, mapped from a file, where marginals were written to disk.
     trace : float array (chains, batches, cells)
         Means over batches of ``length`` draws.
     energy : float array (chains, draws) or (chains, 0)
@@ -131,6 +133,7 @@ class Result:
     blocks: tuple[NDArray[np.float64], ...] = ()
     interrupted: bool = False
     coupling_bound: float | None = None
+    means: NDArray[np.float64] | None = None
     seconds: float = field(default=float("nan"), compare=False)
 
     # ---- estimates
@@ -213,18 +216,29 @@ class Result:
         return dict(zip(cells, told, strict=False))
 
     def _table(self, cells: NDArray[np.float64], complement: bool, certain: float, other: float) -> SiteTable:
-        if not self.n_marginal and self.domains.n_sites:
-            raise ArgumentError("Marginals were not recorded; add gs.Marginals() to record=.")
         observed = observed_cells(self.evidence, self.evidence_labels, certain, other)
+        if not self.n_marginal and self.domains.n_sites:
+            chosen = self._chosen_sites
+            if not chosen.size:
+                raise ArgumentError("Marginals were not recorded; add gs.Marginals() to record=.")
+            domains = self.domains.among(self.sets.member[self.sets.start[chosen]])
+            first = np.repeat(self.sets.cell[chosen] - domains.offset[:-1], domains.cards)
+            return SiteTable(domains, cells[first + np.arange(first.size)], False, complement, observed)
         return SiteTable(self.domains, cells[: self.n_marginal], self.binary, complement, observed)
+
+    @property
+    def _chosen_sites(self) -> NDArray[np.intp]:
+        """Recorded sets of one site: where marginals are those of chosen sites, these."""
+        return np.flatnonzero(np.diff(self.sets.start)[: self.sets.n_joint] == 1)
 
     @cached_property
     def marginals(self) -> SiteTable:
         """Probability of every state of every site; of numbers, mean and standard deviation.
 
-        Of angles, the mean direction and the resultant length.
+        Of angles, the mean direction and the resultant length. Where only some sites were recorded, there are
+        only these; positions in the table count them alone.
         """
-        return self._table(self.numbers.mean, True, 1.0, 0.0)
+        return self._table(self.numbers.mean if self.means is None else self.means, True, 1.0, 0.0)
 
     @cached_property
     def mcse(self) -> SiteTable:

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError
 from gibbsite.model.domain import Interval
 from gibbsite.result.wording import number_text, probability_text, with_sign
 
 if TYPE_CHECKING:
     from gibbsite.model.domain import Domains
+
+_PIECE = 1 << 20  # sites looked at at a time
 
 __all__ = ["SiteTable", "observed_cells", "with_sign"]
 
@@ -134,6 +138,60 @@ class SiteTable(Mapping[str, dict[Any, float]]):
         out = np.zeros((cards.size, widest))
         out[np.arange(widest) < np.asarray(cards)[:, None]] = self.cells
         return out
+
+    def histogram(
+        self, bins: int = 20, state: Any = None, within: tuple[float, float] = (0.0, 1.0)
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Count sites by the number of one of their states: how many lie in each of some bins of equal width.
+
+        Numbers are read piece by piece, so that those in files need not fit into memory. Estimates are
+        counted as they are: after R independent draws a probability p has the standard deviation
+        sqrt(p (1 - p) / R), and bins narrower than that show the noise.
+
+        Parameters
+        ----------
+        bins : int
+            Number of bins.
+        state : label, optional
+            Which state; the last one of each site by default. Sites without that state are left out.
+        within : pair of floats
+            Ends of the first and the last bin; a number at the upper end is in the last bin.
+
+        Returns
+        -------
+        counts : int array (bins,)
+        edges : float array (bins + 1,)
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> model = gs.FactorGraph({"a": ["no", "yes"], "b": 2}, [("a", [1, 3]), ("b", [4, 1])])
+        >>> counts, edges = gs.solve_exact(model).marginals.histogram(bins=4)
+        >>> counts.tolist(), edges.tolist()
+        ([1, 0, 0, 1], [0.0, 0.25, 0.5, 0.75, 1.0])
+        """
+        if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
+            raise ArgumentError(f"{argument('bins')} must be a positive whole number, got {bins!r}.")
+        kinds = self.domains.kinds
+        labels = [kind.moments if isinstance(kind, Interval) else kind for kind in kinds]
+        codes = np.array(
+            [len(own) - 1 if state is None else own.index(state) if state in own else -1 for own in labels]
+        )
+        if (codes < 0).all():
+            raise ArgumentError(f"No site has the state {state!r}; name one of the labels of the sites.")
+        counts, edges = np.zeros(bins, np.int64), np.linspace(*within, bins + 1)
+        first = 0 if self.binary else self._offsets()
+        for begin in range(0, self.domains.n_sites, _PIECE):
+            part = slice(begin, min(begin + _PIECE, self.domains.n_sites))
+            code = codes[self.domains.kind_of[part]]
+            has = code >= 0
+            if self.binary:
+                found = self.cells[part][has]
+                found = np.where(code[has] == 0, 1.0 - found, found) if self.complement else found
+            else:
+                found = self.cells[(first[:-1][part] + code)[has]]  # type: ignore[index]
+            counts += np.histogram(found, bins, within)[0]
+        return counts, edges
 
 
 def observed_cells(

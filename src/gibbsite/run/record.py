@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from gibbsite._wording import unknown
 from gibbsite.errors import ArgumentError, IncompatibleError, SamplingError
 from gibbsite.model import FactorGraph
+from gibbsite.run.disk import read_folder, zeros_on_disk
 from gibbsite.run.observed import Observed, ObservedCode, observe_nothing
 from gibbsite.run.recorders.base import (
     MeetingRecorder,
@@ -47,12 +49,40 @@ class Marginals(Recorder):
     batches : bool
         Keep means of batches of draws, which show how far draws depend on each other. Without them runs take
         less memory and time, and standard errors come from the spread of the chains alone.
+    sites : sequence of sites, optional
+        Only these sites, counted from draws, in memory for these alone; all by default.
+    to : str or path, optional
+        A folder, made where there is none, in which sums over draws are kept instead of in memory, and where
+        results find their arrays: ``sums.npy`` (chains, cells) and ``marginals.npy`` (cells). Means of
+        batches are not kept then.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((20, 20), coupling=0.2, field=0.1)
+    >>> how = {"sweeps": 500, "rng": 1, "progress": False}
+    >>> some = gs.sample(model, record=gs.Marginals(sites=["7", "21"]), **how)
+    >>> list(some.marginals), some.marginals["21"][1] > 0.5
+    (['7', '21'], True)
     """
 
     word: ClassVar[str] = "marginals"
 
     rao_blackwell: bool | None = None
     batches: bool = True
+    sites: Sequence[Site] | None = None
+    to: str | Path | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """Return name and parameters; where sums are kept decides no number."""
+        found = super().describe()
+        del found["to"]
+        found["batches"] = self.batches and self.to is None
+        if self.sites is None:
+            del found["sites"]
+        elif isinstance(self.sites, Iterable):
+            found["sites"] = [site if isinstance(site, str) else int(site) for site in self.sites]
+        return found
 
 
 @dataclass(frozen=True)
@@ -137,6 +167,8 @@ class TapeLayout:
         Whether means of batches are kept.
     pulse : bool
         Whether log-potentials are kept at intervals, to compare chains by.
+    to : path or None
+        A folder in which sums are kept, instead of in memory.
     angular : float (n,) or empty
         What is recorded of sites that are numbers, if there are any; see ``Domains.angular``.
     open : tuple of pairs
@@ -164,6 +196,7 @@ class TapeLayout:
     pulse: bool
     open: tuple[tuple[OpenRecorder, Prepared], ...] = ()
     meetings: tuple[MeetingRecorder, ...] = ()
+    to: Path | None = None
     label: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     label_at: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
@@ -193,7 +226,8 @@ class TapeLayout:
             set_member=self.set_member,
             set_stride=self.set_stride,
             set_cell=self.set_cell,
-            open_batch=np.zeros(self.n_cells),
+            # where there are no batches, this is the sum of all draws
+            open_batch=np.zeros(self.n_cells) if self.to is None else zeros_on_disk(self.to, self.n_cells),
             # otherwise an empty array of the type of the chain's conditionals, which stand in its state
             recent=np.zeros(self.n_marginal * self.conditional, np.float32) if adding else np.zeros(0),
             total=np.zeros(self.n_cells),
@@ -281,7 +315,7 @@ def read_recorders(record: Any) -> tuple[Recorder, ...]:
     Examples
     --------
     >>> read_recorders(["marginals", Energy()])
-    (Marginals(rao_blackwell=None, batches=True), Energy())
+    (Marginals(rao_blackwell=None, batches=True, sites=None, to=None), Energy())
     """
     if record is None:
         return (Marginals(),)
@@ -316,7 +350,7 @@ def keep_marginals(record: Any, kernel: Kernel | None) -> Any:
     Examples
     --------
     >>> keep_marginals("draws", None)
-    (Draws(sites=None), Marginals(rao_blackwell=False, batches=True))
+    (Draws(sites=None), Marginals(rao_blackwell=False, batches=True, sites=None, to=None))
     >>> keep_marginals("best", None)
     (BestState(),)
     """
@@ -337,12 +371,17 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
     chosen: dict[type, Any] = {type(r): r for r in recorders}
     sets = _sets(model, chosen[Joint].sets) if Joint in chosen else []
     marginals = chosen.get(Marginals)
-    conditional = marginals is not None and kernel.conditional and marginals.rao_blackwell is not False
+    if marginals is not None and marginals.sites is not None:
+        sets = _chosen_sites(model, graph, marginals) + sets
+    all_sites = marginals is not None and marginals.sites is None
+    conditional = (
+        marginals is not None and all_sites and kernel.conditional and marginals.rao_blackwell is not False
+    )
     if marginals is not None and marginals.rao_blackwell and not kernel.conditional:
         raise IncompatibleError(
             f"{type(kernel).__name__} computes no conditionals; use Marginals(rao_blackwell=False)."
         )
-    n_marginal = graph.n_cells if marginals is not None else 0
+    n_marginal = graph.n_cells if all_sites else 0
     width = np.array([members.size for members in sets], np.int64)
     member = np.concatenate([np.zeros(0, np.int32), *sets])
     if PairMoments in chosen:
@@ -381,7 +420,7 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
         n_marginal=n_marginal,
         n_cells=int(cell[-1]),
         conditional=conditional,
-        batches=marginals is None or marginals.batches,
+        batches=marginals is None or (marginals.batches and marginals.to is None),
         draw_sites=np.zeros(0, np.int32) if draws is None else _draw_sites(model, draws.sites),
         angular=angular,
         energy=Energy in chosen,
@@ -389,6 +428,7 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
         pulse=graph.discrete and kernel.estimates and kernel.reads_all,
         open=opened,
         meetings=meetings,
+        to=None if marginals is None or marginals.to is None else _folder(graph, marginals),
         label=label,
         label_at=label_at,
     )
@@ -415,6 +455,31 @@ def _sets(model: Model, sets: Any) -> list[NDArray[np.int32]]:
             raise ArgumentError(f"A set of a Joint recorder must name sites, each once, got {named}.")
         found.append(codes)
     return found
+
+
+def _chosen_sites(model: Model, graph: Graph, marginals: Marginals) -> list[NDArray[np.int32]]:
+    """Return the chosen sites as sets of one site each."""
+    if marginals.rao_blackwell:
+        raise ArgumentError(
+            "Marginals of chosen sites are counted from draws; leave rao_blackwell or sites out."
+        )
+    if not graph.discrete:
+        raise IncompatibleError(
+            "Marginals of chosen sites are of states, and some sites are numbers; record gs.Draws(sites)."
+        )
+    found = _draw_sites(model, marginals.sites, "Marginals")
+    if not found.size:
+        raise ArgumentError("Marginals(sites=[]) names no site; name some, or leave sites out.")
+    return list(found[:, None])
+
+
+def _folder(graph: Graph, marginals: Marginals) -> Path:
+    """Return where sums are kept."""
+    if not graph.discrete:
+        raise IncompatibleError(
+            "Marginals are written to disk for sites with states, and some sites are numbers; leave to out."
+        )
+    return read_folder(marginals.to)
 
 
 def _listed(value: Any, rule: str, example: str) -> list[Any]:
@@ -452,13 +517,13 @@ def read_pairs(model: Model, pairs: Any) -> NDArray[np.int32]:
     return found
 
 
-def _draw_sites(model: Model, sites: Sequence[Site] | None) -> NDArray[np.int32]:
+def _draw_sites(model: Model, sites: Sequence[Site] | None, what: str = "Draws") -> NDArray[np.int32]:
     if sites is None:
         return np.arange(model.n_sites, dtype=np.int32)
-    named = _listed(sites, "Draws takes a list of sites", "gs.Draws(['A'])")
+    named = _listed(sites, f"{what} takes a list of sites", f"gs.{what}(sites=['A'])")
     found = np.array([model.index(site) for site in named], np.int32)
     if len(set(found.tolist())) < found.size:
-        raise ArgumentError(f"A Draws recorder must name each site once, got {named}.")
+        raise ArgumentError(f"A {what} recorder must name each site once, got {named}.")
     return found
 
 

@@ -111,7 +111,7 @@ class Standing:
 
     def prepare(self) -> None:
         """Look up what compiled code is called with."""
-        self.parameters = self.kernel.parameters(self.form.graph)
+        self.parameters = self.kernel.parameters(self.form.moving)
         self.schedule = self.form.schedule()
         self.arrays = [self.form.arrays(size) for size in self.sizes]
 

@@ -87,7 +87,7 @@ class SecondLook:
         graph = self.setup.graph
         if not graph.n_units:
             return Look(0, 0)
-        if not self.setup.layout.n_marginal:
+        if not self.setup.layout.n_cells:
             return "impossible"
         thin = self.setup.plan.thin
         draws = int(recording.tapes[0].counters[0])
@@ -131,7 +131,7 @@ class SecondLook:
         graph = setup.graph
         self.pick = _choose_cells(setup, _MOST_CELLS // CHAINS)
         layout = replace(setup.layout, batches=False, pulse=False, energy=False, best=False)
-        layout = replace(layout, draw_sites=layout.draw_sites[:0], open=())
+        layout = replace(layout, draw_sites=layout.draw_sites[:0], open=(), to=None)
         self.form = _form_of(setup, self.kernel, layout)
         starts: list[NDArray[Any]] = []
         for chain in range(CHAINS):
@@ -215,7 +215,7 @@ class SecondLook:
         """Move all chains on, and take the means of the second half; False if there was no time."""
         window = goal // 2
         graph = self.form.graph
-        parameters, schedule = self.kernel.parameters(graph), self.form.schedule()
+        parameters, schedule = self.kernel.parameters(self.form.moving), self.form.schedule()
 
         def move(bundle: int) -> list[NDArray[np.float64]] | None:
             if stop(0.0):
