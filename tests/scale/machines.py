@@ -53,6 +53,19 @@ class Machines:
         self.workers[number].wait()
         self.workers[number] = self.start_worker()
 
+    def have(self, count: int) -> None:
+        """Start workers, or kill some, until there are so many, and wait until the scheduler knows."""
+        while len(self.workers) < count:
+            self.workers.append(self.start_worker())
+        while len(self.workers) > count:
+            worker = self.workers.pop()
+            worker.kill()
+            worker.wait()
+        patience = time.monotonic() + 120.0
+        while len(self.client.scheduler_info(n_workers=-1)["workers"]) != count:
+            assert time.monotonic() < patience
+            time.sleep(0.05)
+
     def __enter__(self) -> Any:
         for _ in range(600):
             if self.file.exists() and self.file.stat().st_size:

@@ -19,6 +19,7 @@ from gibbsite.scale.crew import RemoteCrew, Returned
 from gibbsite.scale.dask import DaskCrew
 from gibbsite.scale.segment import Done, checksum, move_segment
 from tests.scale.machines import Machines
+from tests.scale.running import same, sample
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")
@@ -42,22 +43,6 @@ def client() -> Iterator[Any]:
         distributed.Client(cluster) as found,
     ):
         yield found
-
-
-def sample(model: Any, **how: Any) -> gs.Result:
-    kernel = how.pop("kernel", None)
-    options = {"sweeps": 200, "rng": 3, "progress": False, "second_look": False, **how}
-    return gs.sample(model, kernel, **options)
-
-
-def same(one: gs.Result, other: gs.Result) -> bool:
-    pairs = zip(one.recording.tapes, other.recording.tapes, strict=True) if hasattr(one, "recording") else ()
-    assert all(np.array_equal(a.total, b.total) for a, b in pairs)
-    return bool(
-        one.marginals.cells.tobytes() == other.marginals.cells.tobytes()
-        and one.mcse.cells.tobytes() == other.mcse.cells.tobytes()
-        and one.diagnostics.line() == other.diagnostics.line()
-    )
 
 
 @pytest.mark.parametrize("name", KERNELS)
