@@ -17,7 +17,7 @@ from gibbsite.scale import crew as crew_module
 from gibbsite.scale import dask as dask_module
 from gibbsite.scale.crew import RemoteCrew, Returned
 from gibbsite.scale.dask import DaskCrew
-from gibbsite.scale.segment import Done, checksum, move_segment
+from gibbsite.scale.segment import Done, checksum
 from tests.scale.machines import Machines
 from tests.scale.running import same, sample
 
@@ -112,20 +112,18 @@ class Liars(RemoteCrew):
     def places(self) -> int:
         return 2
 
-    def hand_out(self, segments: Any) -> list[Returned]:
-        found = []
-        for k, (_, segment) in enumerate(segments):
-            done = move_segment(self.run, self.recipe, segment)
+    def hand_out(self, work: Any, tasks: Any) -> Iterator[tuple[int, Returned]]:
+        for k, (number, task) in enumerate(tasks):
+            done = work.function(self.run, self.recipe, task)
             if k % 2 == 0 and self.lost and self.blocks % 2:
                 self.blocks += 1
-                found.append(Returned(None, ""))
+                yield number, Returned(None, "")
                 continue
             if k % 2 == 0 and not self.lost and not self.dropped:
                 x = done.arrays["state/x"].copy()
                 x[0] ^= 1
                 done = done._replace(arrays={**done.arrays, "state/x": x})
-            found.append(Returned(done, f"worker-{k % 2}"))
-        return found
+            yield number, Returned(done, f"worker-{k % 2}")
 
     def drop(self, worker: str) -> None:
         assert worker == "worker-0"
@@ -146,7 +144,9 @@ def test_wrong_and_lost_segments_are_made_again(lost: bool, monkeypatch: pytest.
 
 
 def test_what_is_always_lost_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Liars, "hand_out", lambda crew, segments: [Returned(None, "")] * len(segments))
+    monkeypatch.setattr(
+        Liars, "hand_out", lambda crew, work, tasks: ((k, Returned(None, "")) for k, _ in tasks)
+    )
     monkeypatch.setattr("gibbsite.scale.choosing._employ", lambda *client: Liars(lost=True))
 
     class Client:

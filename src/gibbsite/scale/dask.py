@@ -1,14 +1,15 @@
-"""Segments of chains on the workers of a Dask cluster.
+"""Pure tasks, segments of chains above all, on the workers of a Dask cluster.
 
-Tasks are pure, carry all they need, and are forgotten as soon as their block is over: a lost worker costs the
-segment it was at, and the scheduler's memory does not grow with the length of a run.
+Tasks carry all they need, and are forgotten as soon as they are over: a lost worker costs the task it was at,
+and the scheduler's memory does not grow with the length of a run. A scheduler that is started again is waited
+for.
 """
 
 from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from importlib import import_module
@@ -16,21 +17,31 @@ from typing import Any
 
 from gibbsite.errors import ArgumentError, SamplingError
 from gibbsite.run.recipe import Recipe
-from gibbsite.scale.crew import RemoteCrew, Returned
-from gibbsite.scale.segment import Segment, move_segment
+from gibbsite.scale.crew import RemoteCrew, Returned, Work
+from gibbsite.scale.segment import Done
 from gibbsite.scale.versions import differences, installed_versions
 
 # Seconds that a run waits for a scheduler or a worker to come back.
 PATIENCE = 60.0
+# Seconds without a heartbeat after which others make what a worker was at; there is one every few seconds.
+SILENCE = 30.0
 LOOK = 0.5  # seconds between two looks at the workers
+# What Dask may raise where a scheduler is gone, or something is lost on the way.
+_GONE = (OSError, TimeoutError, CancelledError, RuntimeError)
 
 
-def _move(versions: dict[str, str], run: str, recipe: Recipe, segment: Segment) -> Returned:
-    """Move a bundle, and say who did; not with other versions than those of who asks for it."""
+def _make(
+    versions: dict[str, str],
+    function: Callable[[str, Any, Any], Done],
+    run: str,
+    recipe: Any,
+    task: Any,
+) -> Returned:
+    """Make a task, and say who did; not with other versions than those of who asks for it."""
     from distributed import get_worker
 
     worker, other = str(get_worker().address), differences(versions)
-    return Returned(None if other else move_segment(run, recipe, segment), worker, other)
+    return Returned(None if other else function(run, recipe, task), worker, other)
 
 
 def allow_large_messages() -> Any:
@@ -45,28 +56,56 @@ class DaskCrew(RemoteCrew):
     def __init__(self, client: Any) -> None:
         super().__init__()
         self.client = client
+        self.own: Any = None  # a client in place of one that has given up
+        self.packed = b""  # what all tasks need
         self.sent: Any = None
         self.attempts = 0
+        self.heard: dict[str, tuple[float, float]] = {}  # last heartbeat of each worker, and when we saw it
 
     def workers(self) -> dict[str, Any]:
-        """Return what the scheduler knows of its workers, by address."""
-        return dict(self.client.scheduler_info(n_workers=-1)["workers"])
+        """Return what the scheduler knows of its workers, by address, without those that are silent."""
+        known = self._known()
+        now = time.monotonic()
+        self.heard = {
+            address: self.heard[address]
+            if address in self.heard and self.heard[address][0] == float(told["last_seen"])
+            else (float(told["last_seen"]), now)
+            for address, told in known.items()
+        }
+        return {address: told for address, told in known.items() if now - self.heard[address][1] < SILENCE}
 
-    def send_recipe(self, recipe: Recipe) -> None:
+    def _known(self) -> dict[str, Any]:
+        """Return what the scheduler knows of all its workers; nothing if it is gone."""
+        if self.client.status != "running":
+            return {}
+        with suppress(*_GONE):
+            return dict(self.client.scheduler_info(n_workers=-1)["workers"])
+        return {}
+
+    def send_recipe(self, recipe: Recipe | None) -> None:
         """Send the recipe to the scheduler."""
         cloudpickle: Any = import_module("cloudpickle")
+        self.packed, self.sent = cloudpickle.dumps(recipe), None
         self._await_workers()
+
+    def _send(self) -> None:
+        """Send what all tasks need; again, where it was lost with a scheduler."""
+        if self.sent is not None and self.sent.status not in ("cancelled", "lost"):
+            return
+        self.attempts += 1
         # a task, not scattered data: what is lost with a worker is made again from what the scheduler has
         with allow_large_messages():
             self.sent = self.client.submit(
-                pickle.loads, cloudpickle.dumps(recipe), key=("gibbs-model", self.run), pure=False
+                pickle.loads, self.packed, key=("gibbs-model", self.run, self.attempts), pure=False
             )
 
     def _await_workers(self) -> None:
-        """Wait until there is a worker; give up after a while."""
+        """Wait until there is a worker, and the scheduler has what tasks need; give up after a while."""
         begun, told = time.monotonic(), False
         while True:
-            if self.client.status == "running" and self.workers():
+            self._connect_again()
+            if self.workers():
+                self._send()
                 return
             if not told and time.monotonic() - begun > LOOK:
                 self.say("No worker is there; waiting for one to come back.")
@@ -78,6 +117,22 @@ class DaskCrew(RemoteCrew):
                 )
             time.sleep(LOOK)
 
+    def _connect_again(self) -> None:
+        """Take another client where the one that was given has lost its scheduler for too long."""
+        if self.client.status != "closed":
+            return
+        distributed: Any = import_module("distributed")
+        with suppress(*_GONE):
+            self.own = self.client = distributed.Client(
+                self.client.scheduler.address, timeout=2 * LOOK, set_as_default=False
+            )
+            self.sent = None
+
+    def dismiss(self) -> None:
+        """Close what was opened here."""
+        if self.own is not None:
+            self.own.close()
+
     def places(self) -> int:
         """Return the number of threads of all workers."""
         return max(1, sum(int(worker["nthreads"]) for worker in self.workers().values()))
@@ -87,32 +142,76 @@ class DaskCrew(RemoteCrew):
         known = [int(worker["nthreads"]) for worker in self.workers().values()]
         return max(1, min(min(known, default=1), sum(known) // bundles))
 
-    def hand_out(self, segments: Sequence[tuple[int, Segment]]) -> list[Returned]:
-        """Submit a task for each segment; the dashboard shows them as ``gibbs-segment``."""
+    def hand_out(self, work: Work, tasks: Sequence[tuple[int, Any]]) -> Iterator[tuple[int, Returned]]:
+        """Submit each task; the dashboard shows them by the name of the work, such as ``gibbs-segment``."""
         self._await_workers()
+        waiting: dict[Any, tuple[int, Any]] = {}
+        try:
+            try:
+                self._submit(work, tasks, waiting)
+            except _GONE:  # lost with the scheduler
+                yield from ((number, Returned(None, "")) for number, _ in tasks)
+                return
+            while waiting:
+                self._wait(list(waiting), first=True)
+                for future in [each for each in waiting if each.status != "pending"]:
+                    number, _ = waiting.pop(future)
+                    try:
+                        returned = self._take(future)
+                    finally:
+                        # now, not when Python finds the time: the scheduler forgets the task
+                        future.release()
+                    yield number, returned
+                self._move_from_silent(work, waiting)
+        finally:
+            for future in waiting:
+                future.release()
+
+    def _submit(
+        self, work: Work, tasks: Sequence[tuple[int, Any]], waiting: dict[Any, tuple[int, Any]]
+    ) -> None:
+        """Submit tasks to all workers but the silent ones."""
         self.attempts += 1
+        there = self.workers()
+        silent = len(there) < len(self.heard)
         with allow_large_messages():
-            futures = [
-                self.client.submit(
-                    _move,
+            for number, task in tasks:
+                future = self.client.submit(
+                    _make,
                     installed_versions(),
+                    work.function,
                     self.run,
                     self.sent,
-                    segment,
-                    key=("gibbs-segment", self.run, number, self.blocks, self.attempts),
+                    task,
+                    key=(work.name, self.run, number, self.blocks, self.attempts),
                     pure=False,
+                    workers=list(there) if silent else None,
                 )
-                for number, segment in segments
-            ]
-        try:
-            self._wait(futures)
-            return [self._take(future) for future in futures]
-        finally:
-            for future in futures:
-                future.release()  # now, not when Python finds the time: the scheduler forgets the segment
+                waiting[future] = number, task
 
-    def _wait(self, futures: list[Any], needed: Sequence[str] = ()) -> None:
-        """Wait for tasks; until one of the workers that are needed is lost.
+    def _move_from_silent(self, work: Work, waiting: dict[Any, tuple[int, Any]]) -> None:
+        """Submit again what silent workers are at; what they return later is not waited for."""
+        there = self.workers()
+        silent = [worker for worker in self.heard if worker not in there]
+        if not silent or not there:
+            return
+        try:
+            theirs = {key for worker in silent for key in self.client.processing([worker]).get(worker, ())}
+            lost = [future for future in waiting if future.key in theirs]
+            if not lost:
+                return
+            self.say(
+                f"Nothing was heard of worker {', '.join(silent)} for {SILENCE:.0f} seconds; "
+                "what it was at is made by others."
+            )
+            again = [waiting.pop(future) for future in lost]
+            self.client.cancel(lost, force=True)
+            self._submit(work, again, waiting)
+        except _GONE:  # lost with the scheduler; found out when they are waited for
+            return
+
+    def _wait(self, futures: list[Any], needed: Sequence[str] = (), first: bool = False) -> None:
+        """Wait for tasks, or for the ``first`` of them; until one of the workers that are needed is lost.
 
         A cluster without workers is given up after a while. Tasks that nobody is at for some time, though
         there are workers, are handed out again.
@@ -121,14 +220,15 @@ class DaskCrew(RemoteCrew):
         seen = time.monotonic()
         while True:
             try:
-                distributed.wait(futures, timeout=LOOK)
+                distributed.wait(
+                    futures, timeout=LOOK, return_when="FIRST_COMPLETED" if first else "ALL_COMPLETED"
+                )
                 return
             except TimeoutError:
                 self._await_workers()
-                if self._is_missing(needed):
+                if self._is_missing(needed) or (first and len(self.workers()) < len(self.heard)):
                     return
-                now = {key for keys in self.client.processing().values() for key in keys}
-                if any(future.key in now or future.status == "finished" for future in futures):
+                if self._is_anybody_at(futures):
                     seen = time.monotonic()
                 elif time.monotonic() - seen > PATIENCE:
                     self.say("No worker is at any chain; they are handed out again.")
@@ -136,6 +236,13 @@ class DaskCrew(RemoteCrew):
                     return
             except CancelledError:  # lost with the scheduler
                 return
+
+    def _is_anybody_at(self, futures: list[Any]) -> bool:
+        """Tell whether a worker is at one of some tasks, or has finished it."""
+        with suppress(*_GONE):
+            now = {key for keys in self.client.processing().values() for key in keys}
+            return any(future.key in now or future.status == "finished" for future in futures)
+        return False
 
     def _is_missing(self, needed: Sequence[str]) -> bool:
         """Tell whether one of some workers is gone."""
@@ -148,13 +255,25 @@ class DaskCrew(RemoteCrew):
 
         wrong = future.exception() if future.status == "error" else None
         if isinstance(wrong, ModuleNotFoundError):
-            raise ArgumentError(
-                f"A worker cannot import {wrong.name}: install gibbsite there, in the version that is here "
-                f"({installed_versions()['gibbsite']})."
-            )
+            self._refuse_lacking(wrong)
+            return False
         if wrong is not None and not isinstance(wrong, KilledWorker):
             raise wrong
         return bool(future.status == "finished")
+
+    def _refuse_lacking(self, wrong: ModuleNotFoundError) -> None:
+        """Do without workers that lack something; those that are there from the beginning are an error."""
+        found = self.client.run(installed_versions, on_error="return")
+        lacking = [worker for worker, told in found.items() if isinstance(told, ModuleNotFoundError)]
+        text = f"Worker {', '.join(lacking) or 'unknown'} cannot import {wrong.name}"
+        if self.blocks <= 1 or not lacking:
+            raise ArgumentError(
+                f"{text}: install gibbsite there, in the version that is here "
+                f"({installed_versions()['gibbsite']})."
+            )
+        self.say(f"{text}; it gets no more work.")
+        for worker in lacking:
+            self.drop(worker)
 
     def _take(self, future: Any) -> Returned:
         """Return what a task has returned; nothing if it was lost."""
@@ -162,7 +281,7 @@ class DaskCrew(RemoteCrew):
 
         if self._is_done(future):
             # what was finished may be lost with its worker before it is here; Dask raises one of these then
-            with suppress(TimeoutError, CancelledError, KilledWorker, RuntimeError):
+            with suppress(KilledWorker, *_GONE):
                 found: Returned = future.result(timeout=PATIENCE)
                 return found
         return Returned(None, "")
