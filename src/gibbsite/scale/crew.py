@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from gibbsite.errors import ArgumentError, SamplingError
 from gibbsite.run.crew import Bundles, Crew
-from gibbsite.run.recipe import Recipe
 from gibbsite.scale.segment import Done, checksum, cut_segment, join_segment, move_segment
 
 # How often tasks are handed out in vain before a run is given up.
@@ -48,13 +47,13 @@ class RemoteCrew(Crew):
         self.blocks = 0
         self.say: Callable[[str], None] = lambda text: None
 
-    def employ(self, recipe: Recipe | None, say: Callable[[str], None]) -> None:
+    def employ(self, recipe: Any, say: Callable[[str], None]) -> None:
         """Send out what all tasks need: for chains, what they are made of."""
         self.run, self.blocks, self.say = secrets.token_hex(8), 0, say
         self.send_recipe(recipe)
 
     @abstractmethod
-    def send_recipe(self, recipe: Recipe | None) -> None:
+    def send_recipe(self, recipe: Any) -> None:
         """Send what all tasks need to all workers."""
 
     @abstractmethod
@@ -79,7 +78,7 @@ class RemoteCrew(Crew):
             f"Worker {returned.worker} has other versions than this process, and might give other numbers: "
             f"{returned.other}."
         )
-        if self.blocks == 1:
+        if self.blocks <= 1:
             raise ArgumentError(f"{text} Install the same ones.")
         self.say(f"{text} It gets no more work.")
         self.drop(returned.worker)

@@ -16,7 +16,6 @@ from importlib import import_module
 from typing import Any
 
 from gibbsite.errors import ArgumentError, SamplingError
-from gibbsite.run.recipe import Recipe
 from gibbsite.scale.crew import RemoteCrew, Returned, Work
 from gibbsite.scale.segment import Done
 from gibbsite.scale.versions import differences, installed_versions
@@ -56,14 +55,20 @@ class DaskCrew(RemoteCrew):
     def __init__(self, client: Any) -> None:
         super().__init__()
         self.client = client
+        self.address = str(client.scheduler.address)
         self.own: Any = None  # a client in place of one that has given up
         self.packed = b""  # what all tasks need
         self.sent: Any = None
+        self.avoided: set[str] = set()  # workers that were silent when it was sent
         self.attempts = 0
+        self.admitted: set[str] = set()  # workers that have the versions of this process
         self.heard: dict[str, tuple[float, float]] = {}  # last heartbeat of each worker, and when we saw it
 
     def workers(self) -> dict[str, Any]:
-        """Return what the scheduler knows of its workers, by address, without those that are silent."""
+        """Return what the scheduler knows of its workers, by address.
+
+        Those that are silent, or cannot do what is done here, are left out.
+        """
         known = self._known()
         now = time.monotonic()
         self.heard = {
@@ -72,7 +77,50 @@ class DaskCrew(RemoteCrew):
             else (float(told["last_seen"]), now)
             for address, told in known.items()
         }
-        return {address: told for address, told in known.items() if now - self.heard[address][1] < SILENCE}
+        there = {address: told for address, told in known.items() if now - self.heard[address][1] < SILENCE}
+        self._admit([address for address in there if address not in self.admitted])
+        return {address: told for address, told in there.items() if address in self.admitted}
+
+    def _admit(self, new: Sequence[str]) -> None:
+        """Ask workers for their versions before they get any work; those that lack something get none."""
+        if not new:
+            return
+        distributed: Any = import_module("distributed")
+        versions = installed_versions()
+
+        def compare() -> str:  # a function inside of a function goes out as it is, also to who lacks gibbsite
+            from gibbsite.scale.versions import differences
+
+            return differences(versions)
+
+        self.attempts += 1
+        with suppress(*_GONE):
+            asked = {
+                worker: self.client.submit(
+                    compare,
+                    key=("gibbs-versions", self.run, worker, self.attempts),
+                    workers=[worker],
+                    pure=False,
+                )
+                for worker in new
+            }
+            with suppress(TimeoutError):  # they are asked again
+                distributed.wait(list(asked.values()), timeout=SILENCE)
+            for worker, future in asked.items():
+                other = ""
+                if future.status == "error":
+                    wrong = future.exception()
+                    if not isinstance(wrong, ModuleNotFoundError):
+                        continue  # lost in the meantime
+                    other = f"no {wrong.name}"
+                elif future.status == "finished":
+                    other = future.result(timeout=PATIENCE)
+                else:
+                    continue
+                if other:
+                    self._refuse(Returned(None, worker, other))
+                else:
+                    self.admitted.add(worker)
 
     def _known(self) -> dict[str, Any]:
         """Return what the scheduler knows of all its workers; nothing if it is gone."""
@@ -82,21 +130,28 @@ class DaskCrew(RemoteCrew):
             return dict(self.client.scheduler_info(n_workers=-1)["workers"])
         return {}
 
-    def send_recipe(self, recipe: Recipe | None) -> None:
+    def send_recipe(self, recipe: Any) -> None:
         """Send the recipe to the scheduler."""
         cloudpickle: Any = import_module("cloudpickle")
         self.packed, self.sent = cloudpickle.dumps(recipe), None
         self._await_workers()
 
     def _send(self) -> None:
-        """Send what all tasks need; again, where it was lost with a scheduler."""
-        if self.sent is not None and self.sent.status not in ("cancelled", "lost"):
+        """Send what all tasks need; again, where it was lost with a scheduler, or a silent worker has it."""
+        there = self.workers()
+        silent = set(self.heard) - set(there)
+        if self.sent is not None and self.sent.status not in ("cancelled", "lost") and silent <= self.avoided:
             return
         self.attempts += 1
+        self.avoided = silent
         # a task, not scattered data: what is lost with a worker is made again from what the scheduler has
         with allow_large_messages():
             self.sent = self.client.submit(
-                pickle.loads, self.packed, key=("gibbs-model", self.run, self.attempts), pure=False
+                pickle.loads,
+                self.packed,
+                key=("gibbs-model", self.run, self.attempts),
+                pure=False,
+                workers=list(there) if silent else None,
             )
 
     def _await_workers(self) -> None:
@@ -123,9 +178,7 @@ class DaskCrew(RemoteCrew):
             return
         distributed: Any = import_module("distributed")
         with suppress(*_GONE):
-            self.own = self.client = distributed.Client(
-                self.client.scheduler.address, timeout=2 * LOOK, set_as_default=False
-            )
+            self.own = self.client = distributed.Client(self.address, timeout=2 * LOOK)
             self.sent = None
 
     def dismiss(self) -> None:
@@ -170,12 +223,17 @@ class DaskCrew(RemoteCrew):
     def _submit(
         self, work: Work, tasks: Sequence[tuple[int, Any]], waiting: dict[Any, tuple[int, Any]]
     ) -> None:
-        """Submit tasks to all workers but the silent ones."""
+        """Submit tasks to all workers but the silent ones.
+
+        Where there are as many workers, each gets one: the scheduler knows how long tasks took before, and
+        blocks that grow from one sweep to seconds would let it give several of them to the same worker.
+        """
         self.attempts += 1
-        there = self.workers()
-        silent = len(there) < len(self.heard)
+        self._send()
+        there = list(self.workers())
+        silent, enough = len(there) < len(self.heard), len(tasks) <= len(there)
         with allow_large_messages():
-            for number, task in tasks:
+            for place, (number, task) in enumerate(tasks):
                 future = self.client.submit(
                     _make,
                     installed_versions(),
@@ -185,7 +243,8 @@ class DaskCrew(RemoteCrew):
                     task,
                     key=(work.name, self.run, number, self.blocks, self.attempts),
                     pure=False,
-                    workers=list(there) if silent else None,
+                    workers=[there[place]] if enough else there if silent else None,
+                    allow_other_workers=enough and not silent,
                 )
                 waiting[future] = number, task
 
@@ -233,6 +292,7 @@ class DaskCrew(RemoteCrew):
                 elif time.monotonic() - seen > PATIENCE:
                     self.say("No worker is at any chain; they are handed out again.")
                     self.client.cancel(futures)
+                    self.sent = None
                     return
             except CancelledError:  # lost with the scheduler
                 return
@@ -254,26 +314,15 @@ class DaskCrew(RemoteCrew):
         from distributed.scheduler import KilledWorker
 
         wrong = future.exception() if future.status == "error" else None
-        if isinstance(wrong, ModuleNotFoundError):
-            self._refuse_lacking(wrong)
-            return False
+        lacks = wrong.__cause__ if isinstance(wrong, RuntimeError) else wrong
+        if isinstance(lacks, ModuleNotFoundError):
+            raise ArgumentError(
+                f"The scheduler or a worker cannot import {lacks.name}: install there what is here "
+                f"(gibbsite {installed_versions()['gibbsite']})."
+            )
         if wrong is not None and not isinstance(wrong, KilledWorker):
             raise wrong
         return bool(future.status == "finished")
-
-    def _refuse_lacking(self, wrong: ModuleNotFoundError) -> None:
-        """Do without workers that lack something; those that are there from the beginning are an error."""
-        found = self.client.run(installed_versions, on_error="return")
-        lacking = [worker for worker, told in found.items() if isinstance(told, ModuleNotFoundError)]
-        text = f"Worker {', '.join(lacking) or 'unknown'} cannot import {wrong.name}"
-        if self.blocks <= 1 or not lacking:
-            raise ArgumentError(
-                f"{text}: install gibbsite there, in the version that is here "
-                f"({installed_versions()['gibbsite']})."
-            )
-        self.say(f"{text}; it gets no more work.")
-        for worker in lacking:
-            self.drop(worker)
 
     def _take(self, future: Any) -> Returned:
         """Return what a task has returned; nothing if it was lost."""

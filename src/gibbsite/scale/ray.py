@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gibbsite.run.recipe import Recipe
 from gibbsite.scale.crew import RemoteCrew, Returned, Work
 
 
@@ -21,7 +20,7 @@ class RayCrew(RemoteCrew):
             ray.init(log_to_driver=False)
         self.sent: Any = None
 
-    def send_recipe(self, recipe: Recipe | None) -> None:
+    def send_recipe(self, recipe: Any) -> None:
         """Put the recipe where all workers find it."""
         self.sent = self.ray.put(recipe)
 
