@@ -23,15 +23,15 @@ def free_port() -> int:
 
 
 class Machines:
-    """A scheduler and some workers, each of which is a process with one thread, without a nanny.
+    """A scheduler and some workers, each of which is a process with some threads, without a nanny.
 
     ``timeout`` is how many seconds the client looks for a scheduler that is gone.
     """
 
-    def __init__(self, workers: int, timeout: float = 60.0) -> None:
+    def __init__(self, workers: int, timeout: float = 60.0, threads: int = 1) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.address = f"tcp://127.0.0.1:{free_port()}"
-        self.timeout = timeout
+        self.timeout, self.threads = timeout, threads
         self.scheduler = self.start_scheduler()
         self.workers = [self.start_worker() for _ in range(workers)]
 
@@ -61,7 +61,8 @@ class Machines:
 
     def start_worker(self, python: str = sys.executable, **env: str) -> Any:
         """Start a worker, by another Python or in another environment; it connects when it is ready."""
-        words = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", self.folder.name)
+        words = ("--nthreads", str(self.threads), "--no-nanny", "--no-dashboard")
+        words = (*words, "--local-directory", self.folder.name)
         return self._start("dask_worker", self.address, *words, python=python, **env)
 
     def replace_worker(self, number: int) -> None:

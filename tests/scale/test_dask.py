@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import gibbsite as gs
 from gibbsite.scale import crew as crew_module
@@ -18,6 +19,7 @@ from gibbsite.scale import dask as dask_module
 from gibbsite.scale.crew import RemoteCrew, Returned
 from gibbsite.scale.dask import DaskCrew
 from gibbsite.scale.segment import Done, checksum
+from gibbsite.scale.warming import Warmed
 from tests.scale.machines import Machines
 from tests.scale.running import same, sample
 
@@ -224,9 +226,18 @@ def test_machines_are_warmed_up_once_each(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(warming, "_warm", _say_who)
     said = warming.warm_up("local-dask", jobs=1)
     assert len(said) == 1
-    assert int(next(iter(said.values()))) != os.getpid()
+    assert int(next(iter(said.values())).said) != os.getpid()
 
 
-def _say_who(jobs: int | None) -> str:
+def _say_who(jobs: int | None) -> Warmed:
     assert jobs == 1
-    return str(os.getpid())
+    return Warmed(str(os.getpid()), True)
+
+
+def test_a_machine_that_cannot_be_warmed_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gibbsite.cli.warmup import command
+
+    found = {"a": Warmed("all kernels compiled", True), "b": Warmed("Error: no space left", False)}
+    monkeypatch.setattr("gibbsite.scale.warming.warm_up", lambda on, jobs: found)
+    told = CliRunner().invoke(command, ["--on", "tcp://host:8786", "--quiet"])
+    assert (told.exit_code, told.stderr) == (1, "b: Error: no space left\n")

@@ -83,3 +83,11 @@ def test_fewer_workers_go_on(machines: Machines, on_threads: dict[str, gs.Result
         machines.have(count)
         sample(model, **resumed | {"sweeps": sweeps}, on=machines.client)
     assert same(on_threads[name], sample(model, **resumed))
+
+
+def test_threads_of_a_worker_share_the_rungs_of_a_chain() -> None:
+    model = gs.potts_grid((6, 6), 3, 1.0)
+    how = {"kernel": gs.Tempered(ladder=(0.0, 0.3, 0.6, 1.0)), "chains": 1, "sweeps": SWEEPS, "warmup": 10}
+    with Machines(workers=1, threads=2) as machines:
+        assert DaskCrew(machines.client).threads_each(1) == 2
+        assert same(sample(model, **how, threads=1), sample(model, **how, on=machines.client))
