@@ -14,11 +14,16 @@ import pytest
 from click.testing import CliRunner
 
 import gibbsite as gs
+from gibbsite._random.generators import stream
+from gibbsite.kernel.base import alone
+from gibbsite.run.chain import advance
+from gibbsite.run.recipe import Recipe
+from gibbsite.run.tape import BATCHES
 from gibbsite.scale import crew as crew_module
 from gibbsite.scale import dask as dask_module
 from gibbsite.scale.crew import RemoteCrew, Returned
 from gibbsite.scale.dask import DaskCrew
-from gibbsite.scale.segment import Done, checksum
+from gibbsite.scale.segment import Done, checksum, cut_segment, join_segment, move_segment
 from gibbsite.scale.warming import Warmed
 from tests.scale.machines import Machines
 from tests.scale.running import same, sample
@@ -62,6 +67,29 @@ def test_where_segments_end_does_not_matter(
     here, there = sample(model, sweeps=12, **how), sample(model, sweeps=12, **how, on=client)
     assert same(here, there)
     assert here.values.tobytes() == there.values.tobytes()
+
+
+@pytest.mark.parametrize("rounds", [1, 7, 300, 2000])
+@pytest.mark.parametrize("kernel", [gs.Gibbs(), gs.HerdedGibbs()])
+def test_means_of_batches_are_merged_as_on_threads(rounds: int, kernel: Any) -> None:
+    """Segments that merge none, some, or all of the means there are, once or several times."""
+    recipe = Recipe(gs.ising_grid((3, 3), coupling=0.3), kernel, gs.Systematic(), None, 1)
+    _, form = recipe.lay_out()
+    parameters, schedule, n = kernel.parameters(form.moving), form.schedule(), form.graph.n_units
+    whole, parts = (
+        (form.start([np.zeros(9, form.graph.state_dtype)], [stream(1, 0)]), form.tape(1)) for _ in range(2)
+    )
+    for done in range(0, 6000, rounds):
+        many = min(rounds, 6000 - done)
+        segment = cut_segment(*parts, 1, many, n, True, 1)
+        parts = join_segment(move_segment(repr(kernel), recipe, segment), *parts)
+    advance(parameters, form.arrays(1), schedule, *whole, 6000, n, True, alone())
+    batches = int(whole[1].counters[BATCHES])
+    assert whole[1].counters.tolist() == parts[1].counters.tolist()
+    assert whole[1].trace[:batches].tobytes() == parts[1].trace[:batches].tobytes()
+    assert whole[1].total.tobytes() == parts[1].total.tobytes()
+    assert whole[1].pulse[: batches // 8].tobytes() == parts[1].pulse[: batches // 8].tobytes()
+    assert whole[0].x.tobytes() == parts[0].x.tobytes()
 
 
 def test_a_run_goes_on_elsewhere(client: Any, tmp_path: Path) -> None:

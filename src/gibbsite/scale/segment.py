@@ -95,21 +95,44 @@ def cut_segment(
 ) -> Segment:
     """Return what a worker needs to move a bundle on.
 
-    Draws that were recorded stay here, and so do the means of batches, unless the segment will merge them.
+    Draws that were recorded stay here, and so do the means of batches; but for the last of them, if the
+    segment will merge them with new ones.
     """
-    closed = int(tape.counters[BATCHES]) + (int(tape.counters[FILL]) + rounds) // int(tape.counters[LENGTH])
-    merges = keep and closed >= len(tape.trace)
-    past = {"trace": tape.trace[: tape.counters[BATCHES]]} if merges else {}
+    batches, merges = int(tape.counters[BATCHES]), count_merges(tape, rounds) if keep else 0
+    past = {"trace": tape.trace[batches >> merges << merges : batches]}
     return Segment(size, _pack(state, tape, past), rounds, length, keep, threads)
+
+
+def count_merges(tape: Tape, rounds: int) -> int:
+    """Return how often so many draws will halve the trace of a tape.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> layout, form = Recipe(gs.ising_grid((3, 3)), gs.Gibbs(), gs.Systematic(), None, 1).lay_out()
+    >>> tape = form.tape(1)
+    >>> len(tape.trace), [count_merges(tape, rounds) for rounds in (511, 512, 1023, 1024)]
+    (512, [0, 1, 1, 2])
+    """
+    rows, merges = len(tape.trace), 0
+    fill, batches, length = (int(tape.counters[which]) for which in (FILL, BATCHES, LENGTH))
+    while rows:
+        rounds -= (rows - batches) * length - fill
+        if rounds < 0:
+            break
+        fill, batches, length, merges = 0, rows // 2, 2 * length, merges + 1
+    return merges
 
 
 def join_segment(done: Done, state: State, tape: Tape) -> tuple[State, Tape]:
     """Return a bundle as it stands after a segment; its arrays are overwritten."""
-    draws, batches = int(tape.counters[DRAWS]), int(tape.counters[BATCHES])
-    merged = int(tape.counters[LENGTH])
+    draws, batches, before = (int(tape.counters[which]) for which in (DRAWS, BATCHES, LENGTH))
     state, tape = _unpack(done.arrays, state, tape)
-    first = batches if int(tape.counters[LENGTH]) == merged else 0
-    for name, begin in (("trace", first), ("values", draws), ("energy", draws)):
+    while before < int(tape.counters[LENGTH]):  # merge what was recorded here, as the worker has its own
+        before, batches = 2 * before, batches // 2
+        halves = tape.trace[: 2 * batches]
+        tape.trace[:batches] = np.float32(0.5) * (halves[0::2] + halves[1::2])
+    for name, begin in (("trace", batches), ("values", draws), ("energy", draws)):
         new = done.arrays[name]
         getattr(tape, name)[begin : begin + len(new)] = new
     return state, tape
@@ -166,8 +189,8 @@ def move_segment(run: str, recipe: Recipe, segment: Segment) -> Done:
         segment.arrays, form.start([blank] * size, [words.copy() for _ in range(size)]), form.tape(size)
     )
     draws, batches, before = (int(tape.counters[which]) for which in (DRAWS, BATCHES, LENGTH))
-    sent = segment.arrays.get("trace", tape.trace[:0])
-    tape.trace[: len(sent)] = sent
+    sent = segment.arrays["trace"]
+    tape.trace[batches - len(sent) : batches] = sent
     if segment.keep:
         tape = worker.layout.grow(tape, draws + segment.rounds)
     with Executor(segment.threads) as executor:
@@ -182,9 +205,9 @@ def move_segment(run: str, recipe: Recipe, segment: Segment) -> Done:
     except SamplingError as error:
         wrong = error
     now = int(tape.counters[DRAWS])
-    first = batches if int(tape.counters[LENGTH]) == before else 0
+    merges = (int(tape.counters[LENGTH]) // before).bit_length() - 1
     past = {
-        "trace": tape.trace[first : tape.counters[BATCHES]],
+        "trace": tape.trace[batches >> merges : tape.counters[BATCHES]],
         "values": tape.values[draws:now],
         "energy": tape.energy[draws:now],
     }
