@@ -172,7 +172,7 @@ def strangers(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, 
 
 
 def test_workers_without_gibbsite_are_named(
-    undisturbed: gs.Result, strangers: tuple[str, dict[str, str]]
+    undisturbed: gs.Result, strangers: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the beginning they are an error; later they get no more work."""
     with Machines(workers=0) as machines:
@@ -183,6 +183,7 @@ def test_workers_without_gibbsite_are_named(
             match=r"Worker tcp://\S+ has other versions .*: no gibbsite\. Install the same ones",
         ):
             sample(MODEL, **HOW, on=machines.client)
+    monkeypatch.setattr(dask_module, "JOINING", 60.0)
     with Machines(workers=1) as machines:
 
         def join() -> None:
@@ -205,7 +206,7 @@ def test_a_scheduler_without_gibbsite_is_told(strangers: tuple[str, dict[str, st
 
 
 def test_workers_with_other_versions_are_named(
-    undisturbed: gs.Result, strangers: tuple[str, dict[str, str]]
+    undisturbed: gs.Result, strangers: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Machines(workers=0) as machines:
         machines.workers.append(machines.start_worker(**strangers[1]))
@@ -214,6 +215,7 @@ def test_workers_with_other_versions_are_named(
             gs.ArgumentError, match=r"Worker tcp://\S+ has other versions .*numba 0\.1 instead"
         ):
             sample(MODEL, **HOW, on=machines.client)
+    monkeypatch.setattr(dask_module, "JOINING", 60.0)
     with Machines(workers=1) as machines:
 
         def join() -> None:

@@ -45,11 +45,12 @@ class RemoteCrew(Crew):
     def __init__(self) -> None:
         self.run = ""
         self.blocks = 0
+        self.proved = False  # whether any task has come back
         self.say: Callable[[str], None] = lambda text: None
 
     def employ(self, recipe: Any, say: Callable[[str], None]) -> None:
         """Send out what all tasks need: for chains, what they are made of."""
-        self.run, self.blocks, self.say = secrets.token_hex(8), 0, say
+        self.run, self.blocks, self.proved, self.say = secrets.token_hex(8), 0, False, say
         self.send_recipe(recipe)
 
     @abstractmethod
@@ -78,7 +79,7 @@ class RemoteCrew(Crew):
             f"Worker {returned.worker} has other versions than this process, and might give other numbers: "
             f"{returned.other}."
         )
-        if self.blocks <= 1:
+        if self.blocks <= 1 and not self.proved:
             raise ArgumentError(f"{text} Install the same ones.")
         self.say(f"{text} It gets no more work.")
         self.drop(returned.worker)
@@ -100,6 +101,7 @@ class RemoteCrew(Crew):
                     self.say(f"Worker {returned.worker} returned wrong numbers; it gets no more work.")
                     self.drop(returned.worker)
                     continue
+                self.proved = True
                 take(number, done)
                 del missing[number]
             in_vain = in_vain + 1 if len(missing) == before else 0

@@ -25,6 +25,7 @@ PATIENCE = 60.0
 # Seconds without a heartbeat after which others make what a worker was at; there is one every few seconds.
 SILENCE = 30.0
 LOOK = 0.5  # seconds between two looks at the workers
+JOINING = 0.0  # seconds that a run waits for the answer of a worker that comes later, which gets work then
 # What Dask may raise where a scheduler is gone, or something is lost on the way.
 _GONE = (OSError, TimeoutError, CancelledError, RuntimeError)
 
@@ -61,7 +62,9 @@ class DaskCrew(RemoteCrew):
         self.sent: Any = None
         self.avoided: set[str] = set()  # workers that were silent when it was sent
         self.attempts = 0
-        self.admitted: set[str] = set()  # workers that have the versions of this process
+        self.asked: dict[str, Any] = {}  # workers, for their versions
+        self.admitted: dict[str, bool] = {}  # whether they have those of this process
+        self.seen = 0.0  # when a worker was last at a task
         self.heard: dict[str, tuple[float, float]] = {}  # last heartbeat of each worker, and when we saw it
 
     def workers(self) -> dict[str, Any]:
@@ -78,14 +81,14 @@ class DaskCrew(RemoteCrew):
             for address, told in known.items()
         }
         there = {address: told for address, told in known.items() if now - self.heard[address][1] < SILENCE}
-        self._admit([address for address in there if address not in self.admitted])
-        return {address: told for address, told in there.items() if address in self.admitted}
+        self._admit(list(there))
+        return {address: told for address, told in there.items() if self.admitted.get(address)}
 
-    def _admit(self, new: Sequence[str]) -> None:
-        """Ask workers for their versions before they get any work; those that lack something get none."""
-        if not new:
-            return
-        distributed: Any = import_module("distributed")
+    def _admit(self, there: Sequence[str]) -> None:
+        """Ask workers for their versions before they get any work; those that lack something get none.
+
+        The answers of those that are there from the beginning are waited for; one may be busy for others.
+        """
         versions = installed_versions()
 
         def compare() -> str:  # a function inside of a function goes out as it is, also to who lacks gibbsite
@@ -93,34 +96,42 @@ class DaskCrew(RemoteCrew):
 
             return differences(versions)
 
-        self.attempts += 1
         with suppress(*_GONE):
-            asked = {
-                worker: self.client.submit(
-                    compare,
-                    key=("gibbs-versions", self.run, worker, self.attempts),
-                    workers=[worker],
-                    pure=False,
-                )
-                for worker in new
-            }
-            with suppress(TimeoutError):  # they are asked again
-                distributed.wait(list(asked.values()), timeout=SILENCE)
-            for worker, future in asked.items():
-                other = ""
-                if future.status == "error":
-                    wrong = future.exception()
-                    if not isinstance(wrong, ModuleNotFoundError):
-                        continue  # lost in the meantime
-                    other = f"no {wrong.name}"
-                elif future.status == "finished":
-                    other = future.result(timeout=PATIENCE)
-                else:
-                    continue
-                if other:
-                    self._refuse(Returned(None, worker, other))
-                else:
-                    self.admitted.add(worker)
+            for worker in [each for each in self.asked if each not in self.heard]:
+                self.asked.pop(worker).release()
+            new = [worker for worker in there if worker not in self.asked]
+            for worker in new:
+                self.attempts += 1
+                key = ("gibbs-versions", self.run, worker, self.attempts)
+                self.asked[worker] = self.client.submit(compare, key=key, workers=[worker], pure=False)
+            if new:
+                distributed: Any = import_module("distributed")
+                with suppress(TimeoutError):
+                    patience = SILENCE if self.blocks <= 1 else JOINING
+                    distributed.wait([self.asked[worker] for worker in new], timeout=patience)
+        for worker in there:
+            self._hear(worker)
+
+    def _hear(self, worker: str) -> None:
+        """Take a worker in whose answer is here, and has nothing to say."""
+        answer = self.asked.get(worker)
+        if answer is None or worker in self.admitted or answer.status == "pending":
+            return
+        with suppress(*_GONE):
+            wrong = answer.exception(timeout=LOOK)
+            other = f"no {wrong.name}" if isinstance(wrong, ModuleNotFoundError) else ""
+            if wrong is None:
+                other = answer.result(timeout=LOOK)
+                self.admitted[worker] = not other
+            elif other:
+                self.admitted[worker] = False
+            else:
+                del self.asked[worker]  # lost in the meantime: it is asked again
+            answer.release()
+            if other:
+                self._refuse(Returned(None, worker, other))
+            return
+        self.asked.pop(worker, None)
 
     def _known(self) -> dict[str, Any]:
         """Return what the scheduler knows of all its workers; nothing if it is gone."""
@@ -229,6 +240,7 @@ class DaskCrew(RemoteCrew):
         blocks that grow from one sweep to seconds would let it give several of them to the same worker.
         """
         self.attempts += 1
+        self.seen = time.monotonic()
         self._send()
         there = list(self.workers())
         silent, enough = len(there) < len(self.heard), len(tasks) <= len(there)
@@ -276,7 +288,8 @@ class DaskCrew(RemoteCrew):
         there are workers, are handed out again.
         """
         distributed: Any = import_module("distributed")
-        seen = time.monotonic()
+        if not first:
+            self.seen = time.monotonic()
         while True:
             try:
                 distributed.wait(
@@ -285,22 +298,26 @@ class DaskCrew(RemoteCrew):
                 return
             except TimeoutError:
                 self._await_workers()
-                if self._is_missing(needed) or (first and len(self.workers()) < len(self.heard)):
+                if self._is_missing(needed):
                     return
                 if self._is_anybody_at(futures):
-                    seen = time.monotonic()
-                elif time.monotonic() - seen > PATIENCE:
+                    self.seen = time.monotonic()
+                elif time.monotonic() - self.seen > PATIENCE:
                     self.say("No worker is at any chain; they are handed out again.")
                     self.client.cancel(futures)
                     self.sent = None
                     return
+                if first and len(self.workers()) < len(self.heard):
+                    return  # some are silent: what they are at is to be moved
             except CancelledError:  # lost with the scheduler
                 return
 
     def _is_anybody_at(self, futures: list[Any]) -> bool:
-        """Tell whether a worker is at one of some tasks, or has finished it."""
+        """Tell whether a worker that can be heard is at one of some tasks, or has finished it."""
         with suppress(*_GONE):
-            now = {key for keys in self.client.processing().values() for key in keys}
+            there = self.workers()
+            told = self.client.processing().items()
+            now = {key for worker, keys in told if worker in there for key in keys}
             return any(future.key in now or future.status == "finished" for future in futures)
         return False
 
@@ -337,4 +354,5 @@ class DaskCrew(RemoteCrew):
 
     def drop(self, worker: str) -> None:
         """Retire a worker."""
-        self.client.retire_workers([worker], close_workers=True)
+        with suppress(*_GONE):
+            self.client.retire_workers([worker], close_workers=True)
