@@ -21,7 +21,7 @@ def measure(*, quick: bool = False) -> list[Section]:
     model = gs.ising_grid((200, 200), coupling=0.4)
     how: dict[str, Any] = {"scan": gs.Systematic(), "chains": 2, "rng": 1, "warmup": 0, "progress": False}
     how |= {"second_look": False, "threads": 2}
-    seconds, repetitions = (6.0, 1) if quick else (20.0, 3)
+    seconds, repetitions = (6.0, 1) if quick else (60.0, 2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         sweeps = gs.sample(model, seconds=seconds, **how).draws

@@ -2,6 +2,7 @@
 
     python -m benchmarks.methods --out methods.jsonl --seconds 20            # again: only what is missing
     python -m benchmarks.methods --out methods.jsonl --only promedus --methods mini-bucket --methods auto
+    python -m benchmarks.methods --out methods.jsonl --on local-dask         # a run for each core at a time
     python -m benchmarks.methods --out methods.jsonl --none --page docs/method_results.md
 
 Models come from the folder of data (``GIBBSITE_DATA``). Each run is a line of the file, written when it is
@@ -27,10 +28,13 @@ from benchmarks.data import DATA, ROOT
 from benchmarks.networks import Known, largest_error, networks
 from benchmarks.report import format_table
 from gibbsite._compile.clock import clock
+from gibbsite.scale.choosing import find_crew
+from gibbsite.scale.tasks import map_tasks
 
 METHODS = ("auto", "gibbs", "blocks", "cutset", "tempered", "forward", "mini-bucket", "bp")
 ACCURACY = 0.01
 Row = dict[str, Any]
+Run = tuple[str, Callable[[], tuple[gs.FactorGraph, Known]], str]
 
 
 def measure(
@@ -217,6 +221,7 @@ def main(arguments: list[str] | None = None) -> None:
         "--only", action="append", default=[], metavar="TEXT", help="models with it in the name"
     )
     parser.add_argument("--methods", action="append", default=[], choices=METHODS, help="(default: all)")
+    parser.add_argument("--on", help="make runs on the workers of a cluster: local-dask, tcp://..., ray")
     parser.add_argument("--none", action="store_true", help="run nothing, write the page alone")
     parser.add_argument("--page", type=Path, help="write a page in Markdown there")
     given = parser.parse_args(arguments)
@@ -227,17 +232,17 @@ def main(arguments: list[str] | None = None) -> None:
             one for one in networks(DATA) if not given.only or any(text in one[0] for text in given.only)
         ]
         commit = _commit()
-        with given.out.open("a") as file:
-            for method in given.methods or METHODS:
-                for name, read in cases:
-                    if (name, method) in done:
-                        continue
-                    row = measure(name, read, method, given.seconds, commit)
-                    rows.append(row)
-                    file.write(json.dumps(row) + "\n")
-                    file.flush()
-                    wrong = "WRONG " if is_silently_wrong(row) else ""
-                    print(f"{wrong}{name} {method}: {_cell(row)}", flush=True)
+        runs = [(*case, m) for m in given.methods or METHODS for case in cases if (case[0], m) not in done]
+        with given.out.open("a") as file, find_crew(given.on) as crew:
+
+            def take(run: Run, row: Row) -> None:
+                rows.append(row)
+                file.write(json.dumps(row) + "\n")
+                file.flush()
+                wrong = "WRONG " if is_silently_wrong(row) else ""
+                print(f"{wrong}{run[0]} {run[2]}: {_cell(row)}", flush=True)
+
+            map_tasks(crew, lambda run: measure(*run, given.seconds, commit), runs, take=take, say=print)
     if given.page is not None:
         given.page.write_text(page(rows), encoding="utf-8")
 

@@ -1,6 +1,10 @@
-"""Chains on workers that are killed at random moments: the bytes of an undisturbed run, no growing memory.
+"""Chains on workers to which things happen at random moments: the bytes of an undisturbed run.
 
     python -m tests.campaigns.workers --minutes 15 --kills 10
+    python -m tests.campaigns.workers --minutes 10 --kills 3 --stops 3 --restarts 2
+
+Workers are killed; stopped for longer than a run waits to hear of them; the scheduler is killed with all
+workers and started again at the same address. The memory of the scheduler must not grow.
 
 The disturbed run is limited by time; the undisturbed one makes as many sweeps on threads, and takes as long.
 """
@@ -8,7 +12,9 @@ The disturbed run is limited by time; the undisturbed one makes as many sweeps o
 from __future__ import annotations
 
 import argparse
+import os
 import random
+import signal
 import sys
 import threading
 import time
@@ -16,6 +22,7 @@ import warnings
 from pathlib import Path
 
 import gibbsite as gs
+from gibbsite.scale import dask as dask_module
 from tests.scale.machines import Machines
 
 
@@ -25,11 +32,22 @@ def megabytes(process: int) -> float:
     return float(status.split("VmRSS:")[1].split()[0]) / 1024.0
 
 
+def report_memory(seen: list[tuple[float, float, int]]) -> None:
+    """Print the memory of the scheduler in two quarters of the run, and how many tasks it knew."""
+    quarter = max(1, len(seen) // 4)
+    second, last = seen[quarter : 2 * quarter], seen[-quarter:]
+    mean = [sum(each[1] for each in part) / max(len(part), 1) for part in (second, last)]
+    print(f"memory of the scheduler, second quarter {mean[0]:.1f} MB, last quarter {mean[1]:.1f} MB")
+    print(f"tasks that the scheduler knew: at most {max(each[2] for each in seen)}")
+
+
 def main() -> int:
     """Run both, print what was seen, and return 0 if they are equal."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--minutes", type=float, default=15.0)
     parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--stops", type=int, default=0)
+    parser.add_argument("--restarts", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -44,20 +62,35 @@ def main() -> int:
     }
     rng, over = random.Random(options.seed), threading.Event()
     seen: list[tuple[float, float, int]] = []
-    killed: list[float] = []
+    happened: list[str] = []
     begun = time.monotonic()
     with Machines(options.workers) as machines:
-        moments = sorted(rng.uniform(0.05, 0.95) * 60 * options.minutes for _ in range(options.kills))
+        deeds = ["kill"] * options.kills + ["stop"] * options.stops + ["restart"] * options.restarts
+        rng.shuffle(deeds)
+        moments = sorted(rng.uniform(0.05, 0.95) * 60 * options.minutes for _ in deeds)
+
+        def act(deed: str) -> None:
+            number = rng.randrange(options.workers)
+            if deed == "kill":
+                machines.replace_worker(number)
+            elif deed == "restart":
+                machines.replace_scheduler(after=2.0)
+            else:
+                stopped = machines.workers[number].pid
+                os.kill(stopped, signal.SIGSTOP)
+                over.wait(1.5 * dask_module.SILENCE)
+                os.kill(stopped, signal.SIGCONT)
+            happened.append(deed)
 
         def watch() -> None:
             while not over.wait(1.0):
                 now = time.monotonic() - begun
-                known = machines.client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
-                seen.append((now, megabytes(machines.scheduler.pid), known))
+                if not options.restarts:  # those of a scheduler that is new say nothing
+                    known = machines.client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+                    seen.append((now, megabytes(machines.scheduler.pid), known))
                 if moments and now >= moments[0]:
                     moments.pop(0)
-                    machines.replace_worker(rng.randrange(options.workers))
-                    killed.append(now)
+                    act(deeds.pop())
 
         watcher = threading.Thread(target=watch)
         watcher.start()
@@ -66,14 +99,9 @@ def main() -> int:
         finally:
             over.set()
             watcher.join()
-    quarter = max(1, len(seen) // 4)
-    second, last = seen[quarter : 2 * quarter], seen[-quarter:]
-    mean = [sum(each[1] for each in part) / max(len(part), 1) for part in (second, last)]
-    print(
-        f"{len(killed)} workers killed in {60 * options.minutes:.0f} s; chains of {disturbed.draws:,} draws"
-    )
-    print(f"memory of the scheduler, second quarter {mean[0]:.1f} MB, last quarter {mean[1]:.1f} MB")
-    print(f"tasks that the scheduler knew: at most {max(each[2] for each in seen)}")
+    print(f"{options.minutes:g} minutes; chains of {disturbed.draws:,} draws; {', '.join(happened)}")
+    if seen:
+        report_memory(seen)
     undisturbed = gs.sample(model, sweeps=disturbed.draws, **how)
     same = undisturbed.marginals.cells.tobytes() == disturbed.marginals.cells.tobytes()
     print(

@@ -7,11 +7,14 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+import gibbsite as gs
 from gibbsite.cli import warmup
+from gibbsite.cli.warmup import pairings
 from gibbsite.testing import tiny_models
 
 _WARM = """
@@ -89,3 +92,25 @@ for dtype in sys.argv[1:]:
         pickle.load(file)
         _, overloads = pickle.loads(file.read())
     assert len(overloads) == 4
+
+
+def test_every_kernel_is_given_scans_of_what_it_visits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels of blocks have orders of blocks; runs are stopped before anything is compiled."""
+
+    class Begun(Exception):
+        pass
+
+    def begin(*given: Any, **how: Any) -> None:
+        raise Begun
+
+    monkeypatch.setattr("gibbsite.sampling.run_chains", begin)
+    model, begun = tiny_models()["tables"], set()
+    for kernel, scans in pairings(model):
+        for scan in scans:
+            try:
+                gs.sample(model, kernel, scan=scan, seconds=0.001, progress=False, threads=1)
+            except Begun:
+                begun.add(type(kernel).__name__)
+            except gs.IncompatibleError:
+                pass
+    assert {"Gibbs", "BlockGibbs", "CutsetGibbs", "Perfect", "MiniBucketMetropolis"} <= begun

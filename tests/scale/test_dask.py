@@ -11,14 +11,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import gibbsite as gs
+from gibbsite._random.generators import stream
+from gibbsite.kernel.base import alone
+from gibbsite.run.chain import advance
+from gibbsite.run.recipe import Recipe
+from gibbsite.run.tape import BATCHES
 from gibbsite.scale import crew as crew_module
 from gibbsite.scale import dask as dask_module
 from gibbsite.scale.crew import RemoteCrew, Returned
 from gibbsite.scale.dask import DaskCrew
-from gibbsite.scale.segment import Done, checksum, move_segment
+from gibbsite.scale.segment import Done, checksum, cut_segment, join_segment, move_segment
+from gibbsite.scale.warming import Warmed
 from tests.scale.machines import Machines
+from tests.scale.running import same, sample
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")
@@ -44,22 +52,6 @@ def client() -> Iterator[Any]:
         yield found
 
 
-def sample(model: Any, **how: Any) -> gs.Result:
-    kernel = how.pop("kernel", None)
-    options = {"sweeps": 200, "rng": 3, "progress": False, "second_look": False, **how}
-    return gs.sample(model, kernel, **options)
-
-
-def same(one: gs.Result, other: gs.Result) -> bool:
-    pairs = zip(one.recording.tapes, other.recording.tapes, strict=True) if hasattr(one, "recording") else ()
-    assert all(np.array_equal(a.total, b.total) for a, b in pairs)
-    return bool(
-        one.marginals.cells.tobytes() == other.marginals.cells.tobytes()
-        and one.mcse.cells.tobytes() == other.mcse.cells.tobytes()
-        and one.diagnostics.line() == other.diagnostics.line()
-    )
-
-
 @pytest.mark.parametrize("name", KERNELS)
 def test_workers_give_the_bytes_of_threads(client: Any, name: str) -> None:
     model, how = KERNELS[name]
@@ -75,6 +67,29 @@ def test_where_segments_end_does_not_matter(
     here, there = sample(model, sweeps=12, **how), sample(model, sweeps=12, **how, on=client)
     assert same(here, there)
     assert here.values.tobytes() == there.values.tobytes()
+
+
+@pytest.mark.parametrize("rounds", [1, 7, 300, 2000])
+@pytest.mark.parametrize("kernel", [gs.Gibbs(), gs.HerdedGibbs()])
+def test_means_of_batches_are_merged_as_on_threads(rounds: int, kernel: Any) -> None:
+    """Segments that merge none, some, or all of the means there are, once or several times."""
+    recipe = Recipe(gs.ising_grid((3, 3), coupling=0.3), kernel, gs.Systematic(), None, 1)
+    _, form = recipe.lay_out()
+    parameters, schedule, n = kernel.parameters(form.moving), form.schedule(), form.graph.n_units
+    whole, parts = (
+        (form.start([np.zeros(9, form.graph.state_dtype)], [stream(1, 0)]), form.tape(1)) for _ in range(2)
+    )
+    for done in range(0, 6000, rounds):
+        many = min(rounds, 6000 - done)
+        segment = cut_segment(*parts, 1, many, n, True, 1)
+        parts = join_segment(move_segment(repr(kernel), recipe, segment), *parts)
+    advance(parameters, form.arrays(1), schedule, *whole, 6000, n, True, alone())
+    batches = int(whole[1].counters[BATCHES])
+    assert whole[1].counters.tolist() == parts[1].counters.tolist()
+    assert whole[1].trace[:batches].tobytes() == parts[1].trace[:batches].tobytes()
+    assert whole[1].total.tobytes() == parts[1].total.tobytes()
+    assert whole[1].pulse[: batches // 8].tobytes() == parts[1].pulse[: batches // 8].tobytes()
+    assert whole[0].x.tobytes() == parts[0].x.tobytes()
 
 
 def test_a_run_goes_on_elsewhere(client: Any, tmp_path: Path) -> None:
@@ -127,20 +142,18 @@ class Liars(RemoteCrew):
     def places(self) -> int:
         return 2
 
-    def hand_out(self, segments: Any) -> list[Returned]:
-        found = []
-        for k, (_, segment) in enumerate(segments):
-            done = move_segment(self.run, self.recipe, segment)
+    def hand_out(self, work: Any, tasks: Any) -> Iterator[tuple[int, Returned]]:
+        for k, (number, task) in enumerate(tasks):
+            done = work.function(self.run, self.recipe, task)
             if k % 2 == 0 and self.lost and self.blocks % 2:
                 self.blocks += 1
-                found.append(Returned(None, ""))
+                yield number, Returned(None, "")
                 continue
             if k % 2 == 0 and not self.lost and not self.dropped:
                 x = done.arrays["state/x"].copy()
                 x[0] ^= 1
                 done = done._replace(arrays={**done.arrays, "state/x": x})
-            found.append(Returned(done, f"worker-{k % 2}"))
-        return found
+            yield number, Returned(done, f"worker-{k % 2}")
 
     def drop(self, worker: str) -> None:
         assert worker == "worker-0"
@@ -161,7 +174,9 @@ def test_wrong_and_lost_segments_are_made_again(lost: bool, monkeypatch: pytest.
 
 
 def test_what_is_always_lost_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Liars, "hand_out", lambda crew, segments: [Returned(None, "")] * len(segments))
+    monkeypatch.setattr(
+        Liars, "hand_out", lambda crew, work, tasks: ((k, Returned(None, "")) for k, _ in tasks)
+    )
     monkeypatch.setattr("gibbsite.scale.choosing._employ", lambda *client: Liars(lost=True))
 
     class Client:
@@ -239,9 +254,18 @@ def test_machines_are_warmed_up_once_each(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(warming, "_warm", _say_who)
     said = warming.warm_up("local-dask", jobs=1)
     assert len(said) == 1
-    assert int(next(iter(said.values()))) != os.getpid()
+    assert int(next(iter(said.values())).said) != os.getpid()
 
 
-def _say_who(jobs: int | None) -> str:
+def _say_who(jobs: int | None) -> Warmed:
     assert jobs == 1
-    return str(os.getpid())
+    return Warmed(str(os.getpid()), True)
+
+
+def test_a_machine_that_cannot_be_warmed_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gibbsite.cli.warmup import command
+
+    found = {"a": Warmed("all kernels compiled", True), "b": Warmed("Error: no space left", False)}
+    monkeypatch.setattr("gibbsite.scale.warming.warm_up", lambda on, jobs: found)
+    told = CliRunner().invoke(command, ["--on", "tcp://host:8786", "--quiet"])
+    assert (told.exit_code, told.stderr) == (1, "b: Error: no space left\n")

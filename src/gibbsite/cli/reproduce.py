@@ -17,9 +17,12 @@ from gibbsite.cli.parameters import FOLDER, SEED, Experiment, refuse
     "-o", "--output", "folder", type=FOLDER, metavar="DIR", help="Where to save.  [default: ./NAME]"
 )
 @click.option("--rng", type=SEED, default=1, show_default=True, help="Seed.")
+@click.option("--on", metavar="CLUSTER", help="Make replicates on workers, as in gibbsite infer --on.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON; without a NAME, the list.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
-def command(name: str | None, quick: bool, folder: str | None, rng: int, as_json: bool, quiet: bool) -> None:
+def command(
+    name: str | None, quick: bool, folder: str | None, rng: int, on: str | None, as_json: bool, quiet: bool
+) -> None:
     """Run the experiment NAME, or "all" of them; without a NAME, list them.
 
     Prints what the paper says beside what is found here, and saves NAME.json and NAME.png in DIR ("all": in a
@@ -30,7 +33,7 @@ def command(name: str | None, quick: bool, folder: str | None, rng: int, as_json
     from gibbsite.lab.experiment import make_folder
 
     if name is None:
-        refuse(["quick", "folder", "rng"], "without the NAME of an experiment")
+        refuse(["quick", "folder", "rng", "on"], "without the NAME of an experiment")
         _list(as_json)
         return
     chosen = lab.experiments() if name == "all" else [lab.find(name)]
@@ -41,7 +44,7 @@ def command(name: str | None, quick: bool, folder: str | None, rng: int, as_json
     for experiment, place in zip(chosen, places, strict=True):
         if not as_json:
             click.echo(f"{experiment.name}: {experiment.title}\n({experiment.source})\n")
-        findings = lab.run(experiment.name, quick=quick, rng=rng, progress=False if quiet else None)
+        findings = lab.run(experiment.name, quick=quick, rng=rng, progress=False if quiet else None, on=on)
         if as_json:
             found.append(findings.to_dict())
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from gibbsite.inference import METHODS
 if TYPE_CHECKING:
     from gibbsite.kernel.base import Kernel
     from gibbsite.model import FactorGraph, Model
+    from gibbsite.scan.base import Scan
 
 
 @click.command("warmup")
@@ -39,9 +40,12 @@ def command(quiet: bool, jobs: int | None, on: str | None) -> None:
     if on is not None:
         from gibbsite.scale.warming import warm_up
 
-        for host, said in warm_up(on, jobs).items():
-            if not quiet:
-                click.echo(f"{host}: {said}", err=True)
+        found = warm_up(on, jobs)
+        for host, warmed in found.items():
+            if not quiet or not warmed.complete:
+                click.echo(f"{host}: {warmed.said}", err=True)
+        if not all(warmed.complete for warmed in found.values()):
+            raise SystemExit(1)
         return
     place = cache_directory()
     names = list(_work())
@@ -108,19 +112,34 @@ def _work() -> dict[str, Callable[[], None]]:
 def _sample_all(model: FactorGraph) -> None:
     """Sample a model with all kernels and scans."""
     from contextlib import suppress
-    from itertools import product
+
+    import gibbsite as gs
+
+    for kernel, scans in pairings(model):
+        for scan in scans:
+            with suppress(gs.IncompatibleError):  # not every kernel takes every scan
+                gs.sample(model, kernel, scan=scan, seconds=0.001, progress=False, threads=1)
+
+
+def pairings(model: FactorGraph) -> Iterator[tuple[Kernel, Sequence[Scan]]]:
+    """Yield all kernels that take a model, each with scans of what it visits: sites, or blocks of them."""
+    from contextlib import suppress
 
     import gibbsite as gs
     import gibbsite.importance  # registers a kernel of its own
+    from gibbsite.graph.compile import compile_graph
     from gibbsite.kernel.registry import registered_kernels
+    from gibbsite.run.recipe import fit_graph
     from gibbsite.scan.registry import proof_scans
 
     for one in registered_kernels():
-        # minibatches are for sites with very many factors; in order will do
-        orders = proof_scans(model.n_sites)[: 1 if one.family == "minibatch" else None]
-        for kernel, scan in product(one.proof_instances(), orders):
-            with suppress(gs.IncompatibleError):  # not every kernel takes every scan, or kind
-                gs.sample(model, kernel, scan=scan, seconds=0.001, progress=False, threads=1)
+        for kernel in one.proof_instances():
+            with suppress(gs.IncompatibleError):  # not every kernel takes every kind
+                graph = compile_graph(model, among=kernel.kinds)
+                kernel.check(graph)
+                scans = proof_scans(fit_graph(graph, kernel).n_units)
+                # minibatches are for sites with very many factors; in order will do
+                yield kernel, scans[: 1 if one.family == "minibatch" else None]
 
 
 def _answer_in_other_ways(model: FactorGraph) -> None:

@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,10 @@ from gibbsite._wording import argument, unknown
 from gibbsite.errors import ArgumentError, FormatError
 from gibbsite.formats.parsing.text import check_writable, save
 from gibbsite.lab.findings import Findings
+from gibbsite.run.crew import Crew
 from gibbsite.run.progress import Progress, Status, choose_progress
+from gibbsite.scale.choosing import find_crew
+from gibbsite.scale.tasks import map_tasks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,7 +59,7 @@ NAMES = (
 
 @dataclass
 class Meter:
-    """Tells a display how many parts of an experiment are done.
+    """Tells a display how many parts of an experiment are done; has them made by workers, if there are any.
 
     Examples
     --------
@@ -73,6 +76,16 @@ class Meter:
     total: int = 0
     done: int = 0
     begun: float = field(default_factory=time.monotonic)
+    crew: Crew | None = None
+
+    def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """Return what a pure function makes of each item, a part of the experiment each.
+
+        On workers, if the experiment is run on some; it makes no difference to the results.
+        """
+        return map_tasks(
+            self.crew, function, items, take=lambda item, found: self.tick(), say=self.display.say
+        )
 
     def expect(self, parts: int) -> None:
         """Say how many more parts there will be."""
@@ -160,7 +173,7 @@ def experiments() -> list[Experiment]:
     return [find(name) for name in NAMES]
 
 
-def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None) -> Findings:
+def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None, on: Any = None) -> Findings:
     """Run an experiment.
 
     Parameters
@@ -173,6 +186,9 @@ def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None) -
         Seed; the findings depend on nothing else.
     progress : optional
         As in :func:`gibbsite.sample`.
+    on : optional
+        As in :func:`gibbsite.sample`: a cluster whose workers make the replicates of an experiment that has
+        some.
 
     Returns
     -------
@@ -192,7 +208,8 @@ def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None) -
     display = choose_progress(progress)
     begun = time.monotonic()
     try:
-        findings = experiment.run(bool(quick), rng, Meter(name, display))
+        with find_crew(on) as crew:
+            findings = experiment.run(bool(quick), rng, Meter(name, display, crew=crew))
     finally:
         display.close()
     seconds = time.monotonic() - begun

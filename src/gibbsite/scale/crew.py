@@ -1,24 +1,32 @@
-"""How segments of chains are handed out to workers of a cluster, and how they come back."""
+"""How tasks, segments of chains above all, are handed out to workers of a cluster, and how they come back."""
 
 from __future__ import annotations
 
 import secrets
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from gibbsite.errors import ArgumentError, SamplingError
 from gibbsite.run.crew import Bundles, Crew
-from gibbsite.run.recipe import Recipe
-from gibbsite.run.tape import DRAWS
-from gibbsite.scale.segment import Done, Segment, checksum, pack_chain, unpack_chain
+from gibbsite.scale.segment import Done, checksum, cut_segment, join_segment, move_segment
 
-# How often the segments of a block are handed out anew, before a run is given up.
+# How often tasks are handed out in vain before a run is given up.
 MOST_ATTEMPTS = 20
 
 
+class Work(NamedTuple):
+    """What is done with tasks: a pure function of the name of a run, its recipe and a task."""
+
+    name: str
+    function: Callable[[str, Any, Any], Done]
+
+
+SEGMENT = Work("gibbs-segment", move_segment)
+
+
 class Returned(NamedTuple):
-    """What came back of a segment: nothing where its worker was lost, or has ``other`` versions."""
+    """What came back of a task: nothing where its worker was lost, or has ``other`` versions."""
 
     done: Done | None
     worker: str
@@ -26,9 +34,9 @@ class Returned(NamedTuple):
 
 
 class RemoteCrew(Crew):
-    """Workers of a cluster, each of which moves a bundle of chains at a time.
+    """Workers of a cluster, each of which makes a task at a time, such as to move a bundle of chains.
 
-    A segment that is lost with its worker is made again by another one; one that comes back with a wrong
+    A task that is lost with its worker is made again by another one; one that comes back with a wrong
     checksum is made again, and its worker dropped. In either case the numbers are the same.
     """
 
@@ -37,20 +45,21 @@ class RemoteCrew(Crew):
     def __init__(self) -> None:
         self.run = ""
         self.blocks = 0
+        self.proved = False  # whether any task has come back
         self.say: Callable[[str], None] = lambda text: None
 
-    def employ(self, recipe: Recipe, say: Callable[[str], None]) -> None:
-        """Send out what the chains are made of."""
-        self.run, self.blocks, self.say = secrets.token_hex(8), 0, say
+    def employ(self, recipe: Any, say: Callable[[str], None]) -> None:
+        """Send out what all tasks need: for chains, what they are made of."""
+        self.run, self.blocks, self.proved, self.say = secrets.token_hex(8), 0, False, say
         self.send_recipe(recipe)
 
     @abstractmethod
-    def send_recipe(self, recipe: Recipe) -> None:
-        """Send what the chains are made of to all workers."""
+    def send_recipe(self, recipe: Any) -> None:
+        """Send what all tasks need to all workers."""
 
     @abstractmethod
-    def hand_out(self, segments: Sequence[tuple[int, Segment]]) -> list[Returned]:
-        """Have numbered segments made, and return what came back, in the same order."""
+    def hand_out(self, work: Work, tasks: Sequence[tuple[int, Any]]) -> Iterable[tuple[int, Returned]]:
+        """Have numbered tasks made, and yield what came back with its number, as it comes."""
 
     @abstractmethod
     def drop(self, worker: str) -> None:
@@ -70,26 +79,19 @@ class RemoteCrew(Crew):
             f"Worker {returned.worker} has other versions than this process, and might give other numbers: "
             f"{returned.other}."
         )
-        if self.blocks == 1:
+        if self.blocks <= 1 and not self.proved:
             raise ArgumentError(f"{text} Install the same ones.")
         self.say(f"{text} It gets no more work.")
         self.drop(returned.worker)
 
-    def move(self, chains: Bundles, rounds: int, length: int, keep: bool) -> float:
-        """Make steps of all chains, each bundle on some worker."""
-        threads = self.threads_each(len(chains.states))
-        members = min(chains.form.most_members, threads)
-        room = int(chains.tapes[0].counters[DRAWS])
-        segments = [
-            Segment(size, pack_chain(state, tape), rounds, length, keep, room + rounds, members)
-            for state, tape, size in zip(chains.states, chains.tapes, chains.sizes, strict=True)
-        ]
-        missing = dict(enumerate(segments))
-        found: dict[int, Done] = {}
+    def make(self, work: Work, tasks: Sequence[Any], take: Callable[[int, Done], None]) -> None:
+        """Have all tasks made; each is taken, with its number, when it comes back."""
+        missing = dict(enumerate(tasks))
         self.blocks += 1
-        for _ in range(MOST_ATTEMPTS):
-            numbers = list(missing)
-            for number, returned in zip(numbers, self.hand_out(list(missing.items())), strict=True):
+        in_vain = 0
+        while missing:
+            before = len(missing)
+            for number, returned in self.hand_out(work, list(missing.items())):
                 done = returned.done
                 if returned.other:
                     self._refuse(returned)
@@ -99,20 +101,32 @@ class RemoteCrew(Crew):
                     self.say(f"Worker {returned.worker} returned wrong numbers; it gets no more work.")
                     self.drop(returned.worker)
                     continue
-                found[number] = done
+                self.proved = True
+                take(number, done)
                 del missing[number]
-            if not missing:
-                break
-        else:
-            raise SamplingError(
-                f"Workers were lost {MOST_ATTEMPTS} times while they moved the same chains; what was "
-                "recorded before is kept. Look at their logs: they may have too little memory."
-            )
-        for number, done in found.items():
+            in_vain = in_vain + 1 if len(missing) == before else 0
+            if in_vain == MOST_ATTEMPTS:
+                raise SamplingError(
+                    f"Workers were lost {MOST_ATTEMPTS} times while they moved the same chains; what was "
+                    "recorded before is kept. Look at their logs: they may have too little memory."
+                )
+
+    def move(self, chains: Bundles, rounds: int, length: int, keep: bool) -> float:
+        """Make steps of all chains, each bundle on some worker."""
+        threads = self.threads_each(len(chains.states))
+        members = min(chains.form.most_members, threads)
+        segments = [
+            cut_segment(state, tape, size, rounds, length, keep, members)
+            for state, tape, size in zip(chains.states, chains.tapes, chains.sizes, strict=True)
+        ]
+        found: dict[int, Done] = {}
+        self.make(SEGMENT, segments, found.__setitem__)
+        for _, done in sorted(found.items()):
             if done.wrong is not None:
                 raise done.wrong
-            chains.states[number], chains.tapes[number] = unpack_chain(
-                done.arrays, chains.states[number], chains.tapes[number]
+        for number, done in found.items():  # not before all are there: chains are of the same length
+            chains.states[number], chains.tapes[number] = join_segment(
+                done, chains.states[number], chains.tapes[number]
             )
         # workers make bundles one after another where there are more of them than workers
         turns = -(-len(segments) // self.places())

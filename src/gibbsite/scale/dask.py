@@ -1,36 +1,47 @@
-"""Segments of chains on the workers of a Dask cluster.
+"""Pure tasks, segments of chains above all, on the workers of a Dask cluster.
 
-Tasks are pure, carry all they need, and are forgotten as soon as their block is over: a lost worker costs the
-segment it was at, and the scheduler's memory does not grow with the length of a run.
+Tasks carry all they need, and are forgotten as soon as they are over: a lost worker costs the task it was at,
+and the scheduler's memory does not grow with the length of a run. A scheduler that is started again is waited
+for.
 """
 
 from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 from gibbsite.errors import ArgumentError, SamplingError
-from gibbsite.run.recipe import Recipe
-from gibbsite.scale.crew import RemoteCrew, Returned
-from gibbsite.scale.segment import Segment, move_segment
+from gibbsite.scale.crew import RemoteCrew, Returned, Work
+from gibbsite.scale.segment import Done
 from gibbsite.scale.versions import differences, installed_versions
 
 # Seconds that a run waits for a scheduler or a worker to come back.
 PATIENCE = 60.0
+# Seconds without a heartbeat after which others make what a worker was at; there is one every few seconds.
+SILENCE = 30.0
 LOOK = 0.5  # seconds between two looks at the workers
+JOINING = 0.0  # seconds that a run waits for the answer of a worker that comes later, which gets work then
+# What Dask may raise where a scheduler is gone, or something is lost on the way.
+_GONE = (OSError, TimeoutError, CancelledError, RuntimeError)
 
 
-def _move(versions: dict[str, str], run: str, recipe: Recipe, segment: Segment) -> Returned:
-    """Move a bundle, and say who did; not with other versions than those of who asks for it."""
+def _make(
+    versions: dict[str, str],
+    function: Callable[[str, Any, Any], Done],
+    run: str,
+    recipe: Any,
+    task: Any,
+) -> Returned:
+    """Make a task, and say who did; not with other versions than those of who asks for it."""
     from distributed import get_worker
 
     worker, other = str(get_worker().address), differences(versions)
-    return Returned(None if other else move_segment(run, recipe, segment), worker, other)
+    return Returned(None if other else function(run, recipe, task), worker, other)
 
 
 def allow_large_messages() -> Any:
@@ -45,28 +56,122 @@ class DaskCrew(RemoteCrew):
     def __init__(self, client: Any) -> None:
         super().__init__()
         self.client = client
+        self.address = str(client.scheduler.address)
+        self.own: Any = None  # a client in place of one that has given up
+        self.packed = b""  # what all tasks need
         self.sent: Any = None
+        self.avoided: set[str] = set()  # workers that were silent when it was sent
         self.attempts = 0
+        self.asked: dict[str, Any] = {}  # workers, for their versions
+        self.admitted: dict[str, bool] = {}  # whether they have those of this process
+        self.seen = 0.0  # when a worker was last at a task
+        self.heard: dict[str, tuple[float, float]] = {}  # last heartbeat of each worker, and when we saw it
 
     def workers(self) -> dict[str, Any]:
-        """Return what the scheduler knows of its workers, by address."""
-        return dict(self.client.scheduler_info(n_workers=-1)["workers"])
+        """Return what the scheduler knows of its workers, by address.
 
-    def send_recipe(self, recipe: Recipe) -> None:
+        Those that are silent, or cannot do what is done here, are left out.
+        """
+        known = self._known()
+        now = time.monotonic()
+        self.heard = {
+            address: self.heard[address]
+            if address in self.heard and self.heard[address][0] == float(told["last_seen"])
+            else (float(told["last_seen"]), now)
+            for address, told in known.items()
+        }
+        there = {address: told for address, told in known.items() if now - self.heard[address][1] < SILENCE}
+        self._admit(list(there))
+        return {address: told for address, told in there.items() if self.admitted.get(address)}
+
+    def _admit(self, there: Sequence[str]) -> None:
+        """Ask workers for their versions before they get any work; those that lack something get none.
+
+        The answers of those that are there from the beginning are waited for; one may be busy for others.
+        """
+        versions = installed_versions()
+
+        def compare() -> str:  # a function inside of a function goes out as it is, also to who lacks gibbsite
+            from gibbsite.scale.versions import differences
+
+            return differences(versions)
+
+        with suppress(*_GONE):
+            for worker in [each for each in self.asked if each not in self.heard]:
+                self.asked.pop(worker).release()
+            new = [worker for worker in there if worker not in self.asked]
+            for worker in new:
+                self.attempts += 1
+                key = ("gibbs-versions", self.run, worker, self.attempts)
+                self.asked[worker] = self.client.submit(compare, key=key, workers=[worker], pure=False)
+            if new:
+                distributed: Any = import_module("distributed")
+                with suppress(TimeoutError):
+                    patience = SILENCE if self.blocks <= 1 else JOINING
+                    distributed.wait([self.asked[worker] for worker in new], timeout=patience)
+        for worker in there:
+            self._hear(worker)
+
+    def _hear(self, worker: str) -> None:
+        """Take a worker in whose answer is here, and has nothing to say."""
+        answer = self.asked.get(worker)
+        if answer is None or worker in self.admitted or answer.status == "pending":
+            return
+        with suppress(*_GONE):
+            wrong = answer.exception(timeout=LOOK)
+            other = f"no {wrong.name}" if isinstance(wrong, ModuleNotFoundError) else ""
+            if wrong is None:
+                other = answer.result(timeout=LOOK)
+                self.admitted[worker] = not other
+            elif other:
+                self.admitted[worker] = False
+            else:
+                del self.asked[worker]  # lost in the meantime: it is asked again
+            answer.release()
+            if other:
+                self._refuse(Returned(None, worker, other))
+            return
+        self.asked.pop(worker, None)
+
+    def _known(self) -> dict[str, Any]:
+        """Return what the scheduler knows of all its workers; nothing if it is gone."""
+        if self.client.status != "running":
+            return {}
+        with suppress(*_GONE):
+            return dict(self.client.scheduler_info(n_workers=-1)["workers"])
+        return {}
+
+    def send_recipe(self, recipe: Any) -> None:
         """Send the recipe to the scheduler."""
         cloudpickle: Any = import_module("cloudpickle")
+        self.packed, self.sent = cloudpickle.dumps(recipe), None
         self._await_workers()
+
+    def _send(self) -> None:
+        """Send what all tasks need; again, where it was lost with a scheduler, or a silent worker has it."""
+        there = self.workers()
+        silent = set(self.heard) - set(there)
+        if self.sent is not None and self.sent.status not in ("cancelled", "lost") and silent <= self.avoided:
+            return
+        self.attempts += 1
+        self.avoided = silent
         # a task, not scattered data: what is lost with a worker is made again from what the scheduler has
         with allow_large_messages():
             self.sent = self.client.submit(
-                pickle.loads, cloudpickle.dumps(recipe), key=("gibbs-model", self.run), pure=False
+                pickle.loads,
+                self.packed,
+                key=("gibbs-model", self.run, self.attempts),
+                pure=False,
+                workers=list(there) if silent else None,
             )
 
     def _await_workers(self) -> None:
-        """Wait until there is a worker; give up after a while."""
+        """Wait until there is a worker, and the scheduler has what tasks need; give up after a while."""
         begun, told = time.monotonic(), False
         while True:
-            if self.client.status == "running" and self.workers():
+            self._connect_again()
+            if self.workers():
+                self._send()
                 return
             if not told and time.monotonic() - begun > LOOK:
                 self.say("No worker is there; waiting for one to come back.")
@@ -78,6 +183,20 @@ class DaskCrew(RemoteCrew):
                 )
             time.sleep(LOOK)
 
+    def _connect_again(self) -> None:
+        """Take another client where the one that was given has lost its scheduler for too long."""
+        if self.client.status != "closed":
+            return
+        distributed: Any = import_module("distributed")
+        with suppress(*_GONE):
+            self.own = self.client = distributed.Client(self.address, timeout=2 * LOOK)
+            self.sent = None
+
+    def dismiss(self) -> None:
+        """Close what was opened here."""
+        if self.own is not None:
+            self.own.close()
+
     def places(self) -> int:
         """Return the number of threads of all workers."""
         return max(1, sum(int(worker["nthreads"]) for worker in self.workers().values()))
@@ -87,55 +206,120 @@ class DaskCrew(RemoteCrew):
         known = [int(worker["nthreads"]) for worker in self.workers().values()]
         return max(1, min(min(known, default=1), sum(known) // bundles))
 
-    def hand_out(self, segments: Sequence[tuple[int, Segment]]) -> list[Returned]:
-        """Submit a task for each segment; the dashboard shows them as ``gibbs-segment``."""
+    def hand_out(self, work: Work, tasks: Sequence[tuple[int, Any]]) -> Iterator[tuple[int, Returned]]:
+        """Submit each task; the dashboard shows them by the name of the work, such as ``gibbs-segment``."""
         self._await_workers()
+        waiting: dict[Any, tuple[int, Any]] = {}
+        try:
+            try:
+                self._submit(work, tasks, waiting)
+            except _GONE:  # lost with the scheduler
+                yield from ((number, Returned(None, "")) for number, _ in tasks)
+                return
+            while waiting:
+                self._wait(list(waiting), first=True)
+                for future in [each for each in waiting if each.status != "pending"]:
+                    number, _ = waiting.pop(future)
+                    try:
+                        returned = self._take(future)
+                    finally:
+                        # now, not when Python finds the time: the scheduler forgets the task
+                        future.release()
+                    yield number, returned
+                self._move_from_silent(work, waiting)
+        finally:
+            for future in waiting:
+                future.release()
+
+    def _submit(
+        self, work: Work, tasks: Sequence[tuple[int, Any]], waiting: dict[Any, tuple[int, Any]]
+    ) -> None:
+        """Submit tasks to all workers but the silent ones.
+
+        Where there are as many workers, each gets one: the scheduler knows how long tasks took before, and
+        blocks that grow from one sweep to seconds would let it give several of them to the same worker.
+        """
         self.attempts += 1
+        self.seen = time.monotonic()
+        self._send()
+        there = list(self.workers())
+        silent, enough = len(there) < len(self.heard), len(tasks) <= len(there)
         with allow_large_messages():
-            futures = [
-                self.client.submit(
-                    _move,
+            for place, (number, task) in enumerate(tasks):
+                future = self.client.submit(
+                    _make,
                     installed_versions(),
+                    work.function,
                     self.run,
                     self.sent,
-                    segment,
-                    key=("gibbs-segment", self.run, number, self.blocks, self.attempts),
+                    task,
+                    key=(work.name, self.run, number, self.blocks, self.attempts),
                     pure=False,
+                    workers=[there[place]] if enough else there if silent else None,
+                    allow_other_workers=enough and not silent,
                 )
-                for number, segment in segments
-            ]
-        try:
-            self._wait(futures)
-            return [self._take(future) for future in futures]
-        finally:
-            for future in futures:
-                future.release()  # now, not when Python finds the time: the scheduler forgets the segment
+                waiting[future] = number, task
 
-    def _wait(self, futures: list[Any], needed: Sequence[str] = ()) -> None:
-        """Wait for tasks; until one of the workers that are needed is lost.
+    def _move_from_silent(self, work: Work, waiting: dict[Any, tuple[int, Any]]) -> None:
+        """Submit again what silent workers are at; what they return later is not waited for."""
+        there = self.workers()
+        silent = [worker for worker in self.heard if worker not in there]
+        if not silent or not there:
+            return
+        try:
+            theirs = {key for worker in silent for key in self.client.processing([worker]).get(worker, ())}
+            lost = [future for future in waiting if future.key in theirs]
+            if not lost:
+                return
+            self.say(
+                f"Nothing was heard of worker {', '.join(silent)} for {SILENCE:.0f} seconds; "
+                "what it was at is made by others."
+            )
+            again = [waiting.pop(future) for future in lost]
+            self.client.cancel(lost, force=True)
+            self._submit(work, again, waiting)
+        except _GONE:  # lost with the scheduler; found out when they are waited for
+            return
+
+    def _wait(self, futures: list[Any], needed: Sequence[str] = (), first: bool = False) -> None:
+        """Wait for tasks, or for the ``first`` of them; until one of the workers that are needed is lost.
 
         A cluster without workers is given up after a while. Tasks that nobody is at for some time, though
         there are workers, are handed out again.
         """
         distributed: Any = import_module("distributed")
-        seen = time.monotonic()
+        if not first:
+            self.seen = time.monotonic()
         while True:
             try:
-                distributed.wait(futures, timeout=LOOK)
+                distributed.wait(
+                    futures, timeout=LOOK, return_when="FIRST_COMPLETED" if first else "ALL_COMPLETED"
+                )
                 return
             except TimeoutError:
                 self._await_workers()
                 if self._is_missing(needed):
                     return
-                now = {key for keys in self.client.processing().values() for key in keys}
-                if any(future.key in now or future.status == "finished" for future in futures):
-                    seen = time.monotonic()
-                elif time.monotonic() - seen > PATIENCE:
+                if self._is_anybody_at(futures):
+                    self.seen = time.monotonic()
+                elif time.monotonic() - self.seen > PATIENCE:
                     self.say("No worker is at any chain; they are handed out again.")
                     self.client.cancel(futures)
+                    self.sent = None
                     return
+                if first and len(self.workers()) < len(self.heard):
+                    return  # some are silent: what they are at is to be moved
             except CancelledError:  # lost with the scheduler
                 return
+
+    def _is_anybody_at(self, futures: list[Any]) -> bool:
+        """Tell whether a worker that can be heard is at one of some tasks, or has finished it."""
+        with suppress(*_GONE):
+            there = self.workers()
+            told = self.client.processing().items()
+            now = {key for worker, keys in told if worker in there for key in keys}
+            return any(future.key in now or future.status == "finished" for future in futures)
+        return False
 
     def _is_missing(self, needed: Sequence[str]) -> bool:
         """Tell whether one of some workers is gone."""
@@ -147,10 +331,11 @@ class DaskCrew(RemoteCrew):
         from distributed.scheduler import KilledWorker
 
         wrong = future.exception() if future.status == "error" else None
-        if isinstance(wrong, ModuleNotFoundError):
+        lacks = wrong.__cause__ if isinstance(wrong, RuntimeError) else wrong
+        if isinstance(lacks, ModuleNotFoundError):
             raise ArgumentError(
-                f"A worker cannot import {wrong.name}: install gibbsite there, in the version that is here "
-                f"({installed_versions()['gibbsite']})."
+                f"The scheduler or a worker cannot import {lacks.name}: install there what is here "
+                f"(gibbsite {installed_versions()['gibbsite']})."
             )
         if wrong is not None and not isinstance(wrong, KilledWorker):
             raise wrong
@@ -162,11 +347,12 @@ class DaskCrew(RemoteCrew):
 
         if self._is_done(future):
             # what was finished may be lost with its worker before it is here; Dask raises one of these then
-            with suppress(TimeoutError, CancelledError, KilledWorker, RuntimeError):
+            with suppress(KilledWorker, *_GONE):
                 found: Returned = future.result(timeout=PATIENCE)
                 return found
         return Returned(None, "")
 
     def drop(self, worker: str) -> None:
         """Retire a worker."""
-        self.client.retire_workers([worker], close_workers=True)
+        with suppress(*_GONE):
+            self.client.retire_workers([worker], close_workers=True)

@@ -1,13 +1,11 @@
-"""Segments of chains on a Ray cluster."""
+"""Pure tasks on a Ray cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gibbsite.run.recipe import Recipe
-from gibbsite.scale.crew import RemoteCrew, Returned
-from gibbsite.scale.segment import Done, Segment, move_segment
+from gibbsite.scale.crew import RemoteCrew, Returned, Work
 
 
 class RayCrew(RemoteCrew):
@@ -20,10 +18,9 @@ class RayCrew(RemoteCrew):
         self.ray: Any = ray
         if not ray.is_initialized():
             ray.init(log_to_driver=False)
-        self.task: Any = ray.remote(move_segment)
         self.sent: Any = None
 
-    def send_recipe(self, recipe: Recipe) -> None:
+    def send_recipe(self, recipe: Any) -> None:
         """Put the recipe where all workers find it."""
         self.sent = self.ray.put(recipe)
 
@@ -35,16 +32,19 @@ class RayCrew(RemoteCrew):
         """Return one: Ray gives a task one core."""
         return 1
 
-    def hand_out(self, segments: Sequence[tuple[int, Segment]]) -> list[Returned]:
-        """Start a task for each segment."""
-        started = [
-            self.task.options(name=f"gibbs-segment {number}", max_retries=-1).remote(
-                self.run, self.sent, segment
-            )
-            for number, segment in segments
-        ]
-        done: list[Done] = self.ray.get(started)
-        return [Returned(one, "") for one in done]
+    def hand_out(self, work: Work, tasks: Sequence[tuple[int, Any]]) -> Iterator[tuple[int, Returned]]:
+        """Start a task each; Ray makes those again that are lost."""
+        remote = self.ray.remote(work.function)
+        waiting = {
+            remote.options(name=f"{work.name} {number}", max_retries=-1).remote(
+                self.run, self.sent, task
+            ): number
+            for number, task in tasks
+        }
+        while waiting:
+            finished, _ = self.ray.wait(list(waiting))
+            for one in finished:
+                yield waiting.pop(one), Returned(self.ray.get(one), "")
 
     def drop(self, worker: str) -> None:
         """Do nothing: Ray does not tell who has made what."""

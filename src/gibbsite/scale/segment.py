@@ -24,16 +24,21 @@ from gibbsite.run.crew import Threads
 from gibbsite.run.executor import Executor
 from gibbsite.run.recipe import Recipe
 from gibbsite.run.record import TapeLayout
-from gibbsite.run.tape import Tape
+from gibbsite.run.tape import BATCHES, DRAWS, FILL, LENGTH, Tape
 
 Arrays = dict[str, NDArray[Any]]
 _KEPT = 4  # runs of which a worker remembers what it has laid out
 
 
+# What does not travel with a tape: what never changes, and what was recorded before.
+_CONSTANT = ("offset", "set_start", "set_member", "set_stride", "set_cell", "angular", "sites")
+_PAST = ("trace", "values", "energy")
+
+
 class Segment(NamedTuple):
     """What to do: a bundle of ``size`` chains as arrays, and how far to move it.
 
-    ``room`` is the number of draws that its tape must have room for, ``threads`` how many may share it.
+    ``threads`` tells how many may share it.
     """
 
     size: int
@@ -41,7 +46,6 @@ class Segment(NamedTuple):
     rounds: int
     length: int
     keep: bool
-    room: int
     threads: int
 
 
@@ -70,14 +74,68 @@ def checksum(arrays: Arrays) -> str:
     return found.hexdigest()
 
 
-def pack_chain(state: State, tape: Tape) -> Arrays:
-    """Return a bundle as arrays by name."""
-    return dict(flatten("state", state)) | dict(flatten("tape", tape))
+def _bare(tape: Tape) -> Tape:
+    """Return a tape without what does not travel with it."""
+    return tape._replace(**{name: getattr(tape, name)[:0] for name in _CONSTANT + _PAST})
 
 
-def unpack_chain(arrays: Arrays, state: State, tape: Tape) -> tuple[State, Tape]:
-    """Return state and tape with the given arrays; what is there of them is overwritten."""
-    return restore("state", state, arrays), restore("tape", tape, arrays)
+def _pack(state: State, tape: Tape, past: Arrays) -> Arrays:
+    return dict(flatten("state", state)) | dict(flatten("tape", _bare(tape))) | past
+
+
+def _unpack(arrays: Arrays, state: State, tape: Tape) -> tuple[State, Tape]:
+    """Return state and tape with the given arrays, in place where they fit; the past is left as it is."""
+    found: Tape = restore("tape", _bare(tape), arrays)
+    kept = {name: getattr(tape, name) for name in _CONSTANT + _PAST}
+    return restore("state", state, arrays), found._replace(**kept)
+
+
+def cut_segment(
+    state: State, tape: Tape, size: int, rounds: int, length: int, keep: bool, threads: int
+) -> Segment:
+    """Return what a worker needs to move a bundle on.
+
+    Draws that were recorded stay here, and so do the means of batches; but for the last of them, if the
+    segment will merge them with new ones.
+    """
+    batches, merges = int(tape.counters[BATCHES]), count_merges(tape, rounds) if keep else 0
+    past = {"trace": tape.trace[batches >> merges << merges : batches]}
+    return Segment(size, _pack(state, tape, past), rounds, length, keep, threads)
+
+
+def count_merges(tape: Tape, rounds: int) -> int:
+    """Return how often so many draws will halve the trace of a tape.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> layout, form = Recipe(gs.ising_grid((3, 3)), gs.Gibbs(), gs.Systematic(), None, 1).lay_out()
+    >>> tape = form.tape(1)
+    >>> len(tape.trace), [count_merges(tape, rounds) for rounds in (511, 512, 1023, 1024)]
+    (512, [0, 1, 1, 2])
+    """
+    rows, merges = len(tape.trace), 0
+    fill, batches, length = (int(tape.counters[which]) for which in (FILL, BATCHES, LENGTH))
+    while rows:
+        rounds -= (rows - batches) * length - fill
+        if rounds < 0:
+            break
+        fill, batches, length, merges = 0, rows // 2, 2 * length, merges + 1
+    return merges
+
+
+def join_segment(done: Done, state: State, tape: Tape) -> tuple[State, Tape]:
+    """Return a bundle as it stands after a segment; its arrays are overwritten."""
+    draws, batches, before = (int(tape.counters[which]) for which in (DRAWS, BATCHES, LENGTH))
+    state, tape = _unpack(done.arrays, state, tape)
+    while before < int(tape.counters[LENGTH]):  # merge what was recorded here, as the worker has its own
+        before, batches = 2 * before, batches // 2
+        halves = tape.trace[: 2 * batches]
+        tape.trace[:batches] = np.float32(0.5) * (halves[0::2] + halves[1::2])
+    for name, begin in (("trace", batches), ("values", draws), ("energy", draws)):
+        new = done.arrays[name]
+        getattr(tape, name)[begin : begin + len(new)] = new
+    return state, tape
 
 
 @dataclass
@@ -127,11 +185,14 @@ def move_segment(run: str, recipe: Recipe, segment: Segment) -> Done:
     form, graph, size = worker.form, worker.form.graph, segment.size
     blank = np.zeros(graph.n_sites, graph.state_dtype)
     words = stream(0, 0)
-    state, tape = unpack_chain(
+    state, tape = _unpack(
         segment.arrays, form.start([blank] * size, [words.copy() for _ in range(size)]), form.tape(size)
     )
+    draws, batches, before = (int(tape.counters[which]) for which in (DRAWS, BATCHES, LENGTH))
+    sent = segment.arrays["trace"]
+    tape.trace[batches - len(sent) : batches] = sent
     if segment.keep:
-        tape = worker.layout.grow(tape, segment.room)
+        tape = worker.layout.grow(tape, draws + segment.rounds)
     with Executor(segment.threads) as executor:
         bundle = _Bundle(
             form, worker.kernel, worker.schedule, [state], [tape], [size], segment.threads, executor
@@ -143,5 +204,12 @@ def move_segment(run: str, recipe: Recipe, segment: Segment) -> Done:
         worker.layout.inspect(tape)
     except SamplingError as error:
         wrong = error
-    arrays = pack_chain(state, tape)
+    now = int(tape.counters[DRAWS])
+    merges = (int(tape.counters[LENGTH]) // before).bit_length() - 1
+    past = {
+        "trace": tape.trace[batches >> merges : tape.counters[BATCHES]],
+        "values": tape.values[draws:now],
+        "energy": tape.energy[draws:now],
+    }
+    arrays = _pack(state, tape, past)
     return Done(arrays, checksum(arrays), took, wrong)

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import NamedTuple
 
 from gibbsite.scale.choosing import connect
 
 
-def warm_up(on: str, jobs: int | None = None) -> dict[str, str]:
-    """Run ``gibbsite warmup`` once on each machine of a Dask cluster; return the last line it said there.
+class Warmed(NamedTuple):
+    """The last line that ``gibbsite warmup`` said on a machine, and whether it got to its end."""
+
+    said: str
+    complete: bool
+
+
+def warm_up(on: str, jobs: int | None = None) -> dict[str, Warmed]:
+    """Run ``gibbsite warmup`` once on each machine of a Dask cluster; return what came of it there.
 
     Parameters
     ----------
@@ -21,15 +29,15 @@ def warm_up(on: str, jobs: int | None = None) -> dict[str, str]:
     with connect(on) as client:
         workers = client.scheduler_info(n_workers=-1)["workers"]
         first = {info["host"]: address for address, info in workers.items()}
-        said: dict[str, str] = client.run(_warm, jobs, workers=list(first.values()))
+        found: dict[str, Warmed] = client.run(_warm, jobs, workers=list(first.values()))
     host_of = {address: host for host, address in first.items()}
-    return {host_of[address]: text for address, text in said.items()}
+    return {host_of[address]: warmed for address, warmed in found.items()}
 
 
-def _warm(jobs: int | None) -> str:
+def _warm(jobs: int | None) -> Warmed:
     """Compile in processes of their own, which leave the worker as it is."""
     words = [] if jobs is None else ["--jobs", str(jobs)]
     done = subprocess.run(
         [sys.executable, "-m", "gibbsite", "warmup", *words], capture_output=True, text=True, check=False
     )
-    return (done.stderr.strip() or "done").splitlines()[-1]
+    return Warmed((done.stderr.strip() or "done").splitlines()[-1], done.returncode == 0)

@@ -212,15 +212,18 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     meter.expect(len(SIDES) * len(METHODS) * replicates)
     arrays: dict[str, NDArray[Any]] = {}
     gradients = {side: 20 if quick else count_gradients(side) for side in SIDES}
+
+    def replicate(case: tuple[int, int, str]) -> Fit:
+        side, number, method = case
+        data = pose(side, np.random.default_rng([rng, side, number]))
+        seed = np.random.SeedSequence([rng, side, number, list(METHODS).index(method)])
+        return fit(method, data, gradients[side], chains, int(seed.generate_state(1)[0]))
+
+    cases = [(side, number, method) for side in SIDES for number in range(replicates) for method in METHODS]
+    made = dict(zip(cases, meter.map(replicate, cases), strict=True))
     for side in SIDES:
-        found: dict[str, list[Fit]] = {method: [] for method in METHODS}
-        for number in range(replicates):
-            data = pose(side, np.random.default_rng([rng, side, number]))
-            for k, method in enumerate(METHODS):
-                seed = int(np.random.SeedSequence([rng, side, number, k]).generate_state(1)[0])
-                found[method].append(fit(method, data, gradients[side], chains, seed))
-                meter.tick()
-        for method, fits in found.items():
+        for method in METHODS:
+            fits = [made[side, number, method] for number in range(replicates)]
             errors, updates, seconds = zip(*fits, strict=True)
             arrays[f"{side}: errors, {method}"] = np.array(errors)
             arrays[f"{side}: updates, {method}"] = np.array(updates)

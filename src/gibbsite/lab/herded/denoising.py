@@ -165,23 +165,28 @@ def _spoil_and_restore(
     errors = {method: np.empty((len(sigmas), noisy)) for method in METHODS}
     curves = {method: np.empty((noisy, SWEEPS)) for method in METHODS}
     pictures[f"{name}: original"] = image
-    for s, sigma in enumerate(sigmas):
+
+    def restore_one(case: tuple[int, int]) -> tuple[Floats, dict[str, Floats], dict[str, Floats]]:
+        """Return a noisy image, its errors after some sweeps, and what it is restored to, by method."""
+        (s, number), squares, ends = case, {}, {}
         # curves for one sigma are enough
-        sweeps = np.arange(1, SWEEPS + 1) if sigma == _SHOWN else np.array([SWEEPS])
-        for number in range(noisy):
-            noise = np.random.default_rng([rng, number, s]).normal(scale=sigma, size=image.shape)
-            y = np.where(image, 1.0, -1.0) + noise
-            if sigma == _SHOWN and number == 0:
-                pictures[f"{name}: noisy"] = y
-            for method, how in METHODS.items():
-                found = restore(how, y, sigma, sweeps, rng + 1000 * number)
-                squares = ((found - image) ** 2).mean(axis=(1, 2))
-                errors[method][s, number] = squares[-1]
-                if sigma == _SHOWN:
-                    curves[method][number] = squares
-                    if number == 0:
-                        pictures[f"{name}: {method}"] = found[-1]
-            meter.tick()
+        sweeps = np.arange(1, SWEEPS + 1) if sigmas[s] == _SHOWN else np.array([SWEEPS])
+        noise = np.random.default_rng([rng, number, s]).normal(scale=sigmas[s], size=image.shape)
+        y = np.where(image, 1.0, -1.0) + noise
+        for method, how in METHODS.items():
+            found = restore(how, y, sigmas[s], sweeps, rng + 1000 * number)
+            squares[method], ends[method] = ((found - image) ** 2).mean(axis=(1, 2)), found[-1]
+        return y, squares, ends
+
+    cases = [(s, number) for s in range(len(sigmas)) for number in range(noisy)]
+    for (s, number), (y, squares, ends) in zip(cases, meter.map(restore_one, cases), strict=True):
+        for method in METHODS:
+            errors[method][s, number] = squares[method][-1]
+            if sigmas[s] == _SHOWN:
+                curves[method][number] = squares[method]
+        if sigmas[s] == _SHOWN and number == 0:
+            pictures[f"{name}: noisy"] = y
+            pictures |= {f"{name}: {method}": end for method, end in ends.items()}
     for method in METHODS:
         arrays[f"{name}: errors of {method}"] = errors[method]
         arrays[f"{name}: errors of {method} by sweep, sigma = {_SHOWN:g}"] = curves[method]

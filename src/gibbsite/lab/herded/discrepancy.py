@@ -108,14 +108,16 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         "draws": lengths,
     }
     worst: dict[str, list[float]] = {name: [] for name in KERNELS}
-    for values in VALUES:
-        p = chance.dirichlet(np.ones(values), size=variables)
-        for name, kernel in KERNELS.items():
-            found = measure(kernel, p, lengths, rng)
-            worst[name].append(float(found[-1].max()))
-            if values == _SHOWN:
-                arrays[f"over time, {name}"] = found.max(axis=1)
-            meter.tick()
+    laws = {values: chance.dirichlet(np.ones(values), size=variables) for values in VALUES}
+    cases = [(values, name) for values in VALUES for name in KERNELS]
+
+    def measure_case(case: tuple[int, str]) -> Floats:
+        return measure(KERNELS[case[1]], laws[case[0]], lengths, rng)
+
+    for (values, name), found in zip(cases, meter.map(measure_case, cases), strict=True):
+        worst[name].append(float(found[-1].max()))
+        if values == _SHOWN:
+            arrays[f"over time, {name}"] = found.max(axis=1)
     arrays |= {name: np.array(found) for name, found in worst.items()}
     rows = [(values, bound(values), *(worst[name][k] for name in KERNELS)) for k, values in enumerate(VALUES)]
     # two states have probabilities of 32 bits
