@@ -13,7 +13,7 @@ import gibbsite as gs
 from gibbsite.run.crew import Crew
 from gibbsite.scale.partitions.halo import find_halo, host_ranges
 from gibbsite.scale.partitions.host import Host, count_planes, find_stretches, send_chain
-from gibbsite.scale.partitions.joining import check_form, join_chain
+from gibbsite.scale.partitions.joining import Room, check_form
 from gibbsite.scale.partitions.links import Link, LinkLost, connect, listen
 
 
@@ -67,12 +67,21 @@ class InOneProcess(Crew):
             host.load([send_chain(s, t, own, n) for s, t in zip(chains.states, chains.tapes, strict=True)])
             hosts.append(host)
         with ThreadPoolExecutor(self.hosts) as pool:
-            found = list(pool.map(lambda host: host.move(rounds, length // n, keep), hosts))
-        for host in hosts:
+            list(pool.map(lambda host: host.move(rounds, length // n, keep), hosts))
+        standing = hosts[0].standing()
+        rooms = [
+            Room.beside(state, tape, ranges, tape.counters, each)
+            for state, tape, each in zip(chains.states, chains.tapes, standing, strict=True)
+        ]
+        for k, host in enumerate(hosts):
+            own = find_stretches(ranges[k], count_planes(form, chains.tapes[0]))
+            there = [piece for room in rooms for piece in room.pieces(k, own, n)]
+            for piece, values in zip(there, host.news(), strict=True):
+                piece[:] = values
             host.close()
-        for c, (state, tape) in enumerate(zip(chains.states, chains.tapes, strict=True)):
-            parts = [changed[c] for changed, _ in found]
-            join_chain(form, ranges, parts, state, tape, rounds, length // n, keep)
+        for c, room in enumerate(rooms):
+            chains.tapes[c] = room.move_in(form, ranges, chains.states[c])
+            chains.states[c].position[1] += rounds * (length // n)
         return 1.0
 
 

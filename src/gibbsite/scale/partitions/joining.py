@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from gibbsite.kernel.at_once.keyed import HeatBath
 from gibbsite.run.chain import State
 from gibbsite.run.chain_layout import ChainLayout, PackedLayout
 from gibbsite.run.stretch import record_stretch, state_potential, tape_of_cells
-from gibbsite.run.tape import COUNT, Tape, pulse_due, recording_on
-from gibbsite.scale.partitions.host import Arrays, count_planes, find_stretches, receive_chain
+from gibbsite.run.tape import COUNT, DRAWS, Tape, pulse_due, recording_on
+from gibbsite.scale.partitions.host import Standing, Stretch, kept_batches, new_cells
 
 Longs = NDArray[np.int64]
 
@@ -34,24 +35,59 @@ def check_form(form: ChainLayout) -> PackedLayout:
     return form
 
 
-def join_chain(
-    form: PackedLayout,
-    ranges: Longs,
-    parts: Sequence[Arrays],
-    state: State,
-    tape: Tape,
-    rounds: int,
-    sweeps: int,
-    keep: bool,
-) -> None:
-    """Write the parts of all hosts into the state and the tape of a chain that was moved so far."""
-    n = form.graph.n_sites
-    planes = count_planes(form, tape)
-    for own, part in zip(ranges, parts, strict=True):
-        receive_chain(part, state, tape, find_stretches(own, planes), n)
-    state.position[1] += rounds * sweeps
-    if keep:
-        _replay(form, ranges, [part["pulses"] for part in parts], state, tape, rounds)
+@dataclass
+class Room:
+    """Room for what hosts have made of a chain: beside the chain as it was, which stays until all is here.
+
+    Attributes
+    ----------
+    x, tape
+        What the state and the tape become. The counters of the tape are those of before.
+    pulses : list of arrays
+        For each host, its states at the moments of which log-potentials are kept.
+    before, now : int64 (4,)
+        Counters of the tape.
+    """
+
+    x: NDArray[Any]
+    tape: Tape
+    pulses: list[NDArray[Any]]
+    before: Longs
+    now: Longs
+
+    @classmethod
+    def beside(cls, state: State, tape: Tape, ranges: Longs, before: Longs, standing: Standing) -> Room:
+        """Make room for what hosts with these ranges have made of a chain since some counters."""
+        sizes = (ranges[:, :, 1] - ranges[:, :, 0]).sum(axis=1).tolist()
+        pulses = [np.empty((standing.pulses, size), state.x.dtype) for size in sizes]
+        now = standing.counters
+        fresh = tape._replace(counters=before.copy(), pulse=tape.pulse.copy())
+        if now[DRAWS] > before[DRAWS]:
+            # zeros, of which the system makes memory when it is written to
+            fresh = fresh._replace(
+                open_batch=np.zeros(tape.open_batch.shape),
+                recent=np.zeros(tape.recent.shape, tape.recent.dtype),
+                total=np.zeros(tape.total.shape),
+                trace=np.zeros(tape.trace.shape, tape.trace.dtype),
+            )
+            kept = kept_batches(before, now)
+            fresh.trace[:kept] = tape.trace[:kept]
+        return cls(state.x.copy(), fresh, pulses, before, now)
+
+    def pieces(self, host: int, stretches: Sequence[Stretch], n_sites: int) -> list[NDArray[Any]]:
+        """Return where the pieces belong that a host sends (:meth:`.host.Host.news`): views."""
+        found: list[NDArray[Any]] = []
+        for stretch in stretches:
+            if stretch.plane == 0 and stretch.low < stretch.high:
+                found.append(self.x[stretch.low : stretch.high])
+            found += new_cells(self.tape, stretch.cells(n_sites), self.before, self.now)
+        return found + [states for states in self.pulses[host] if states.size]
+
+    def move_in(self, form: PackedLayout, ranges: Longs, state: State) -> Tape:
+        """Write the state; return the tape, with draws counted and log-potentials noted."""
+        state.x[:] = self.x
+        _replay(form, ranges, self.pulses, state, self.tape, int(self.now[DRAWS] - self.before[DRAWS]))
+        return self.tape
 
 
 def _replay(
