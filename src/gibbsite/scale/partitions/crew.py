@@ -250,7 +250,8 @@ class PartitionedCrew(DaskCrew):
         self.steps.append(_Step(rounds, length // n, keep))
         self.blocks += 1
         seconds = self._insist(chains, bring=False)
-        if time.monotonic() - self.left >= max(self.block_seconds, self.bringing / _SHARE):
+        # after every block of full length, unless that takes too long
+        if time.monotonic() - self.left >= max(0.5 * self.block_seconds, self.bringing / _SHARE):
             self.bring(chains)
         return seconds
 
