@@ -52,7 +52,7 @@ class InOneProcess(Crew):
     def move(self, chains: Any, rounds: int, length: int, keep: bool) -> float:
         form = check_form(chains.form)
         n = form.graph.n_sites
-        ranges = host_ranges(form.arrays(1), self.parts, self.hosts)
+        ranges = host_ranges(form.packed, self.parts, self.hosts)
         links: list[dict[int, Link]] = [{} for _ in range(self.hosts)]
         for i in range(self.hosts):
             for j in range(i):

@@ -52,6 +52,7 @@ _TOKEN = 32  # bytes that hosts of a run know each other by
 
 # What hosts have made comes here when that takes at most this share of the time that they have been at it.
 _SHARE = 0.2
+_SHORT = 1 << 16  # bytes of a row that is not worth a message of its own
 
 
 class Moved(NamedTuple):
@@ -76,7 +77,7 @@ def checksum(piece: NDArray[Any], before: int) -> int:
     >>> checksum(np.arange(3), checksum(np.arange(2), 0)) == checksum(np.arange(2), checksum(np.arange(3), 0))
     False
     """
-    return zlib.crc32(piece.view(np.uint8).data, before)
+    return zlib.crc32(np.ascontiguousarray(piece).view(np.uint8).data, before)
 
 
 @dataclass
@@ -122,7 +123,7 @@ def open_host(
         )
     worker = lay_out_run(run, recipe)
     form = check_form(worker.form)
-    ranges = host_ranges(form.arrays(1), parts, hosts)
+    ranges = host_ranges(form.packed, parts, hosts)
     halo = find_halo(form.arrays(1), ranges, number)
     host = Host(form, worker.kernel, worker.schedule, halo, {}, int(get_worker().state.nthreads))
     host.load(chains)
@@ -184,7 +185,7 @@ def close_host(run: str) -> None:
 
 
 class _Hosts(NamedTuple):
-    """Where the hosts are: workers, doors, what each owns (hosts, colors, 2), and connections to them."""
+    """Where the hosts are: workers, doors, what each owns (hosts, segments, 2), and connections to them."""
 
     opening: str
     workers: list[str]
@@ -362,7 +363,7 @@ class PartitionedCrew(DaskCrew):
     def _open(self, form: PackedLayout, chains: Bundles) -> _Hosts | None:
         """Open a host on as many workers as there are partitions, or on all of them."""
         workers = sorted(self.workers())[: self.partitions]
-        ranges = host_ranges(form.arrays(1), self.partitions, len(workers))
+        ranges = host_ranges(form.packed, self.partitions, len(workers))
         opening, token = secrets.token_hex(8), secrets.token_bytes(_TOKEN)
         planes = count_planes(form, chains.tapes[0])
         arguments = []
@@ -471,8 +472,13 @@ def _fill(link: Link, pieces: list[NDArray[Any]]) -> tuple[int, int]:
     """Fill pieces with what comes; return its checksum, and the one that was sent."""
     found = 0
     for piece in pieces:
-        link.receive(piece)
-        found = checksum(piece, found)
+        if piece.ndim == 2 and piece[0].nbytes < _SHORT:  # many short rows at once
+            rows = link.receive(np.empty(piece.shape, piece.dtype))
+            piece[:] = rows
+            found = checksum(rows, found)
+        else:
+            for row in piece if piece.ndim == 2 else (piece,):
+                found = checksum(link.receive(row), found)
     return found, int(link.receive(np.empty(1, np.int64))[0])
 
 
@@ -483,6 +489,6 @@ def _copy(pieces: list[list[NDArray[Any]]], told: Sequence[Given]) -> list[tuple
         sum_ = 0
         for piece, values in zip(to, given.pieces, strict=True):
             piece[:] = values
-            sum_ = checksum(piece, sum_)
+            sum_ = checksum(values, sum_)
         found.append((sum_, given.checksum))
     return found

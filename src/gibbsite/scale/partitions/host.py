@@ -20,7 +20,7 @@ from gibbsite.run.chain import State
 from gibbsite.run.chain_layout import PackedLayout
 from gibbsite.run.checkpoint import flatten, restore
 from gibbsite.run.executor import Executor
-from gibbsite.run.stretch import move_stretch, record_stretch, tape_of_cells
+from gibbsite.run.stretch import move_stretches, record_stretch, tape_of_cells
 from gibbsite.run.tape import (
     ADDED,
     BATCHES,
@@ -96,7 +96,7 @@ def new_cells(tape: Tape, cells: slice, before: Longs, now: Longs) -> list[NDArr
     """Return what has changed of some cells of a tape: views, in the order in which they travel."""
     if now[DRAWS] == before[DRAWS]:
         return []
-    found = [tape.total[cells], *(row[cells] for row in tape.trace[kept_batches(before, now) : now[BATCHES]])]
+    found = [tape.total[cells], tape.trace[kept_batches(before, now) : now[BATCHES], cells]]
     if now[FILL]:  # they are zero otherwise
         found += [tape.open_batch[cells], tape.recent[cells]]
     return [part for part in found if part.size]
@@ -196,7 +196,7 @@ class Host:
         with Executor(self.members) as executor:
             for chain in self.chains:
                 if not rounds:
-                    self._move(chain, 0, 0, 0, False, executor)  # compiled, at least
+                    self._move(chain, 0, np.zeros((1, 2), np.int64), False, executor)  # compiled, at least
                 for _ in range(rounds):
                     for sweep in range(sweeps):
                         put = keep and chain.sums.size > 0 and sweep == sweeps - 1
@@ -209,24 +209,20 @@ class Host:
         """Move all own sites of a chain, color by color; what others need goes out first."""
         x = chain.state.x
         turn = int(chain.state.position[1])
-        for color, (low, high) in enumerate(self.halo.ranges.tolist()):
-            inner, outer = self.halo.inner[color].tolist()
-            for begin, end in ((low, inner), (outer, high)):
-                if begin < end:
-                    self._move(chain, turn, begin, end, put, executor)
+        for color, (outer, inner) in enumerate(zip(self.halo.outer, self.halo.inner, strict=True)):
+            self._move(chain, turn, outer, put, executor)
             for other, at in self.halo.sent[color].items():
                 self.links[other].send(x[at])
-            if inner < outer:
-                self._move(chain, turn, inner, outer, put, executor)
+            self._move(chain, turn, inner, put, executor)
             for other, at in self.halo.received[color].items():
                 x[at] = self.links[other].receive(self._room[color][other])
         chain.state.position[1] = turn + 1
 
-    def _move(self, chain: _Chain, turn: int, low: int, high: int, put: bool, executor: Executor) -> None:
+    def _move(self, chain: _Chain, turn: int, ranges: Longs, put: bool, executor: Executor) -> None:
         state, gate = chain.state, np.zeros(1, np.int64)
 
         def move(member: int) -> None:
-            move_stretch(
+            move_stretches(
                 self.kernel,
                 self.arrays,
                 self.schedule,
@@ -235,14 +231,13 @@ class Host:
                 state.order,
                 state.rng,
                 turn,
-                low,
-                high,
+                ranges,
                 chain.sums,
                 put,
                 Team(member, self.members, gate),
             )
 
-        executor.map(move, range(self.members))
+        executor.map(move, range(self.members if len(ranges) else 0))
 
     def _record(self, chain: _Chain, executor: Executor) -> None:
         """Record a draw of all own cells; keep the own states where a log-potential is due."""

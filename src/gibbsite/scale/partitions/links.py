@@ -52,7 +52,7 @@ class Link:
 
     def _send_all(self) -> None:
         while (values := self._waiting.get()) is not None:
-            data = memoryview(values.view(np.uint8).data)
+            data = memoryview(values.reshape(-1).view(np.uint8).data)
             try:
                 for begin in range(0, len(data), _CHUNK):
                     self._end.sendall(data[begin : begin + _CHUNK])
@@ -66,7 +66,7 @@ class Link:
 
     def receive(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
         """Fill an array with what was sent."""
-        room = memoryview(values.view(np.uint8).data)
+        room = memoryview(values.reshape(-1).view(np.uint8).data)  # no copy, where they are contiguous
         have = 0
         while have < len(room):
             try:
