@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite.graph.layouts.colored import pack_columns
+from gibbsite.graph.layouts.cut import look_across, segment_colors
 from gibbsite.run.crew import Crew
 from gibbsite.scale.partitions.halo import find_halo, host_ranges
 from gibbsite.scale.partitions.host import Host, count_planes, find_stretches, send_chain
@@ -120,6 +122,23 @@ def test_shares_give_the_bytes_of_one_process(name: str) -> None:
     assert alone.plan.form != "plain"
     for parts, hosts, threads in ((1, 1, 1), (2, 2, 1), (3, 3, 1), (7, 2, 2), (7, 7, 1)):
         assert same(alone, sample(model, InOneProcess(parts, hosts, threads))), (parts, hosts, threads)
+
+
+def test_parts_are_balanced_and_their_borders_short() -> None:
+    """A grid in a random order, given as a graph: sites of a color are shared out equally, in strips."""
+    side = 300
+    site = np.random.default_rng(1).permutation(side * side).reshape(side, side)
+    pairs = [(site[1:], site[:-1]), (site[:, 1:], site[:, :-1])]
+    one, other = (np.concatenate([pair[end].ravel() for pair in pairs]) for end in (0, 1))
+    model = gs.ising((one, other, np.full(one.size, 0.1)))
+    packed = pack_columns(model, gs.compile_graph(model))
+    assert packed is not None
+    ranges = host_ranges(packed, 3, 3)
+    first = segment_colors(packed.arrays)
+    sizes = np.add.reduceat(ranges[:, :, 1] - ranges[:, :, 0], first[:-1], axis=1)
+    assert (np.ptp(sizes, axis=0) <= 1).all() and sizes.sum() == side * side
+    # two borders, each of them seen from both sides; the fronts of the search are up to two rows long
+    assert sum(look_across(packed.arrays, own).size for own in ranges) <= 2 * 2 * 2 * side
 
 
 def test_hosts_find_each_other_and_turn_strangers_away() -> None:
