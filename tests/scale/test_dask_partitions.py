@@ -210,7 +210,7 @@ def test_killed_workers_change_nothing() -> None:
         (gs.ising_grid((80, 80)), {"scan": gs.Systematic()}, "layout \\('plain'\\)"),
         (gs.ising_grid((5, 5)), {}, "layout \\('plain'\\)"),
         (gs.ising_grid((80, 80)), {"chains": 16}, "layout \\('arranged'\\)"),
-        (gs.ising_grid((80, 80)), {"scan": gs.Chromatic(), "kernel": gs.HerdedGibbs()}, "another layout"),
+        (gs.ising_grid((80, 80)), {"scan": gs.Chromatic(), "kernel": gs.AnnealedGibbs()}, "another layout"),
         (gs.ising_grid((80, 80)), {"record": ["marginals", "energy"]}, "records marginals only"),
     ],
 )

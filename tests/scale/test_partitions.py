@@ -76,28 +76,28 @@ class InOneProcess(Crew):
             for state, tape, each in zip(chains.states, chains.tapes, standing, strict=True)
         ]
         for k, host in enumerate(hosts):
-            own = find_stretches(ranges[k], count_planes(form, chains.tapes[0]))
-            there = [piece for room in rooms for piece in room.pieces(k, own, n)]
+            there = [piece for room in rooms for piece in room.pieces(form, ranges, k)]
             for piece, values in zip(there, host.news(), strict=True):
                 piece[:] = values
             host.close()
         for c, room in enumerate(rooms):
-            chains.tapes[c] = room.move_in(form, ranges, chains.states[c])
+            chains.states[c], chains.tapes[c] = room.move_in(form, ranges, chains.states[c])
             chains.states[c].position[1] += rounds * (length // n)
         return 1.0
 
 
 def sample(model: Any, crew: Crew | None = None, **how: Any) -> gs.Result:
     options = {"sweeps": 70, "rng": 3, "progress": False, "second_look": False, "chains": 2, **how}
+    kernel = options.pop("kernel", None)
     if crew is None:
-        return gs.sample(model, **options)
+        return gs.sample(model, kernel, **options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gibbsite.scale.choosing._employ", lambda *client: crew)
 
         class Client:
             submit = scatter = staticmethod(lambda: None)
 
-        return gs.sample(model, **options, on=Client())
+        return gs.sample(model, kernel, **options, on=Client())
 
 
 def same(one: gs.Result, other: gs.Result) -> bool:
@@ -122,6 +122,24 @@ def test_shares_give_the_bytes_of_one_process(name: str) -> None:
     assert alone.plan.form != "plain"
     for parts, hosts, threads in ((1, 1, 1), (2, 2, 1), (3, 3, 1), (7, 2, 2), (7, 7, 1)):
         assert same(alone, sample(model, InOneProcess(parts, hosts, threads))), (parts, hosts, threads)
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("lattice", "shared"),
+        pytest.param("periodic lattice with fields", "shared", marks=pytest.mark.campaign),
+        ("random graph", "blanket"),
+    ],
+)
+def test_herding_in_shares(name: str, keys: str) -> None:
+    """Weights travel with the sites that they belong to."""
+    how: dict[str, Any] = {"kernel": gs.HerdedGibbs(keys=keys), "scan": gs.Chromatic(), "sweeps": 40}
+    model = MODELS[name]()
+    alone = sample(model, **how)
+    assert alone.plan.form in ("counted", "arranged")
+    for parts, hosts, threads in ((2, 2, 1), (7, 3, 2)):
+        assert same(alone, sample(model, InOneProcess(parts, hosts, threads), **how)), (parts, hosts, threads)
 
 
 def test_parts_are_balanced_and_their_borders_short() -> None:

@@ -195,9 +195,10 @@ class _Run:
             room = self.counts.draws + rounds
             self.tapes = [self.setup.layout.grow(tape, room) for tape in self.tapes]
 
-        before = self.copied() if self.setup.kernel.fallible else None
+        before = None
         if not self.crew.away:
             self.safe = replace(self.counts)
+            before = self.copied() if self.setup.kernel.fallible else None
         try:
             took = self.crew.move(self, rounds, length, keep)
             for state, tape in zip(self.states, self.tapes, strict=True):

@@ -318,15 +318,16 @@ class PartitionedCrew(DaskCrew):
         began = time.monotonic()
         form, hosts = check_form(chains.form), self.hosts
         assert hosts is not None
-        n, planes = form.graph.n_sites, count_planes(form, chains.tapes[0])
         rooms = [
             Room.beside(state, tape, hosts.ranges, counters, standing)
             for state, tape, (counters, _), standing in zip(
                 chains.states, chains.tapes, self.before, self.standing, strict=True
             )
         ]
-        own = [find_stretches(each, planes) for each in hosts.ranges]
-        pieces = [[p for room in rooms for p in room.pieces(k, own[k], n)] for k in range(len(own))]
+        pieces = [
+            [piece for room in rooms for piece in room.pieces(form, hosts.ranges, k)]
+            for k in range(len(hosts.workers))
+        ]
         told = self._receive(hosts, pieces)
         if told is None:
             return False
@@ -336,7 +337,8 @@ class PartitionedCrew(DaskCrew):
                 self.drop(worker)
                 return False
         for number, room in enumerate(rooms):
-            chains.tapes[number] = room.move_in(form, hosts.ranges, chains.states[number])
+            moved = room.move_in(form, hosts.ranges, chains.states[number])
+            chains.states[number], chains.tapes[number] = moved
         self.steps, self.made, self.bringing = [], 0, time.monotonic() - began
         return True
 

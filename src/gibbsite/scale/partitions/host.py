@@ -102,6 +102,16 @@ def new_cells(tape: Tape, cells: slice, before: Longs, now: Longs) -> list[NDArr
     return [part for part in found if part.size]
 
 
+def carried(form: PackedLayout, memory: Any, ranges: Longs) -> list[NDArray[Any]]:
+    """Return what a chain carries for the positions of a host besides states and records: views."""
+    found = [
+        form.way.carried(form.packed, memory, segment, low, high)
+        for segment, (low, high) in enumerate(ranges.tolist())
+        if low < high
+    ]
+    return [part for part in found if part.size]
+
+
 class Standing(NamedTuple):
     """How far the tape of a chain is: its counters; for how many log-potentials the client needs states."""
 
@@ -271,6 +281,7 @@ class Host:
                 if stretch.plane == 0 and stretch.low < stretch.high:
                     found.append(chain.state.x[stretch.low : stretch.high])
                 found += new_cells(tape, slice(None), chain.told, chain.counters)
+            found += carried(self.form, chain.state.memory, self.halo.ranges)
             found += [states for states in chain.pulses if states.size]
             chain.told, chain.pulses = chain.counters.copy(), []
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,27 +11,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import IncompatibleError
-from gibbsite.kernel.at_once.keyed import HeatBath
 from gibbsite.run.chain import State
 from gibbsite.run.chain_layout import ChainLayout, PackedLayout
 from gibbsite.run.stretch import record_stretch, state_potential, tape_of_cells
 from gibbsite.run.tape import COUNT, DRAWS, Tape, pulse_due, recording_on
-from gibbsite.scale.partitions.host import Standing, Stretch, kept_batches, new_cells
+from gibbsite.scale.partitions.host import (
+    Standing,
+    carried,
+    count_planes,
+    find_stretches,
+    kept_batches,
+    new_cells,
+)
 
 Longs = NDArray[np.int64]
 
 
 def check_form(form: ChainLayout) -> PackedLayout:
     """Refuse chains that cannot be shared out: those that move site by site, or record other things."""
-    if not isinstance(form, PackedLayout) or not isinstance(form.way, HeatBath):
+    if not isinstance(form, PackedLayout) or not form.way.divisible:
         raise IncompatibleError(
             f"A run can be partitioned where many sites of a chain move at once, and this one has another "
-            f"layout ({form.name!r}): take Gibbs() with Chromatic(), fewer than 16 chains, and a binary "
-            "model or a Potts lattice; or leave out the partitions."
+            f"layout ({form.name!r}): take Gibbs() or HerdedGibbs() with Chromatic(), fewer than 16 chains, "
+            "and a binary model or, with Gibbs(), a Potts lattice; or leave out the partitions."
         )
     if not form.layout.only_marginals or not form.layout.n_marginal:
         raise IncompatibleError(
-            "A partitioned run records marginals only; leave out the other recorders, or the partitions."
+            "A partitioned run records marginals only, because what depends on all sites at once would have "
+            "to be computed from the whole state of every draw; leave out the other recorders, or the "
+            "partitions."
         )
     return form
 
@@ -41,8 +50,9 @@ class Room:
 
     Attributes
     ----------
-    x, tape
-        What the state and the tape become. The counters of the tape are those of before.
+    x, memory, tape
+        What the state, what the chain carries besides, and the tape become. The counters of the tape are
+        those of before.
     pulses : list of arrays
         For each host, its states at the moments of which log-potentials are kept.
     before, now : int64 (4,)
@@ -50,6 +60,7 @@ class Room:
     """
 
     x: NDArray[Any]
+    memory: Any
     tape: Tape
     pulses: list[NDArray[Any]]
     before: Longs
@@ -72,22 +83,24 @@ class Room:
             )
             kept = kept_batches(before, now)
             fresh.trace[:kept] = tape.trace[:kept]
-        return cls(state.x.copy(), fresh, pulses, before, now)
+        return cls(state.x.copy(), copy.deepcopy(state.memory), fresh, pulses, before, now)
 
-    def pieces(self, host: int, stretches: Sequence[Stretch], n_sites: int) -> list[NDArray[Any]]:
+    def pieces(self, form: PackedLayout, ranges: Longs, host: int) -> list[NDArray[Any]]:
         """Return where the pieces belong that a host sends (:meth:`.host.Host.news`): views."""
+        n_sites, stretches = form.graph.n_sites, find_stretches(ranges[host], count_planes(form, self.tape))
         found: list[NDArray[Any]] = []
         for stretch in stretches:
             if stretch.plane == 0 and stretch.low < stretch.high:
                 found.append(self.x[stretch.low : stretch.high])
             found += new_cells(self.tape, stretch.cells(n_sites), self.before, self.now)
+        found += carried(form, self.memory, ranges[host])
         return found + [states for states in self.pulses[host] if states.size]
 
-    def move_in(self, form: PackedLayout, ranges: Longs, state: State) -> Tape:
-        """Write the state; return the tape, with draws counted and log-potentials noted."""
-        state.x[:] = self.x
+    def move_in(self, form: PackedLayout, ranges: Longs, state: State) -> tuple[State, Tape]:
+        """Return state and tape, with draws counted and log-potentials noted."""
+        state = state._replace(x=self.x, memory=self.memory)
         _replay(form, ranges, self.pulses, state, self.tape, int(self.now[DRAWS] - self.before[DRAWS]))
-        return self.tape
+        return state, self.tape
 
 
 def _replay(
