@@ -83,7 +83,11 @@ PARTS = {
         Part(
             "mini_bucket", "Mini-buckets", "Table entries of a pass, and sites drawn, per second of one core."
         ),
-        Part("cluster", "Workers", "Chains on local workers of Dask against threads, by the clock."),
+        Part(
+            "cluster",
+            "Workers",
+            "Chains and partitions on local workers of Dask against threads, by the clock.",
+        ),
         Part("stored", "Models in files", "Random graphs built outside of memory, and sampled from files."),
         Part(
             "locality",

@@ -2,9 +2,11 @@
 
     python -m tests.campaigns.workers --minutes 15 --kills 10
     python -m tests.campaigns.workers --minutes 10 --kills 3 --stops 3 --restarts 2
+    python -m tests.campaigns.workers --minutes 5 --kills 10 --workers 3 --partitions 7
 
 Workers are killed; stopped for longer than a run waits to hear of them; the scheduler is killed with all
-workers and started again at the same address. The memory of the scheduler must not grow.
+workers and started again at the same address. The memory of the scheduler must not grow. With
+``--partitions``, each chain is shared out to all workers, and blocks that were made again are counted.
 
 The disturbed run is limited by time; the undisturbed one makes as many sweeps on threads, and takes as long.
 """
@@ -20,9 +22,11 @@ import threading
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import gibbsite as gs
 from gibbsite.scale import dask as dask_module
+from gibbsite.scale.partitions.crew import PartitionedCrew
 from tests.scale.machines import Machines
 
 
@@ -33,12 +37,24 @@ def megabytes(process: int) -> float:
 
 
 def report_memory(seen: list[tuple[float, float, int]]) -> None:
-    """Print the memory of the scheduler in two quarters of the run, and how many tasks it knew."""
-    quarter = max(1, len(seen) // 4)
-    second, last = seen[quarter : 2 * quarter], seen[-quarter:]
-    mean = [sum(each[1] for each in part) / max(len(part), 1) for part in (second, last)]
-    print(f"memory of the scheduler, second quarter {mean[0]:.1f} MB, last quarter {mean[1]:.1f} MB")
+    """Print the memory of the scheduler in each quarter of the run, and how many tasks it knew."""
+    quarters = [seen[k * len(seen) // 4 : (k + 1) * len(seen) // 4] for k in range(4)]
+    means = [f"{sum(each[1] for each in part) / max(len(part), 1):.1f}" for part in quarters]
+    print(f"memory of the scheduler by quarters of the run: {', '.join(means)} MB")
     print(f"tasks that the scheduler knew: at most {max(each[2] for each in seen)}")
+
+
+def count_repeated() -> list[int]:
+    """Return a list to which partitioned runs add how many blocks are to be made again, whenever some are."""
+    found: list[int] = []
+    go_back = PartitionedCrew._go_back
+
+    def counting(crew: PartitionedCrew, chains: Any) -> None:
+        found.append(len(crew.steps))
+        go_back(crew, chains)
+
+    PartitionedCrew._go_back = counting  # type: ignore[method-assign]
+    return found
 
 
 def main() -> int:
@@ -49,17 +65,17 @@ def main() -> int:
     parser.add_argument("--stops", type=int, default=0)
     parser.add_argument("--restarts", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--partitions", type=int)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    model = gs.ising_grid((60, 60), coupling=0.4, field=0.02)
-    how = {
-        "scan": gs.Systematic(),
-        "rng": options.seed,
-        "progress": False,
-        "second_look": False,
-        "warmup": 100,
-    }
+    how: dict[str, Any] = {"rng": options.seed, "progress": False, "second_look": False, "warmup": 100}
+    if options.partitions is None:
+        model, how["scan"], where = gs.ising_grid((60, 60), coupling=0.4, field=0.02), gs.Systematic(), {}
+    else:
+        model, how["chains"] = gs.ising_grid((300, 300), coupling=0.4, field=0.02), 2
+        where = {"partitions": options.partitions}
+    repeated = count_repeated()
     rng, over = random.Random(options.seed), threading.Event()
     seen: list[tuple[float, float, int]] = []
     happened: list[str] = []
@@ -95,11 +111,13 @@ def main() -> int:
         watcher = threading.Thread(target=watch)
         watcher.start()
         try:
-            disturbed = gs.sample(model, seconds=60 * options.minutes, on=machines.client, **how)
+            disturbed = gs.sample(model, seconds=60 * options.minutes, on=machines.client, **where, **how)
         finally:
             over.set()
             watcher.join()
     print(f"{options.minutes:g} minutes; chains of {disturbed.draws:,} draws; {', '.join(happened)}")
+    if options.partitions is not None:
+        print(f"{sum(repeated)} blocks were made again, at most {max(repeated, default=0)} of them at a time")
     if seen:
         report_memory(seen)
     undisturbed = gs.sample(model, sweeps=disturbed.draws, **how)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite.run.checkpoint import load_checkpoint
 from gibbsite.scale.partitions import crew as crew_module
 from gibbsite.scale.partitions.crew import PartitionedCrew
 from tests.scale.machines import Machines
@@ -40,7 +43,7 @@ MODELS: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=5, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster) as found,
     ):
         yield found
@@ -60,12 +63,32 @@ def same(one: gs.Result, other: gs.Result) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_partitions_give_the_bytes_of_threads(client: Any, name: str) -> None:
+def sample_on(client: Any, workers: int, model: Any, **how: Any) -> gs.Result:
+    """Sample with the first of the workers, as if there were no others."""
+    with pytest.MonkeyPatch.context() as patch:
+        known = PartitionedCrew.workers
+        patch.setattr(PartitionedCrew, "workers", lambda crew: dict(sorted(known(crew).items())[:workers]))
+        return sample(model, **how, on=client)
+
+
+# Workers and partitions: every number of both, and every number of hosts. The campaign takes all pairs.
+FEW = {
+    "lattice": [(1, 7), (2, 2), (2, 3), (3, 3), (3, 7), (5, 7), (5, 1)],
+    "Potts": [(2, 2), (3, 7)],
+    "random graph": [(2, 2), (3, 7)],
+}
+ALL = {name: list(product((1, 2, 3, 5), (1, 2, 3, 7))) for name in MODELS}
+
+
+@pytest.mark.parametrize(
+    ("name", "pairs"),
+    [*FEW.items(), *(pytest.param(*each, marks=pytest.mark.campaign) for each in ALL.items())],
+)
+def test_partitions_give_the_bytes_of_threads(client: Any, name: str, pairs: list[tuple[int, int]]) -> None:
     model = MODELS[name]()
     alone = sample(model)
-    for partitions in (1, 2, 3, 7):
-        assert same(alone, sample(model, on=client, partitions=partitions)), partitions
+    for workers, partitions in pairs:
+        assert same(alone, sample_on(client, workers, model, partitions=partitions)), (workers, partitions)
     patience = time.monotonic() + 60.0
     while set(client.run(lambda: len(crew_module._OPENED)).values()) != {0}:  # nothing stays behind for long
         assert time.monotonic() < patience
@@ -82,17 +105,78 @@ def test_where_blocks_end_does_not_matter(
     assert same(sample(model, **how), sample(model, **how, on=client, partitions=2))
 
 
-def test_a_run_goes_on_elsewhere(client: Any, tmp_path: Path) -> None:
-    """Begun on threads, continued in partitions, then in others, ended on threads; with a part of a sweep."""
-    model, path = MODELS["Potts"](), tmp_path / "run.chk"
-    how: dict[str, Any] = {"checkpoint": path, "warmup": 20, "resume": True, "sweeps": None}
-    n = model.n_sites
-    sample(model, steps=20 * n, **how)
-    sample(model, steps=40 * n, **how, on=client, partitions=2)
-    sample(model, steps=60 * n, **how, on=client, partitions=3)
-    assert same(sample(model, warmup=20, steps=80 * n, sweeps=None), sample(model, steps=80 * n, **how))
-    whole = {"warmup": 20, "steps": 20 * n + 100, "sweeps": None}
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        ("Potts", [(2, 2), (3, 7)]),
+        *(
+            pytest.param(name, [one, other], marks=pytest.mark.campaign)
+            for name in MODELS
+            for one, other in (((1, 7), (5, 7)), ((5, 7), (2, 3)), ((3, 3), (1, 1)), ((3, 7), (5, 2)))
+        ),
+    ],
+)
+def test_a_run_goes_on_elsewhere(
+    client: Any, tmp_path: Path, name: str, places: list[tuple[int, int]]
+) -> None:
+    """Begun on threads, continued in partitions, then on other workers, ended on threads."""
+    model, path = MODELS[name](), tmp_path / "run.chk"
+    how: dict[str, Any] = {"checkpoint": path, "warmup": 20, "resume": True}
+    sample(model, sweeps=20, **how)
+    for number, (workers, partitions) in enumerate(places):
+        sample_on(client, workers, model, sweeps=40 + 20 * number, **how, partitions=partitions)
+    assert same(sample(model, warmup=20, sweeps=80), sample(model, sweeps=80, **how))
+
+
+def test_a_part_of_a_sweep_is_made_at_last(client: Any) -> None:
+    model = MODELS["Potts"]()
+    whole = {"warmup": 20, "steps": 20 * model.n_sites + 100, "sweeps": None}
     assert same(sample(model, **whole), sample(model, **whole, on=client, partitions=2))
+
+
+def test_a_client_that_cannot_reach_workers(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is recorded comes by way of the scheduler, and is the same."""
+    monkeypatch.setattr(crew_module, "call_all", lambda *given: None)
+    model = MODELS["Potts"]()
+    assert same(sample(model), sample(model, on=client, partitions=2))
+
+
+def test_wrong_numbers_are_noticed(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker whose numbers have another checksum than it says is dropped, and they are made again."""
+    fill, dropped = crew_module._fill, []
+
+    def fill_wrongly(*given: Any) -> tuple[int, int]:
+        found, said = fill(*given)
+        return (found, said) if dropped else (found ^ 1, said)
+
+    monkeypatch.setattr(crew_module, "_fill", fill_wrongly)
+    monkeypatch.setattr(PartitionedCrew, "drop", lambda crew, worker: dropped.append(worker))
+    model = MODELS["lattice"]()
+    assert same(sample(model), sample(model, on=client, partitions=2))
+    assert len(dropped) == 1
+
+
+def test_a_run_that_cannot_go_on_keeps_what_came_here(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers are lost again and again: the checkpoint is of the last moment when everything was here."""
+    model, path = MODELS["lattice"](), tmp_path / "run.chk"
+    fetch, fetched = PartitionedCrew._fetch, []
+
+    def fetch_twice(crew: PartitionedCrew, chains: Any) -> bool:
+        fetched.append(0)
+        return len(fetched) <= 2 and fetch(crew, chains)
+
+    monkeypatch.setattr(PartitionedCrew, "block_seconds", 0.0)
+    monkeypatch.setattr(crew_module, "_SHARE", math.inf)
+    monkeypatch.setattr(crew_module, "MOST_ATTEMPTS", 2)
+    monkeypatch.setattr(PartitionedCrew, "_fetch", fetch_twice)
+    how: dict[str, Any] = {"checkpoint": path, "resume": True, "warmup": 0, "sweeps": 50}
+    with pytest.raises(gs.SamplingError, match="lost 2 times"):
+        sample(model, **how, on=client, partitions=2)
+    _, arrays = load_checkpoint(path)
+    assert 0 < int(arrays["0/tape/counters"][0]) < 50
+    assert same(sample(model, warmup=0, sweeps=50), sample(model, **how))
 
 
 def test_killed_workers_change_nothing() -> None:
@@ -126,7 +210,7 @@ def test_killed_workers_change_nothing() -> None:
         (gs.ising_grid((80, 80)), {"scan": gs.Systematic()}, "layout \\('plain'\\)"),
         (gs.ising_grid((5, 5)), {}, "layout \\('plain'\\)"),
         (gs.ising_grid((80, 80)), {"chains": 16}, "layout \\('arranged'\\)"),
-        (gs.ising_grid((80, 80)), {"scan": gs.Chromatic(), "kernel": gs.HerdedGibbs()}, "another layout"),
+        (gs.ising_grid((80, 80)), {"scan": gs.Chromatic(), "kernel": gs.AnnealedGibbs()}, "another layout"),
         (gs.ising_grid((80, 80)), {"record": ["marginals", "energy"]}, "records marginals only"),
     ],
 )

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite.graph.layouts.colored import pack_columns
+from gibbsite.graph.layouts.cut import look_across, segment_colors
 from gibbsite.run.crew import Crew
 from gibbsite.scale.partitions.halo import find_halo, host_ranges
 from gibbsite.scale.partitions.host import Host, count_planes, find_stretches, send_chain
-from gibbsite.scale.partitions.joining import check_form, join_chain
+from gibbsite.scale.partitions.joining import Room, check_form
 from gibbsite.scale.partitions.links import Link, LinkLost, connect, listen
 
 
@@ -52,7 +54,7 @@ class InOneProcess(Crew):
     def move(self, chains: Any, rounds: int, length: int, keep: bool) -> float:
         form = check_form(chains.form)
         n = form.graph.n_sites
-        ranges = host_ranges(form.arrays(1), self.parts, self.hosts)
+        ranges = host_ranges(form.packed, self.parts, self.hosts)
         links: list[dict[int, Link]] = [{} for _ in range(self.hosts)]
         for i in range(self.hosts):
             for j in range(i):
@@ -67,26 +69,35 @@ class InOneProcess(Crew):
             host.load([send_chain(s, t, own, n) for s, t in zip(chains.states, chains.tapes, strict=True)])
             hosts.append(host)
         with ThreadPoolExecutor(self.hosts) as pool:
-            found = list(pool.map(lambda host: host.move(rounds, length // n, keep), hosts))
-        for host in hosts:
+            list(pool.map(lambda host: host.move(rounds, length // n, keep), hosts))
+        standing = hosts[0].standing()
+        rooms = [
+            Room.beside(state, tape, ranges, tape.counters, each)
+            for state, tape, each in zip(chains.states, chains.tapes, standing, strict=True)
+        ]
+        for k, host in enumerate(hosts):
+            there = [piece for room in rooms for piece in room.pieces(form, ranges, k)]
+            for piece, values in zip(there, host.news(), strict=True):
+                piece[:] = values
             host.close()
-        for c, (state, tape) in enumerate(zip(chains.states, chains.tapes, strict=True)):
-            parts = [changed[c] for changed, _ in found]
-            join_chain(form, ranges, parts, state, tape, rounds, length // n, keep)
+        for c, room in enumerate(rooms):
+            chains.states[c], chains.tapes[c] = room.move_in(form, ranges, chains.states[c])
+            chains.states[c].position[1] += rounds * (length // n)
         return 1.0
 
 
 def sample(model: Any, crew: Crew | None = None, **how: Any) -> gs.Result:
     options = {"sweeps": 70, "rng": 3, "progress": False, "second_look": False, "chains": 2, **how}
+    kernel = options.pop("kernel", None)
     if crew is None:
-        return gs.sample(model, **options)
+        return gs.sample(model, kernel, **options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gibbsite.scale.choosing._employ", lambda *client: crew)
 
         class Client:
             submit = scatter = staticmethod(lambda: None)
 
-        return gs.sample(model, **options, on=Client())
+        return gs.sample(model, kernel, **options, on=Client())
 
 
 def same(one: gs.Result, other: gs.Result) -> bool:
@@ -111,6 +122,41 @@ def test_shares_give_the_bytes_of_one_process(name: str) -> None:
     assert alone.plan.form != "plain"
     for parts, hosts, threads in ((1, 1, 1), (2, 2, 1), (3, 3, 1), (7, 2, 2), (7, 7, 1)):
         assert same(alone, sample(model, InOneProcess(parts, hosts, threads))), (parts, hosts, threads)
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("lattice", "shared"),
+        pytest.param("periodic lattice with fields", "shared", marks=pytest.mark.campaign),
+        ("random graph", "blanket"),
+    ],
+)
+def test_herding_in_shares(name: str, keys: str) -> None:
+    """Weights travel with the sites that they belong to."""
+    how: dict[str, Any] = {"kernel": gs.HerdedGibbs(keys=keys), "scan": gs.Chromatic(), "sweeps": 40}
+    model = MODELS[name]()
+    alone = sample(model, **how)
+    assert alone.plan.form in ("counted", "arranged")
+    for parts, hosts, threads in ((2, 2, 1), (7, 3, 2)):
+        assert same(alone, sample(model, InOneProcess(parts, hosts, threads), **how)), (parts, hosts, threads)
+
+
+def test_parts_are_balanced_and_their_borders_short() -> None:
+    """A grid in a random order, given as a graph: sites of a color are shared out equally, in strips."""
+    side = 300
+    site = np.random.default_rng(1).permutation(side * side).reshape(side, side)
+    pairs = [(site[1:], site[:-1]), (site[:, 1:], site[:, :-1])]
+    one, other = (np.concatenate([pair[end].ravel() for pair in pairs]) for end in (0, 1))
+    model = gs.ising((one, other, np.full(one.size, 0.1)))
+    packed = pack_columns(model, gs.compile_graph(model))
+    assert packed is not None
+    ranges = host_ranges(packed, 3, 3)
+    first = segment_colors(packed.arrays)
+    sizes = np.add.reduceat(ranges[:, :, 1] - ranges[:, :, 0], first[:-1], axis=1)
+    assert (np.ptp(sizes, axis=0) <= 1).all() and sizes.sum() == side * side
+    # two borders, each of them seen from both sides; the fronts of the search are up to two rows long
+    assert sum(look_across(packed.arrays, own).size for own in ranges) <= 2 * 2 * 2 * side
 
 
 def test_hosts_find_each_other_and_turn_strangers_away() -> None:

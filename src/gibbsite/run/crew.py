@@ -44,9 +44,17 @@ class Crew(ABC):
     block_seconds : float
         How long a block of sweeps should take: between blocks, the engine shows progress, looks at the
         clock and saves checkpoints.
+    away : bool
+        Whether states and tapes are with workers: counters and positions are here, all else as it was when
+        everything was here.
     """
 
     block_seconds: float = 0.15
+
+    @property
+    def away(self) -> bool:
+        """Whether states and tapes are with workers."""
+        return False
 
     def employ(self, recipe: Recipe, say: Callable[[str], None]) -> None:  # noqa: B027 (most need nothing)
         """Learn what the chains of the next run are made of; ``say`` tells the user something."""
@@ -58,8 +66,12 @@ class Crew(ABC):
     def move(self, chains: Bundles, rounds: int, length: int, keep: bool) -> float:
         """Make ``rounds`` times ``length`` steps of all chains; record a draw after each if ``keep``.
 
-        Return the seconds that the steps took, without what it took to send chains to and fro.
+        Return the seconds that the steps took, without what it took to send chains to and fro. Where they
+        cannot be made (``SamplingError``), chains are as they were when everything was here.
         """
+
+    def bring(self, chains: Bundles) -> None:  # noqa: B027 (most leave nothing elsewhere)
+        """Bring states and tapes here, if they are with workers."""
 
 
 class Threads(Crew):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -166,7 +166,7 @@ class _Run:
         self.kernel = setup.kernel.parameters(self.form.moving)
         self.schedule = self.form.schedule()
         self.threads = 1
-        self.counts = _Counts()
+        self.counts = self.safe = _Counts()  # now; when all states and tapes were here
         self.meetings: list[list[NDArray[np.float64]]] = [[] for _ in setup.layout.meetings]
         for recorder in setup.layout.meetings:
             recorder.meet(np.stack(starts), setup.graph.cards)  # refuses what makes no sense before any work
@@ -195,7 +195,10 @@ class _Run:
             room = self.counts.draws + rounds
             self.tapes = [self.setup.layout.grow(tape, room) for tape in self.tapes]
 
-        before = self.copied() if self.setup.kernel.fallible else None
+        before = None
+        if not self.crew.away:
+            self.safe = replace(self.counts)
+            before = self.copied() if self.setup.kernel.fallible else None
         try:
             took = self.crew.move(self, rounds, length, keep)
             for state, tape in zip(self.states, self.tapes, strict=True):
@@ -208,12 +211,25 @@ class _Run:
                     old._replace(values=tape.values, energy=tape.energy)
                     for old, tape in zip(tapes, self.tapes, strict=True)
                 ]
-            wrong.recording = self.recording() if self.counts.draws else None
-            self.save()
+            self.give_up(wrong)
             raise
         steps = rounds * length
         if steps:
             self.pace, self.rounds = took / steps, rounds
+
+    def bring(self) -> None:
+        """Bring states and tapes here, where a crew has left them with workers."""
+        try:
+            self.crew.bring(self)
+        except SamplingError as wrong:
+            self.give_up(wrong)
+            raise
+
+    def give_up(self, wrong: SamplingError) -> None:
+        """Keep what is here of a run that cannot go on."""
+        self.counts = self.safe
+        wrong.recording = self.recording() if self.counts.draws else None
+        self.save()
 
     def copied(self) -> tuple[list[Any], list[Tape]]:
         """Return a copy of all chains without draws: what stands behind the recorded ones is not read."""
@@ -259,6 +275,7 @@ class _Run:
         """Let recorders that are due see all chains."""
         due = [k for k, r in enumerate(self.setup.layout.meetings) if self.counts.draws % r.every == 0]
         if due:
+            self.bring()
             states = self.form.codes(self.states, self.sizes)
             for k in due:
                 self.meetings[k].append(self.setup.layout.meetings[k].meet(states, self.setup.graph.cards))
@@ -327,6 +344,7 @@ class _Run:
 
     def recording(self, bundles: int | None = None) -> Recording:
         """Return what there is so far, of all bundles of chains or of the first ones."""
+        self.bring()
         items = list(zip(self.states, self.tapes, self.sizes, strict=True))[:bundles]
         found = self.executor.map(lambda item: self.form.release(*item), items)
         released = [pair for pairs in found for pair in pairs]
@@ -376,6 +394,7 @@ class _Run:
     def save(self) -> None:
         """Write the checkpoint, if there is to be one."""
         if self.path is not None:
+            self.bring()
             save_checkpoint(
                 self.path,
                 self.setup.plan.to_dict(),

@@ -20,7 +20,7 @@ from gibbsite.run.tape import Recording, Tape
 
 
 @compiled_loop
-def move_stretch(
+def move_stretches(
     parameters: Any,
     arrays: Any,
     schedule: Any,
@@ -29,28 +29,28 @@ def move_stretch(
     order: NDArray[np.int32],
     words: NDArray[np.uint64],
     turn: int,
-    low: int,
-    high: int,
+    ranges: NDArray[np.int64],
     cond: NDArray[Any],
     put: bool,
     team: Team,
 ) -> None:
-    """Move the positions low to high of sweep ``turn``; add up conditionals in ``cond`` if ``put`` is set."""
-    visit(
-        parameters,
-        arrays,
-        schedule,
-        memory,
-        x,
-        order,
-        np.uintp(low),
-        np.uintp(high),
-        turn,
-        load(words),
-        cond,
-        put,
-        team,
-    )
+    """Move ranges of positions of a color in sweep ``turn``; add conditionals to ``cond`` if ``put``."""
+    for r in range(len(ranges)):
+        visit(
+            parameters,
+            arrays,
+            schedule,
+            memory,
+            x,
+            order,
+            np.uintp(ranges[r, 0]),
+            np.uintp(ranges[r, 1]),
+            turn,
+            load(words),
+            cond,
+            put,
+            team,
+        )
 
 
 @compiled_loop

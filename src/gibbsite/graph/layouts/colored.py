@@ -76,11 +76,11 @@ def pack_columns(model: Model, graph: Graph, most_tabled: int = MOST_TABLED) -> 
     rows = graph if isinstance(graph.arrays, IsingGraph) else compile_graph(model, "ising")
     if not _fits(rows.arrays):
         return None
-    arrays, order = _color_rows(rows, most_tabled)
-    return PackedModel(arrays, order, int(np.diff(arrays.color_start).max(initial=0)), rows.log_offset)
+    arrays, order, near = _color_rows(rows, most_tabled)
+    return PackedModel(arrays, order, int(np.diff(arrays.color_start).max(initial=0)), rows.log_offset, near)
 
 
-def _color_rows(graph: Graph, most_tabled: int) -> tuple[ColoredGraph, Permutation]:
+def _color_rows(graph: Graph, most_tabled: int) -> tuple[ColoredGraph, Permutation, NDArray[np.int32]]:
     """Turn the compressed rows of a binary graph into columns, color by color."""
     arrays: IsingGraph = graph.arrays
     start, degree = arrays.start.astype(np.int64), row_lengths(arrays.start)
@@ -128,7 +128,8 @@ def _color_rows(graph: Graph, most_tabled: int) -> tuple[ColoredGraph, Permutati
         upper=(limits >> 24).astype(np.uint8),
         threshold=limits,
     )
-    return arrays_out, Permutation(order.astype(np.int32))
+    rank = order if near is None else near[order]
+    return arrays_out, Permutation(order.astype(np.int32)), rank.astype(np.int32)
 
 
 def _fits(arrays: IsingGraph) -> bool:

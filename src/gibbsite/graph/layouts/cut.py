@@ -1,7 +1,10 @@
 """Positions of a model that is laid out by color, cut into parts; what each part sees of the others.
 
-A part is a range of positions of every color. Lattices are cut between rows, into strips; other models into
-ranges of equal length, which are close in the graph where the layout has brought neighbours together.
+A *segment* is a range of positions of one color, which stand in an order that brings neighbours together: a
+color of a lattice, a class of sites of equal color and degree otherwise. A part is a range of every segment.
+Lattices are cut between rows, into strips. Other models are cut so that every part has as many sites of a
+color as any other, at the same ranks in all segments of it; they are close in the graph where the layout
+has brought neighbours together. Positions stay as they are, whatever the number of parts.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from numpy.typing import NDArray
 
 from gibbsite.graph.layouts.checkered import Checkerboard
 from gibbsite.graph.layouts.colored import ColoredGraph
+from gibbsite.graph.layouts.site_order import PackedModel
 
 Longs = NDArray[np.int64]
 
@@ -33,25 +37,53 @@ def color_starts(arrays: Any) -> Longs:
     return np.array([0, start[0, -1], start[0, -1] + start[1, -1]], np.int64)
 
 
-def cut_positions(arrays: Any, parts: int) -> Longs:
-    """Cut every color into so many parts: part k of color c begins at entry (c, k) of what is returned.
+def segment_colors(arrays: Any) -> Longs:
+    """Return the first segment of each color, and the number of segments.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> from gibbsite.graph.layouts.colored import pack_columns
+    >>> model = gs.ising(([0, 1, 2], [1, 2, 3], [1.0, 1.0, 1.0]))
+    >>> segment_colors(pack_columns(model, gs.compile_graph(model)).arrays).tolist()
+    [0, 2, 4]
+    """
+    return arrays.color_class if isinstance(arrays, ColoredGraph) else np.arange(3)
+
+
+def cut_positions(packed: PackedModel, parts: int) -> Longs:
+    """Cut every segment into so many parts: part k of segment s begins at entry (s, k) of what is returned.
 
     Examples
     --------
     >>> import gibbsite as gs
     >>> from gibbsite.graph.layouts.checkered import pack_checkerboard
-    >>> packed = pack_checkerboard(gs.compile_graph(gs.ising_grid((4, 3))))
-    >>> cut_positions(packed.arrays, 2).tolist()
+    >>> cut_positions(pack_checkerboard(gs.compile_graph(gs.ising_grid((4, 3)))), 2).tolist()
     [[0, 3, 6], [6, 9, 12]]
     """
+    arrays, share = packed.arrays, np.arange(parts + 1)
+    if isinstance(arrays, ColoredGraph):
+        return _cut_classes(arrays, packed.near, share)
     starts = color_starts(arrays)
-    share = np.arange(parts + 1)
-    if not isinstance(arrays, ColoredGraph):
-        rows = arrays.board.start.shape[1] - 1
-        if rows >= parts:
-            found: Longs = starts[:-1, None] + arrays.board.start[:, rows * share // parts]
-            return found
+    rows = arrays.board.start.shape[1] - 1
+    if rows >= parts:
+        found: Longs = starts[:-1, None] + arrays.board.start[:, rows * share // parts]
+        return found
     return starts[:-1, None] + np.diff(starts)[:, None] * share // parts
+
+
+def _cut_classes(arrays: ColoredGraph, near: NDArray[Any] | None, share: Longs) -> Longs:
+    """Cut all classes of a color at the same ranks, so that parts have equally many sites of the color."""
+    assert near is not None
+    found = np.empty((arrays.first.size - 1, share.size), np.int64)
+    for color in range(arrays.color_start.size - 1):
+        own = np.sort(near[arrays.color_start[color] : arrays.color_start[color + 1]])
+        # ranks are all different; behind the last there is one more
+        bounds = np.append(own, own[-1] + 1)[own.size * share // share[-1]]
+        for k in range(arrays.color_class[color], arrays.color_class[color + 1]):
+            low, high = arrays.first[k], arrays.first[k + 1]
+            found[k] = low + np.searchsorted(near[low:high], bounds)
+    return found
 
 
 def look_across(arrays: Any, ranges: Longs) -> Longs:
@@ -61,8 +93,8 @@ def look_across(arrays: Any, ranges: Longs) -> Longs:
     ----------
     arrays : NamedTuple
         The model as it is laid out.
-    ranges : int (colors, 2)
-        The first position of the part in each color, and the one behind its last.
+    ranges : int (segments, 2)
+        The first position of the part in each segment, and the one behind its last.
 
     Examples
     --------
@@ -76,25 +108,22 @@ def look_across(arrays: Any, ranges: Longs) -> Longs:
     [2]
     """
     seen = np.zeros(int(color_starts(arrays)[-1]), np.bool_)
-    for color, (low, high) in enumerate(ranges.tolist()):
+    for segment, (low, high) in enumerate(ranges.tolist()):
         if low < high:
             if isinstance(arrays, ColoredGraph):
-                _see_columns(arrays, color, low, high, seen)
+                _see_columns(arrays, segment, low, high, seen)
             else:
-                _see_rows(arrays.board, color, low, high, seen)
+                _see_rows(arrays.board, segment, low, high, seen)
     for low, high in ranges.tolist():
         seen[low:high] = False
     return np.flatnonzero(seen)
 
 
-def _see_columns(arrays: ColoredGraph, color: int, low: int, high: int, seen: NDArray[np.bool_]) -> None:
-    """Mark the neighbours of positions low to high."""
-    for k in range(arrays.color_class[color], arrays.color_class[color + 1]):
-        first, end = int(arrays.first[k]), int(arrays.first[k + 1])
-        begin, stop = max(low, first) - first, min(high, end) - first
-        if begin < stop:
-            edges = arrays.neighbour[arrays.edge[k] : arrays.edge[k + 1]]
-            seen[edges.reshape(int(arrays.degree[k]), end - first)[:, begin:stop].ravel()] = True
+def _see_columns(arrays: ColoredGraph, k: int, low: int, high: int, seen: NDArray[np.bool_]) -> None:
+    """Mark the neighbours of positions low to high of class k."""
+    first, end = int(arrays.first[k]), int(arrays.first[k + 1])
+    edges = arrays.neighbour[arrays.edge[k] : arrays.edge[k + 1]].reshape(int(arrays.degree[k]), end - first)
+    seen[edges[:, low - first : high - first].ravel()] = True
 
 
 def _see_rows(board: Checkerboard, color: int, low: int, high: int, seen: NDArray[np.bool_]) -> None:

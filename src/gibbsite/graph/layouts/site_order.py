@@ -46,12 +46,15 @@ class PackedModel(NamedTuple):
     log_offset : float
         Constant to be added to log-potentials computed from the arrays; not the one of a graph whose arrays
         leave out something else.
+    near : int (n,), optional
+        Ranks by which sites of a class stand in order: of the site at each position.
     """
 
     arrays: Any
     order: SiteOrder
     longest: int
     log_offset: float
+    near: NDArray[np.integer[Any]] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,6 +53,9 @@ class AtOnce(ABC):
         The named tuples of arrays that :meth:`arrays` may return.
     move : function
         The arguments are those of :func:`gibbsite.kernel.base.visit`; ``cond`` are the recorded sums.
+    divisible : bool
+        Whether several processes can share a chain, each of which moves some positions: new states depend on
+        position, sweep, neighbours, and on what :meth:`carried` returns, but not on who has moved before.
     """
 
     name: ClassVar[str]
@@ -62,6 +65,7 @@ class AtOnce(ABC):
     parameters: ClassVar[type]
     layouts: ClassVar[tuple[type, ...]]
     move: ClassVar[Callable[..., Words]]
+    divisible: ClassVar[bool] = False
 
     @abstractmethod
     def prepare(self, kernel: Kernel, model: Model, graph: Graph) -> PackedModel | None:
@@ -77,6 +81,13 @@ class AtOnce(ABC):
 
         A team of up to ``MOST_MEMBERS`` threads shares it.
         """
+
+    def carried(self, packed: PackedModel, memory: Any, segment: int, low: int, high: int) -> NDArray[Any]:
+        """Return the part of a memory that belongs to positions low to high of a segment: a view.
+
+        Segments are those of :mod:`gibbsite.graph.layouts.cut`. By default there is none.
+        """
+        return np.zeros(0)
 
 
 _WAYS: list[AtOnce] = []

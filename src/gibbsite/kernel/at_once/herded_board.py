@@ -293,6 +293,7 @@ class HerdedCounts(AtOnce):
     parameters = HerdedParameters
     layouts = (CountedUniform, CountedPlanes)
     move = staticmethod(_move_counted)
+    divisible = True
 
     def prepare(self, kernel: Kernel, model: Model, graph: Graph) -> PackedModel | None:
         """Lay a lattice of one coupling out, where a table has a place for the weights of every number."""
@@ -309,3 +310,8 @@ class HerdedCounts(AtOnce):
         return CountedMemory(
             phase, Room(np.zeros(room, np.uint8), np.zeros(room, np.uint8), np.zeros(room, np.uint32))
         )
+
+    def carried(self, packed: PackedModel, memory: Any, segment: int, low: int, high: int) -> NDArray[Any]:
+        """Return the weights of some positions."""
+        found: NDArray[np.uint32] = memory.phase[:, low:high]
+        return found

@@ -118,6 +118,7 @@ class HerdedColors(AtOnce):
     parameters = HerdedParameters
     layouts = (ColoredGraph,)
     move = staticmethod(_move_selected)
+    divisible = True
 
     def prepare(self, kernel: Kernel, model: Model, graph: Graph) -> PackedModel | None:
         """Lay a binary model of few neighbours out, with a threshold for every configuration of theirs."""
@@ -134,3 +135,11 @@ class HerdedColors(AtOnce):
         entry <<= _U64(32)
         entry |= np.maximum(thresholds, 1)
         return SelectedMemory(entry)
+
+    def carried(self, packed: PackedModel, memory: Any, segment: int, low: int, high: int) -> NDArray[Any]:
+        """Return the weights of some positions of a class."""
+        arrays = packed.arrays
+        first, degree = int(arrays.first[segment]), int(arrays.degree[segment])
+        begin, end = (int(arrays.table[segment]) + ((p - first) << degree) for p in (low, high))
+        found: NDArray[np.uint64] = memory.entry[begin:end]
+        return found

@@ -41,6 +41,7 @@ class HeatBath(AtOnce):
     """A way of the heat bath, whose new value does not depend on the old one; by default for binary sites."""
 
     parameters = GibbsParameters
+    divisible = True
 
     def prepare(self, kernel: Kernel, model: Model, graph: Graph) -> PackedModel | None:
         """Lay a model out, unless the kernel follows another rule."""

@@ -1,16 +1,19 @@
 """Shares of a model on the workers of a Dask cluster.
 
-Tasks open a host on every worker and move it, block by block; between blocks hosts stay where they are, and
-the states at borders travel from worker to worker. At the end of a block the client has the whole state and
-all that is recorded: when a worker is lost, hosts are opened anew from there, and make the block again.
+Tasks open a host on every worker and move it, block by block; between blocks hosts stay where they are with
+all that they have recorded, and the states at borders travel from worker to worker. After some seconds, and
+whenever it is needed, the client brings everything here, by connections of its own to the hosts. When a
+worker is lost, hosts are opened anew from there, and make again what was made since then.
 """
 
 from __future__ import annotations
 
 import secrets
 import socket
+import time
+import zlib
 from collections.abc import Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -18,6 +21,9 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gibbsite.errors import ArgumentError, SamplingError
 from gibbsite.run.chain_layout import PackedLayout
@@ -27,22 +33,51 @@ from gibbsite.run.tape import DRAWS
 from gibbsite.scale.crew import MOST_ATTEMPTS
 from gibbsite.scale.dask import LOOK, DaskCrew, allow_large_messages
 from gibbsite.scale.partitions.halo import find_halo, host_ranges
-from gibbsite.scale.partitions.host import Arrays, Host, Longs, count_planes, find_stretches, send_chain
-from gibbsite.scale.partitions.joining import check_form, join_chain
-from gibbsite.scale.partitions.links import LinkLost, connect, listen
-from gibbsite.scale.segment import checksum, lay_out_run
+from gibbsite.scale.partitions.host import (
+    Arrays,
+    Host,
+    Longs,
+    Standing,
+    count_planes,
+    find_stretches,
+    send_chain,
+)
+from gibbsite.scale.partitions.joining import Room, check_form
+from gibbsite.scale.partitions.links import Link, LinkLost, call_all, connect, listen
+from gibbsite.scale.segment import lay_out_run
 from gibbsite.scale.versions import differences, installed_versions
 
 _TOKEN = 32  # bytes that hosts of a run know each other by
 
 
-class Moved(NamedTuple):
-    """What a host returns: its part of each chain with a checksum, seconds, and itself; nothing if lost."""
+# What hosts have made comes here when that takes at most this share of the time that they have been at it.
+_SHARE = 0.2
+_SHORT = 1 << 16  # bytes of a row that is not worth a message of its own
 
-    parts: list[Arrays]
-    checksums: list[str]
+
+class Moved(NamedTuple):
+    """What a host says after a block: how far the tapes of its chains are, and the seconds that it took."""
+
+    standing: list[Standing]
     seconds: float
-    worker: str
+
+
+class Given(NamedTuple):
+    """What a host gives by way of the scheduler: pieces and their checksum; none where it has sent them."""
+
+    pieces: list[NDArray[Any]]
+    checksum: int
+
+
+def checksum(piece: NDArray[Any], before: int) -> int:
+    """Return the checksum of all pieces up to this one, given that of those before it.
+
+    Examples
+    --------
+    >>> checksum(np.arange(3), checksum(np.arange(2), 0)) == checksum(np.arange(2), checksum(np.arange(3), 0))
+    False
+    """
+    return zlib.crc32(np.ascontiguousarray(piece).view(np.uint8).data, before)
 
 
 @dataclass
@@ -88,7 +123,7 @@ def open_host(
         )
     worker = lay_out_run(run, recipe)
     form = check_form(worker.form)
-    ranges = host_ranges(form.arrays(1), parts, hosts)
+    ranges = host_ranges(form.packed, parts, hosts)
     halo = find_halo(form.arrays(1), ranges, number)
     host = Host(form, worker.kernel, worker.schedule, halo, {}, int(get_worker().state.nthreads))
     host.load(chains)
@@ -104,26 +139,41 @@ def move_host(
     run: str,
     opening: str,
     addresses: Sequence[tuple[str, int]],
+    client: bool,
     stage: list[tuple[int, int]],
     rounds: int,
     sweeps: int,
     keep: bool,
 ) -> Moved | None:
     """Move the share of a worker; return nothing if it is not there, or another one is lost."""
-    from distributed import get_worker
-
     opened = _OPENED.get(run)
     if opened is None or opened.opening != opening or opened.host.stage() != stage:
         return None
     host = opened.host
     try:
         if not host.links:
-            host.links = connect(opened.door, opened.number, addresses, opened.token)
-        parts, seconds = host.move(rounds, sweeps, keep)
+            host.links = connect(opened.door, opened.number, addresses, opened.token, client)
+        seconds = host.move(rounds, sweeps, keep)
     except LinkLost:
         close_host(run)
         return None
-    return Moved(parts, [checksum(part) for part in parts], seconds, str(get_worker().address))
+    return Moved(host.standing(), seconds)
+
+
+def give_host(run: str, opening: str, hosts: int, client: bool) -> Given | None:
+    """Send the client what it has not had yet, or return it where there is no connection."""
+    opened = _OPENED.get(run)
+    if opened is None or opened.opening != opening:
+        return None
+    found = 0
+    pieces = opened.host.news()
+    for piece in pieces:
+        if client:
+            opened.host.links[hosts].send(piece)
+        found = checksum(piece, found)
+    if client:
+        opened.host.links[hosts].send(np.array([found]))
+    return Given([] if client else pieces, found)
 
 
 def close_host(run: str) -> None:
@@ -135,78 +185,187 @@ def close_host(run: str) -> None:
 
 
 class _Hosts(NamedTuple):
-    """Where the hosts are: workers, doors, and what each owns (hosts, colors, 2)."""
+    """Where the hosts are: workers, doors, what each owns (hosts, segments, 2), and connections to them."""
 
     opening: str
     workers: list[str]
     addresses: list[tuple[str, int]]
     ranges: Longs
+    links: list[Link] | None
+
+    def close(self) -> None:
+        for link in self.links or ():
+            link.close()
+
+
+class _Step(NamedTuple):
+    """A block of sweeps of all chains."""
+
+    rounds: int
+    sweeps: int
+    keep: bool
 
 
 class PartitionedCrew(DaskCrew):
-    """Workers of a Dask cluster, each of which moves a share of the sites of every chain."""
+    """Workers of a Dask cluster, each of which moves a share of the sites of every chain.
+
+    Attributes
+    ----------
+    steps, made
+        Blocks since everything was here; how many of them the present hosts have made.
+    """
 
     def __init__(self, client: Any, partitions: int) -> None:
         super().__init__(client)
         self.partitions = partitions
         self.hosts: _Hosts | None = None
+        self.steps: list[_Step] = []
+        self.made = 0
+        self.before: list[tuple[Longs, Longs]] = []  # counters and positions, when everything was here
+        self.left = self.bringing = 0.0  # when that was; the seconds that it took
+        self.standing: list[Standing] = []
+        self.reachable = True
+
+    @property
+    def away(self) -> bool:
+        """Whether states and tapes are with workers."""
+        return bool(self.steps)
 
     def move(self, chains: Bundles, rounds: int, length: int, keep: bool) -> float:
         """Make steps of all chains, each of them on all workers."""
-        form = check_form(chains.form)
-        n = form.graph.n_sites
+        n = check_form(chains.form).graph.n_sites
         if length % n or any(state.position[0] for state in chains.states):
-            self._close()  # hosts make whole sweeps; what is left of a last one is made here
+            self.bring(chains)  # hosts make whole sweeps; what is left of a last one is made here
+            self._close()
             return Threads().move(chains, rounds, length, keep)
-        for _ in range(MOST_ATTEMPTS):
-            self.blocks += 1
-            moved = self._try(form, chains, rounds, length // n, keep)
-            if moved is not None:
-                break
-            self.hosts = None  # those that are left find out themselves
-            self.say("A worker was lost; its block is made again by the others.")
-        else:
-            raise SamplingError(
-                f"Workers were lost {MOST_ATTEMPTS} times while they moved the same chains; what was "
-                "recorded before is kept. Look at their logs: they may have too little memory."
-            )
-        assert self.hosts is not None
-        for number, (state, tape) in enumerate(zip(chains.states, chains.tapes, strict=True)):
-            parts = [each.parts[number] for each in moved]
-            join_chain(form, self.hosts.ranges, parts, state, tape, rounds, length // n, keep)
-        return max(each.seconds for each in moved)
-
-    def _try(
-        self, form: PackedLayout, chains: Bundles, rounds: int, sweeps: int, keep: bool
-    ) -> list[Moved] | None:
-        """Move all shares; return nothing if any was lost."""
         self._await_workers()
         if self.hosts is not None and len(self.hosts.workers) < min(self.partitions, len(self.workers())):
+            self.bring(chains)
             self._close()  # there are more workers than before
-        if self.hosts is None:
-            self.hosts = self._open(form, chains)
-        hosts = self.hosts
-        if hosts is None:
-            return None
-        stage = [
-            (int(state.position[1]), int(tape.counters[DRAWS]))
-            for state, tape in zip(chains.states, chains.tapes, strict=True)
-        ]
-        given = (self.run, hosts.opening, hosts.addresses, stage, rounds, sweeps, keep)
-        found = self._on_each("gibbs-partition", hosts.workers, move_host, [given] * len(hosts.workers))
-        if found is None or any(each is None for each in found):
-            return None
-        for each in found:
-            if [checksum(part) for part in each.parts] != each.checksums:
-                self.say(f"Worker {each.worker} returned wrong numbers; it gets no more work.")
-                self.drop(each.worker)
+        if not self.steps:
+            self.before = [
+                (tape.counters.copy(), state.position.copy())
+                for state, tape in zip(chains.states, chains.tapes, strict=True)
+            ]
+            self.left = time.monotonic()
+        self.steps.append(_Step(rounds, length // n, keep))
+        self.blocks += 1
+        seconds = self._insist(chains, bring=False)
+        # after every block of full length, unless that takes too long
+        if time.monotonic() - self.left >= max(0.5 * self.block_seconds, self.bringing / _SHARE):
+            self.bring(chains)
+        return seconds
+
+    def bring(self, chains: Bundles) -> None:
+        """Bring states and tapes here."""
+        if self.steps:
+            self._insist(chains, bring=True)
+
+    def _insist(self, chains: Bundles, bring: bool) -> float:
+        """Have all steps made, and brought here if asked; return the seconds of the last one.
+
+        What is lost with a worker is made again.
+        """
+        for _ in range(MOST_ATTEMPTS):
+            seconds = self._catch_up(chains)
+            if seconds is not None and (not bring or self._fetch(chains)):
+                return seconds
+            self._go_back(chains)
+            self.say("A worker was lost; what was made since the last block came here is made again.")
+        self.steps = []
+        raise SamplingError(
+            f"Workers were lost {MOST_ATTEMPTS} times while they moved the same chains; what was "
+            "recorded before is kept. Look at their logs: they may have too little memory."
+        )
+
+    def _go_back(self, chains: Bundles) -> None:
+        """Go back to where everything was here."""
+        if self.hosts is not None:
+            self.hosts.close()
+        self.hosts, self.made = None, 0  # those that are left find out themselves
+        for state, tape, (counters, position) in zip(chains.states, chains.tapes, self.before, strict=True):
+            tape.counters[:], state.position[:] = counters, position
+
+    def _catch_up(self, chains: Bundles) -> float | None:
+        """Make the steps that have not been made yet; return nothing if a worker was lost."""
+        seconds = 0.0
+        while self.made < len(self.steps):
+            self._await_workers()
+            step = self.steps[self.made]
+            if self.hosts is None:
+                self.hosts = self._open(check_form(chains.form), chains)
+            hosts = self.hosts
+            if hosts is None:
                 return None
-        return found
+            stage = [
+                (int(state.position[1]), int(tape.counters[DRAWS]))
+                for state, tape in zip(chains.states, chains.tapes, strict=True)
+            ]
+            given = (self.run, hosts.opening, hosts.addresses, hosts.links is not None, stage, *step)
+            moved = self._on_each("gibbs-partition", hosts.workers, move_host, [given] * len(hosts.workers))
+            if moved is None or any(each is None for each in moved):
+                return None
+            self.standing = moved[0].standing
+            seconds = max(each.seconds for each in moved)
+            for state, tape, standing in zip(chains.states, chains.tapes, self.standing, strict=True):
+                state.position[1] += step.rounds * step.sweeps
+                tape.counters[:] = standing.counters
+            self.made += 1
+        return seconds
+
+    def _fetch(self, chains: Bundles) -> bool:
+        """Bring here what hosts have made; return whether it came whole."""
+        began = time.monotonic()
+        form, hosts = check_form(chains.form), self.hosts
+        assert hosts is not None
+        rooms = [
+            Room.beside(state, tape, hosts.ranges, counters, standing)
+            for state, tape, (counters, _), standing in zip(
+                chains.states, chains.tapes, self.before, self.standing, strict=True
+            )
+        ]
+        pieces = [
+            [piece for room in rooms for piece in room.pieces(form, hosts.ranges, k)]
+            for k in range(len(hosts.workers))
+        ]
+        told = self._receive(hosts, pieces)
+        if told is None:
+            return False
+        for worker, (found, said) in zip(hosts.workers, told, strict=True):
+            if found != said:
+                self.say(f"Worker {worker} returned wrong numbers; it gets no more work.")
+                self.drop(worker)
+                return False
+        for number, room in enumerate(rooms):
+            moved = room.move_in(form, hosts.ranges, chains.states[number])
+            chains.states[number], chains.tapes[number] = moved
+        self.steps, self.made, self.bringing = [], 0, time.monotonic() - began
+        return True
+
+    def _receive(self, hosts: _Hosts, pieces: list[list[NDArray[Any]]]) -> list[tuple[int, int]] | None:
+        """Fill pieces with what hosts send; return checksums, found and said by each, or nothing."""
+        direct = hosts.links is not None
+        given = [(self.run, hosts.opening, len(hosts.workers), direct)] * len(hosts.workers)
+        with ThreadPoolExecutor(len(hosts.workers)) as pool:
+            coming = [pool.submit(_fill, *each) for each in zip(hosts.links or (), pieces, strict=direct)]
+            told: list[Given] = []
+            try:
+                found = self._on_each("gibbs-bring", hosts.workers, give_host, given)
+                told = [each for each in found or () if each is not None]
+            finally:
+                if len(told) < len(hosts.workers):
+                    hosts.close()  # nobody is to wait for what does not come
+            if len(told) < len(hosts.workers):
+                return None
+            try:
+                return [future.result() for future in coming] if direct else _copy(pieces, told)
+            except LinkLost:
+                return None
 
     def _open(self, form: PackedLayout, chains: Bundles) -> _Hosts | None:
         """Open a host on as many workers as there are partitions, or on all of them."""
         workers = sorted(self.workers())[: self.partitions]
-        ranges = host_ranges(form.arrays(1), self.partitions, len(workers))
+        ranges = host_ranges(form.packed, self.partitions, len(workers))
         opening, token = secrets.token_hex(8), secrets.token_bytes(_TOKEN)
         planes = count_planes(form, chains.tapes[0])
         arguments = []
@@ -219,7 +378,13 @@ class PartitionedCrew(DaskCrew):
             shape = self.partitions, len(workers), number
             arguments.append((installed_versions(), self.run, opening, self.sent, *shape, token, sent))
         addresses = self._on_each("gibbs-open", workers, open_host, arguments)
-        return None if addresses is None else _Hosts(opening, workers, addresses, ranges)
+        if addresses is None:
+            return None
+        links = call_all(addresses, token) if self.reachable else None
+        if links is None and self.reachable:
+            self.reachable = False
+            self.say("Workers cannot be reached from here; what they record comes by way of the scheduler.")
+        return _Hosts(opening, workers, addresses, ranges, links)
 
     def _on_each(
         self, name: str, workers: Sequence[str], function: Any, arguments: Sequence[tuple[Any, ...]]
@@ -296,8 +461,36 @@ class PartitionedCrew(DaskCrew):
                         pure=False,
                     )
                 )
+        if self.hosts is not None:
+            self.hosts.close()
         self.hosts = None
 
     def dismiss(self) -> None:
         """Let workers forget the run."""
         self._close()
+
+
+def _fill(link: Link, pieces: list[NDArray[Any]]) -> tuple[int, int]:
+    """Fill pieces with what comes; return its checksum, and the one that was sent."""
+    found = 0
+    for piece in pieces:
+        if piece.ndim == 2 and piece[0].nbytes < _SHORT:  # many short rows at once
+            rows = link.receive(np.empty(piece.shape, piece.dtype))
+            piece[:] = rows
+            found = checksum(rows, found)
+        else:
+            for row in piece if piece.ndim == 2 else (piece,):
+                found = checksum(link.receive(row), found)
+    return found, int(link.receive(np.empty(1, np.int64))[0])
+
+
+def _copy(pieces: list[list[NDArray[Any]]], told: Sequence[Given]) -> list[tuple[int, int]]:
+    """Do the same with what has come by way of the scheduler."""
+    found = []
+    for to, given in zip(pieces, told, strict=True):
+        sum_ = 0
+        for piece, values in zip(to, given.pieces, strict=True):
+            piece[:] = values
+            sum_ = checksum(values, sum_)
+        found.append((sum_, given.checksum))
+    return found

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.graph.layouts.cut import cut_positions, look_across
+from gibbsite.graph.layouts.cut import cut_positions, look_across, segment_colors
+from gibbsite.graph.layouts.site_order import PackedModel
 
 Longs = NDArray[np.int64]
 
@@ -19,32 +21,34 @@ class Halo:
 
     Attributes
     ----------
-    ranges : int (colors, 2)
-        Its positions of each color.
+    ranges : int (segments, 2)
+        Its positions of each segment.
     sent, received : list of dicts
         For each color, positions by host: what the other needs of this one, and the other way round.
-    inner : int (colors, 2)
-        A range of each color of which nobody else needs anything: it can be moved while states travel.
+    inner, outer : list of int (ranges, 2)
+        Ranges of each color of which nobody else needs anything, so that they can be moved while states
+        travel; and all others.
     """
 
     ranges: Longs
     sent: list[dict[int, Longs]]
     received: list[dict[int, Longs]]
-    inner: Longs
+    inner: list[Longs]
+    outer: list[Longs]
 
 
-def host_ranges(arrays: Any, parts: int, hosts: int) -> Longs:
-    """Return what each host owns (hosts, colors, 2), if so many parts are shared out to them.
+def host_ranges(packed: PackedModel, parts: int, hosts: int) -> Longs:
+    """Return what each host owns (hosts, segments, 2), if so many parts are shared out to them.
 
     Examples
     --------
     >>> import gibbsite as gs
     >>> from gibbsite.graph.layouts.checkered import pack_checkerboard
     >>> packed = pack_checkerboard(gs.compile_graph(gs.ising_grid((6, 3))))
-    >>> host_ranges(packed.arrays, 3, 2).tolist()
+    >>> host_ranges(packed, 3, 2).tolist()
     [[[0, 3], [9, 12]], [[3, 9], [12, 18]]]
     """
-    bounds = cut_positions(arrays, parts)[:, np.arange(hosts + 1) * parts // hosts]
+    bounds = cut_positions(packed, parts)[:, np.arange(hosts + 1) * parts // hosts]
     return np.stack([bounds[:, :-1].T, bounds[:, 1:].T], axis=-1)
 
 
@@ -56,33 +60,37 @@ def find_halo(arrays: Any, ranges: Longs, host: int) -> Halo:
     >>> import gibbsite as gs
     >>> from gibbsite.graph.layouts.checkered import pack_checkerboard
     >>> packed = pack_checkerboard(gs.compile_graph(gs.ising_grid((4, 2))))
-    >>> halo = find_halo(packed.arrays, host_ranges(packed.arrays, 2, 2), 0)
+    >>> halo = find_halo(packed.arrays, host_ranges(packed, 2, 2), 0)
     >>> [(color, other, at.tolist()) for color in (0, 1) for other, at in halo.sent[color].items()]
     [(0, 1, [1]), (1, 1, [5])]
     """
     seen = [look_across(arrays, own) for own in ranges]
-    own = ranges[host]
-    sent: list[dict[int, Longs]] = []
-    received: list[dict[int, Longs]] = []
-    inner = []
-    for color in range(own.shape[0]):
-        others = [other for other in range(len(ranges)) if other != host]
-        gives = {other: _between(seen[other], *own[color]) for other in others}
-        takes = {other: _between(seen[host], *ranges[other, color]) for other in others}
-        sent.append({other: at for other, at in gives.items() if at.size})
-        received.append({other: at for other, at in takes.items() if at.size})
-        inner.append(_widest_gap(sent[-1], *own[color]))
-    return Halo(own, sent, received, np.array(inner, np.int64))
+    others = [other for other in range(len(ranges)) if other != host]
+    first = segment_colors(arrays).tolist()
+    found = Halo(ranges[host], [], [], [], [])
+    for begin, end in pairwise(first):
+        own = ranges[host, begin:end]
+        gives = {other: _within(seen[other], own) for other in others}
+        takes = {other: _within(seen[host], ranges[other, begin:end]) for other in others}
+        found.sent.append({other: at for other, at in gives.items() if at.size})
+        found.received.append({other: at for other, at in takes.items() if at.size})
+        needed = np.unique(np.concatenate([*gives.values(), np.zeros(0, np.int64)]))
+        inner = np.array([_widest_gap(needed, low, high) for low, high in own.tolist()]).reshape(-1, 2)
+        outer = np.stack([own[:, 0], inner[:, 0], inner[:, 1], own[:, 1]], axis=1).reshape(-1, 2)
+        found.inner.append(inner[inner[:, 0] < inner[:, 1]])
+        found.outer.append(outer[outer[:, 0] < outer[:, 1]])
+    return found
 
 
-def _between(positions: Longs, low: int, high: int) -> Longs:
-    return positions[slice(*np.searchsorted(positions, [low, high]))]
+def _within(positions: Longs, ranges: Longs) -> Longs:
+    """Return those of some positions, in ascending order, that are in one of some ranges."""
+    return np.concatenate([positions[slice(*np.searchsorted(positions, each))] for each in ranges])
 
 
-def _widest_gap(sent: dict[int, Longs], low: int, high: int) -> tuple[int, int]:
-    """Return the longest range of positions between low and high that are sent to nobody."""
-    needed = np.unique(np.concatenate([*sent.values(), np.zeros(0, np.int64)]))
-    begin = np.concatenate([[low], needed + 1])
-    end = np.concatenate([needed, [high]])
+def _widest_gap(needed: Longs, low: int, high: int) -> tuple[int, int]:
+    """Return the longest range of positions between low and high that nobody else needs."""
+    inside = needed[slice(*np.searchsorted(needed, [low, high]))]
+    begin = np.concatenate([[low], inside + 1])
+    end = np.concatenate([inside, [high]])
     widest = int(np.argmax(end - begin))
     return int(begin[widest]), int(end[widest])

@@ -20,8 +20,19 @@ from gibbsite.run.chain import State
 from gibbsite.run.chain_layout import PackedLayout
 from gibbsite.run.checkpoint import flatten, restore
 from gibbsite.run.executor import Executor
-from gibbsite.run.stretch import move_stretch, record_stretch, tape_of_cells
-from gibbsite.run.tape import ADDED, BATCHES, COUNT, DRAWS, LENGTH, Recording, Tape, pulse_due, recording_on
+from gibbsite.run.stretch import move_stretches, record_stretch, tape_of_cells
+from gibbsite.run.tape import (
+    ADDED,
+    BATCHES,
+    COUNT,
+    DRAWS,
+    FILL,
+    LENGTH,
+    Recording,
+    Tape,
+    pulse_due,
+    recording_on,
+)
 from gibbsite.scale.partitions.halo import Halo
 from gibbsite.scale.partitions.links import Link
 
@@ -62,41 +73,64 @@ def send_chain(state: State, tape: Tape, stretches: Sequence[Stretch], n_sites: 
     found = dict(flatten("state", state)) | {"counters": tape.counters}
     if tape.counters[DRAWS]:
         for s, stretch in enumerate(stretches):
-            found |= {f"{s}/{name}": part for name, part in _parts(tape, stretch.cells(n_sites), 0).items()}
+            found |= {f"{s}/{name}": part for name, part in _parts(tape, stretch.cells(n_sites)).items()}
     return found
 
 
-def receive_chain(
-    arrays: Arrays, state: State, tape: Tape, stretches: Sequence[Stretch], n_sites: int
-) -> None:
-    """Write what a host returns into the state and the tape of a chain."""
-    since = int(arrays["since"][0])
-    for s, stretch in enumerate(stretches):
-        if stretch.plane == 0:
-            state.x[stretch.low : stretch.high] = arrays[f"{s}/x"]
-        for name, part in _parts(tape, stretch.cells(n_sites), since).items():
-            rows = arrays.get(f"{s}/{name}")
-            if rows is not None:  # nothing has been recorded otherwise
-                part[: len(rows)] = rows
-
-
-def _parts(tape: Tape, cells: slice, since: int) -> Arrays:
-    """Return some cells of a tape by name: views, of the trace from batch ``since`` on."""
+def _parts(tape: Tape, cells: slice) -> Arrays:
+    """Return some cells of a tape by name: views."""
     return {
         "open": tape.open_batch[cells],
         "recent": tape.recent[cells],
         "total": tape.total[cells],
-        "trace": tape.trace[since:, cells],
+        "trace": tape.trace[:, cells],
     }
+
+
+def kept_batches(before: Longs, now: Longs) -> int:
+    """Return how many batches are as they were, by the counters of a tape then and now."""
+    return int(before[BATCHES]) if now[LENGTH] == before[LENGTH] else 0
+
+
+def new_cells(tape: Tape, cells: slice, before: Longs, now: Longs) -> list[NDArray[Any]]:
+    """Return what has changed of some cells of a tape: views, in the order in which they travel."""
+    if now[DRAWS] == before[DRAWS]:
+        return []
+    found = [tape.total[cells], tape.trace[kept_batches(before, now) : now[BATCHES], cells]]
+    if now[FILL]:  # they are zero otherwise
+        found += [tape.open_batch[cells], tape.recent[cells]]
+    return [part for part in found if part.size]
+
+
+def carried(form: PackedLayout, memory: Any, ranges: Longs) -> list[NDArray[Any]]:
+    """Return what a chain carries for the positions of a host besides states and records: views."""
+    found = [
+        form.way.carried(form.packed, memory, segment, low, high)
+        for segment, (low, high) in enumerate(ranges.tolist())
+        if low < high
+    ]
+    return [part for part in found if part.size]
+
+
+class Standing(NamedTuple):
+    """How far the tape of a chain is: its counters; for how many log-potentials the client needs states."""
+
+    counters: Longs
+    pulses: int
 
 
 @dataclass
 class _Chain:
-    """A chain as far as a host sees it: its state, and its own stretches of the tape."""
+    """A chain as far as a host sees it: its state, and its own stretches of the tape.
+
+    ``told`` are the counters when the client last had everything, ``pulses`` own states that it needs for
+    log-potentials since then.
+    """
 
     state: State
     sums: NDArray[np.float32]
     counters: Longs
+    told: Longs
     tapes: list[Tape]
     recordings: list[Recording]
     pulses: list[NDArray[Any]] = field(default_factory=list)
@@ -150,62 +184,55 @@ class Host:
                     arrays["counters"].copy(),
                     self.blank.pulse[:0],
                 )
-                for name, part in _parts(own, slice(None), 0).items():
+                for name, part in _parts(own, slice(None)).items():
                     given = arrays.get(f"{s}/{name}")
                     if given is not None:
                         part[: len(given)] = given
                 tapes.append(own)
                 recordings.append(recording_on(own, state.x, state.cond, keep=True))
-            self.chains.append(_Chain(state, sums, arrays["counters"].copy(), tapes, recordings))
+            counters = arrays["counters"]
+            self.chains.append(_Chain(state, sums, counters.copy(), counters.copy(), tapes, recordings))
 
     def stage(self) -> list[tuple[int, int]]:
         """Return how far the chains are: sweeps and draws."""
         return [(int(chain.state.position[1]), int(chain.counters[DRAWS])) for chain in self.chains]
 
-    def move(self, rounds: int, sweeps: int, keep: bool) -> tuple[list[Arrays], float]:
+    def move(self, rounds: int, sweeps: int, keep: bool) -> float:
         """Make ``rounds`` times ``sweeps`` sweeps of all chains; record a draw after each round if ``keep``.
 
-        Return what has changed of each chain, and the seconds that it took.
+        Return the seconds that it took.
         """
         began = clock()
-        before = [chain.counters.copy() for chain in self.chains]
         with Executor(self.members) as executor:
             for chain in self.chains:
-                chain.pulses = []
                 if not rounds:
-                    self._move(chain, 0, 0, 0, False, executor)  # compiled, at least
+                    self._move(chain, 0, np.zeros((1, 2), np.int64), False, executor)  # compiled, at least
                 for _ in range(rounds):
                     for sweep in range(sweeps):
                         put = keep and chain.sums.size > 0 and sweep == sweeps - 1
                         self._sweep(chain, put, executor)
                     if keep:
                         self._record(chain, executor)
-        took = clock() - began
-        changed = [self._changes(chain, old) for chain, old in zip(self.chains, before, strict=True)]
-        return changed, took
+        return clock() - began
 
     def _sweep(self, chain: _Chain, put: bool, executor: Executor) -> None:
         """Move all own sites of a chain, color by color; what others need goes out first."""
         x = chain.state.x
         turn = int(chain.state.position[1])
-        for color, (low, high) in enumerate(self.halo.ranges.tolist()):
-            inner, outer = self.halo.inner[color].tolist()
-            for begin, end in ((low, inner), (outer, high)):
-                if begin < end:
-                    self._move(chain, turn, begin, end, put, executor)
+        for color, (outer, inner) in enumerate(zip(self.halo.outer, self.halo.inner, strict=True)):
+            self._move(chain, turn, outer, put, executor)
             for other, at in self.halo.sent[color].items():
                 self.links[other].send(x[at])
-            if inner < outer:
-                self._move(chain, turn, inner, outer, put, executor)
+            self._move(chain, turn, inner, put, executor)
             for other, at in self.halo.received[color].items():
                 x[at] = self.links[other].receive(self._room[color][other])
         chain.state.position[1] = turn + 1
 
-    def _move(self, chain: _Chain, turn: int, low: int, high: int, put: bool, executor: Executor) -> None:
+    def _move(self, chain: _Chain, turn: int, ranges: Longs, put: bool, executor: Executor) -> None:
         state, gate = chain.state, np.zeros(1, np.int64)
 
         def move(member: int) -> None:
-            move_stretch(
+            move_stretches(
                 self.kernel,
                 self.arrays,
                 self.schedule,
@@ -214,14 +241,13 @@ class Host:
                 state.order,
                 state.rng,
                 turn,
-                low,
-                high,
+                ranges,
                 chain.sums,
                 put,
                 Team(member, self.members, gate),
             )
 
-        executor.map(move, range(self.members))
+        executor.map(move, range(self.members if len(ranges) else 0))
 
     def _record(self, chain: _Chain, executor: Executor) -> None:
         """Record a draw of all own cells; keep the own states where a log-potential is due."""
@@ -240,23 +266,24 @@ class Host:
         executor.map(record, range(len(self.stretches)))
         chain.counters[:] = chain.tapes[0].counters
 
-    def _changes(self, chain: _Chain, before: Longs) -> Arrays:
-        """Return the own part of a chain, and the batches that were not there before."""
-        now = chain.counters
-        since = int(before[BATCHES]) if now[LENGTH] == before[LENGTH] else 0
-        size = sum(high - low for low, high in self.halo.ranges.tolist())
-        found: Arrays = {
-            "since": np.array([since]),
-            "stage": np.array([chain.state.position[1], now[DRAWS]]),
-            "pulses": np.array(chain.pulses, chain.state.x.dtype).reshape(-1, size),
-        }
-        for s, (stretch, tape) in enumerate(zip(self.stretches, chain.tapes, strict=True)):
-            parts = _parts(tape, slice(None), since)
-            parts["trace"] = parts["trace"][: int(now[BATCHES]) - since]
-            if now[DRAWS] > before[DRAWS]:
-                found |= {f"{s}/{name}": part.copy() for name, part in parts.items()}
-            if stretch.plane == 0:
-                found[f"{s}/x"] = chain.state.x[stretch.low : stretch.high].copy()
+    def standing(self) -> list[Standing]:
+        """Return how far the tapes of the chains are."""
+        return [Standing(chain.counters.copy(), len(chain.pulses)) for chain in self.chains]
+
+    def news(self) -> list[NDArray[Any]]:
+        """Return what the client has not had yet, in the order of :meth:`.joining.Room.pieces`.
+
+        They are views, which hold until the next move.
+        """
+        found: list[NDArray[Any]] = []
+        for chain in self.chains:
+            for stretch, tape in zip(self.stretches, chain.tapes, strict=True):
+                if stretch.plane == 0 and stretch.low < stretch.high:
+                    found.append(chain.state.x[stretch.low : stretch.high])
+                found += new_cells(tape, slice(None), chain.told, chain.counters)
+            found += carried(self.form, chain.state.memory, self.halo.ranges)
+            found += [states for states in chain.pulses if states.size]
+            chain.told, chain.pulses = chain.counters.copy(), []
         return found
 
     def close(self) -> None:

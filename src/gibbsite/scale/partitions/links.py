@@ -20,7 +20,10 @@ from numpy.typing import NDArray
 PATIENCE = 60.0
 # Seconds that hosts wait for each other at the beginning.
 MEETING = 20.0
+# Seconds until a host that does not answer counts as out of reach.
+CALL = 5.0
 _GREETING = 4  # bytes of a host's number
+_CHUNK = 1 << 24  # bytes that are sent at a time: none is to take as long as hosts have patience
 
 
 class LinkLost(Exception):
@@ -49,19 +52,21 @@ class Link:
 
     def _send_all(self) -> None:
         while (values := self._waiting.get()) is not None:
+            data = memoryview(values.reshape(-1).view(np.uint8).data)
             try:
-                self._end.sendall(values.view(np.uint8).data)
+                for begin in range(0, len(data), _CHUNK):
+                    self._end.sendall(data[begin : begin + _CHUNK])
             except OSError:
                 self._shut()  # whoever waits for an answer finds out
                 return
 
     def send(self, values: NDArray[np.generic]) -> None:
-        """Send values, which must not change any more."""
+        """Send values, which must not change before they are there."""
         self._waiting.put(values)
 
     def receive(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
         """Fill an array with what was sent."""
-        room = memoryview(values.view(np.uint8).data)
+        room = memoryview(values.reshape(-1).view(np.uint8).data)  # no copy, where they are contiguous
         have = 0
         while have < len(room):
             try:
@@ -99,25 +104,25 @@ def listen(host: str) -> socket.socket:
 
 
 def connect(
-    door: socket.socket, number: int, addresses: Sequence[tuple[str, int]], token: bytes
+    door: socket.socket, number: int, addresses: Sequence[tuple[str, int]], token: bytes, client: bool = False
 ) -> dict[int, Link]:
     """Connect host ``number`` to all others: it calls those before it, and is called by those behind it.
 
-    ``token`` is known to the hosts of a run alone; whoever calls without it is turned away.
+    ``token`` is known to the hosts of a run alone; whoever calls without it is turned away. The ``client``
+    calls as if it were a host behind the last one.
     """
     found: dict[int, socket.socket] = {}
+    callers = len(addresses) + client
     door.settimeout(MEETING)
     try:
         for other in range(number):
-            end = socket.create_connection(addresses[other], timeout=PATIENCE)
-            found[other] = end
-            end.sendall(token + number.to_bytes(_GREETING, "big"))
-        while len(found) < len(addresses) - 1:
+            found[other] = _call(addresses[other], number, token, PATIENCE)
+        while len(found) < callers - 1:
             end, _ = door.accept()
             end.settimeout(PATIENCE)
             said = _read(end, len(token) + _GREETING)
             caller = int.from_bytes(said[len(token) :], "big")
-            if hmac.compare_digest(said[: len(token)], token) and number < caller < len(addresses):
+            if hmac.compare_digest(said[: len(token)], token) and number < caller < callers:
                 found[caller] = end
             else:
                 end.close()
@@ -125,9 +130,39 @@ def connect(
         for end in found.values():
             end.close()
         raise LinkLost(str(wrong)) from None
-    for end in found.values():
-        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return {other: Link(end) for other, end in found.items()}
+    return {other: _link(end) for other, end in found.items()}
+
+
+def call_all(addresses: Sequence[tuple[str, int]], token: bytes) -> list[Link] | None:
+    """Connect the client of a run to all hosts; None if one of them is out of reach.
+
+    Examples
+    --------
+    >>> with listen("127.0.0.1") as door:
+    ...     (link,) = call_all([door.getsockname()], b"token")
+    ...     connect(door, 0, [door.getsockname()], b"token", client=True)[1].send(np.arange(2))
+    >>> link.receive(np.empty(2, np.int64)).tolist()
+    [0, 1]
+    """
+    found: list[socket.socket] = []
+    try:
+        found.extend(_call(address, len(addresses), token, CALL) for address in addresses)
+    except OSError:
+        for end in found:
+            end.close()
+        return None
+    return [_link(end) for end in found]
+
+
+def _call(address: tuple[str, int], number: int, token: bytes, patience: float) -> socket.socket:
+    end = socket.create_connection(address, timeout=patience)
+    end.sendall(token + number.to_bytes(_GREETING, "big"))
+    return end
+
+
+def _link(end: socket.socket) -> Link:
+    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return Link(end)
 
 
 def _read(end: socket.socket, size: int) -> bytes:
