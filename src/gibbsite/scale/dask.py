@@ -26,6 +26,7 @@ PATIENCE = 60.0
 SILENCE = 30.0
 LOOK = 0.5  # seconds between two looks at the workers
 JOINING = 0.0  # seconds that a run waits for the answer of a worker that comes later, which gets work then
+_LOST = ("cancelled", "lost", "error")  # how what was sent is called after its workers were lost
 # What Dask may raise where a scheduler is gone, or something is lost on the way.
 _GONE = (OSError, TimeoutError, CancelledError, RuntimeError)
 
@@ -104,13 +105,24 @@ class DaskCrew(RemoteCrew):
                 self.attempts += 1
                 key = ("gibbs-versions", self.run, worker, self.attempts)
                 self.asked[worker] = self.client.submit(compare, key=key, workers=[worker], pure=False)
-            if new:
-                distributed: Any = import_module("distributed")
-                with suppress(TimeoutError):
-                    patience = SILENCE if self.blocks <= 1 else JOINING
-                    distributed.wait([self.asked[worker] for worker in new], timeout=patience)
+            self._await_answers(new)
         for worker in there:
             self._hear(worker)
+
+    def _await_answers(self, asked: Sequence[str]) -> None:
+        """Wait until workers have answered, or are gone."""
+        distributed: Any = import_module("distributed")
+        until = time.monotonic() + (SILENCE if self.blocks <= 1 else JOINING)
+        while asked:
+            left = until - time.monotonic()
+            try:
+                distributed.wait([self.asked[worker] for worker in asked], timeout=max(0.0, min(LOOK, left)))
+                return
+            except TimeoutError:
+                if left <= 0.0:
+                    return
+                known = self._known()
+                asked = [worker for worker in asked if worker in known]
 
     def _hear(self, worker: str) -> None:
         """Take a worker in whose answer is here, and has nothing to say."""
@@ -151,7 +163,7 @@ class DaskCrew(RemoteCrew):
         """Send what all tasks need; again, where it was lost with a scheduler, or a silent worker has it."""
         there = self.workers()
         silent = set(self.heard) - set(there)
-        if self.sent is not None and self.sent.status not in ("cancelled", "lost") and silent <= self.avoided:
+        if self.sent is not None and self.sent.status not in _LOST and silent <= self.avoided:
             return
         self.attempts += 1
         self.avoided = silent

@@ -468,6 +468,7 @@ class PartitionedCrew(DaskCrew):
     def dismiss(self) -> None:
         """Let workers forget the run."""
         self._close()
+        super().dismiss()
 
 
 def _fill(link: Link, pieces: list[NDArray[Any]]) -> tuple[int, int]:
