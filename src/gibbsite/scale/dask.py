@@ -175,6 +175,7 @@ class DaskCrew(RemoteCrew):
                 key=("gibbs-model", self.run, self.attempts),
                 pure=False,
                 workers=list(there) if silent else None,
+                allow_other_workers=bool(silent),  # these may be lost, too
             )
 
     def _await_workers(self) -> None:
@@ -268,7 +269,7 @@ class DaskCrew(RemoteCrew):
                     key=(work.name, self.run, number, self.blocks, self.attempts),
                     pure=False,
                     workers=[there[place]] if enough else there if silent else None,
-                    allow_other_workers=enough and not silent,
+                    allow_other_workers=enough or silent,  # those may be lost
                 )
                 waiting[future] = number, task
 
