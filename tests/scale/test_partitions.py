@@ -108,19 +108,21 @@ def same(one: gs.Result, other: gs.Result) -> bool:
     )
 
 
-# One of each layout; the others differ in shape alone.
-DEFAULT = ("lattice", "Potts", "random graph")
+# One of each layout, in few shares; the others differ in shape and number alone.
+LAYOUTS = ("lattice", "Potts", "random graph")
+SHARES = ((1, 1, 1), (2, 2, 1), (3, 3, 1), (7, 2, 2), (7, 7, 1))  # parts, hosts, threads of each
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[] if name in DEFAULT else [pytest.mark.campaign]) for name in MODELS],
+    ("name", "shares"),
+    [(name, SHARES[2:4]) for name in LAYOUTS]
+    + [pytest.param(name, SHARES, marks=pytest.mark.campaign) for name in MODELS],
 )
-def test_shares_give_the_bytes_of_one_process(name: str) -> None:
+def test_shares_give_the_bytes_of_one_process(name: str, shares: Any) -> None:
     model = MODELS[name]()
     alone = sample(model)
     assert alone.plan.form != "plain"
-    for parts, hosts, threads in ((1, 1, 1), (2, 2, 1), (3, 3, 1), (7, 2, 2), (7, 7, 1)):
+    for parts, hosts, threads in shares:
         assert same(alone, sample(model, InOneProcess(parts, hosts, threads))), (parts, hosts, threads)
 
 
