@@ -268,4 +268,4 @@ def test_a_machine_that_cannot_be_warmed_up_is_told(monkeypatch: pytest.MonkeyPa
     found = {"a": Warmed("all kernels compiled", True), "b": Warmed("Error: no space left", False)}
     monkeypatch.setattr("gibbsite.scale.warming.warm_up", lambda on, jobs: found)
     told = CliRunner().invoke(command, ["--on", "tcp://host:8786", "--quiet"])
-    assert (told.exit_code, told.stderr) == (1, "b: Error: no space left\n")
+    assert (told.exit_code, told.output) == (1, "b: Error: no space left\n")

@@ -206,7 +206,8 @@ class DaskCrew(RemoteCrew):
             self.sent = None
 
     def dismiss(self) -> None:
-        """Close what was opened here."""
+        """Let the scheduler forget what was sent, and close what was opened here."""
+        self.packed, self.sent = b"", None
         if self.own is not None:
             self.own.close()
 
@@ -269,7 +270,7 @@ class DaskCrew(RemoteCrew):
                     key=(work.name, self.run, number, self.blocks, self.attempts),
                     pure=False,
                     workers=[there[place]] if enough else there if silent else None,
-                    allow_other_workers=enough or silent,  # those may be lost
+                    allow_other_workers=enough and not silent,
                 )
                 waiting[future] = number, task
 
