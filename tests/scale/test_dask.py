@@ -101,6 +101,19 @@ def test_a_run_goes_on_elsewhere(client: Any, tmp_path: Path) -> None:
     assert same(sample(model, sweeps=200, warmup=20), sample(model, sweeps=200, **how))
 
 
+def test_nothing_of_a_run_stays_with_the_scheduler(client: Any) -> None:
+    """Dask logs the messages to each worker, with the states that they carry."""
+
+    def sent(dask_scheduler: Any) -> list[str]:
+        logs = [comm.recent_message_log for comm in dask_scheduler.stream_comms.values()]
+        return [str(each) for log in logs for batch in log for each in batch if each["op"] == "compute-task"]
+
+    client.submit(len, "abc").result()
+    assert client.run_on_scheduler(sent) != []  # there is such a log
+    sample(gs.ising_grid((6, 6)), on=client)
+    assert client.run_on_scheduler(sent) == []
+
+
 def test_killed_workers_change_nothing() -> None:
     """Workers are killed three times while a run goes on; each costs the segment it was at."""
     model = gs.ising_grid((60, 60), coupling=0.3, field=0.1)

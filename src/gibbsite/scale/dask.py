@@ -66,6 +66,7 @@ class DaskCrew(RemoteCrew):
         self.asked: dict[str, Any] = {}  # workers, for their versions
         self.admitted: dict[str, bool] = {}  # whether they have those of this process
         self.seen = 0.0  # when a worker was last at a task
+        self.emptied = 0.0  # when logs were last emptied
         self.heard: dict[str, tuple[float, float]] = {}  # last heartbeat of each worker, and when we saw it
 
     def workers(self) -> dict[str, Any]:
@@ -208,6 +209,7 @@ class DaskCrew(RemoteCrew):
     def dismiss(self) -> None:
         """Let the scheduler forget what was sent, and close what was opened here."""
         self.packed, self.sent = b"", None
+        self._empty_logs(now=True)
         if self.own is not None:
             self.own.close()
 
@@ -244,6 +246,24 @@ class DaskCrew(RemoteCrew):
         finally:
             for future in waiting:
                 future.release()
+            self._empty_logs()
+
+    def _empty_logs(self, now: bool = False) -> None:
+        """Empty Dask's logs of messages now and then: a thousand for each worker, with all they carried.
+
+        They are for looking into Dask itself. With the states of large models they would take gigabytes.
+        """
+
+        def empty(dask_scheduler: Any) -> None:
+            for comm in (*dask_scheduler.stream_comms.values(), *dask_scheduler.client_comms.values()):
+                comm.recent_message_log.clear()
+
+        if not now and time.monotonic() - self.emptied < LOOK:
+            return
+        self.emptied = time.monotonic()
+        with suppress(*_GONE, AttributeError):  # other versions may have other logs
+            self.client.scheduler_comm.recent_message_log.clear()
+            self.client.run_on_scheduler(empty)
 
     def _submit(
         self, work: Work, tasks: Sequence[tuple[int, Any]], waiting: dict[Any, tuple[int, Any]]

@@ -414,6 +414,7 @@ class PartitionedCrew(DaskCrew):
         finally:
             for future in futures:
                 future.release()  # so that the scheduler forgets the block
+            self._empty_logs()
 
     def _gather(self, futures: list[Any], workers: Sequence[str]) -> list[Any] | None:
         """Bring here what tasks have returned; nothing if it was lost with a worker.
