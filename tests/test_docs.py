@@ -96,14 +96,23 @@ NAMES = (
     "diagnostics",
     "dogs",
     "entities",
+    "importance",
+    "lab",
     "learn",
     "new_recorder",
     "perfect",
     "poisson",
     "results",
+    "scale",
     "segmentation",
+    "tempering",
 )
-PAGES = ["README.md", *(f"docs/{page}.md" for page in NAMES)]
+LONG = ("continuous", "mini_buckets")
+PAGES = [
+    "README.md",
+    *(f"docs/{page}.md" for page in NAMES),
+    *(pytest.param(f"docs/{page}.md", marks=pytest.mark.campaign) for page in LONG),
+]
 
 
 @pytest.mark.parametrize("page", PAGES)
