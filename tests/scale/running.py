@@ -1,10 +1,24 @@
-"""Short runs, and whether two of them are the same to the last byte."""
+"""Short runs, local clusters for them, and whether two runs are the same to the last byte."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import gibbsite as gs
+
+
+@contextmanager
+def local_client(workers: int) -> Iterator[Any]:
+    """Start a cluster of so many processes with one thread each, none of which is going to be killed."""
+    import distributed
+
+    with (
+        distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as found,
+    ):
+        yield found
 
 
 def sample(model: Any, **how: Any) -> gs.Result:

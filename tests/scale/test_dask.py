@@ -26,7 +26,7 @@ from gibbsite.scale.dask import DaskCrew
 from gibbsite.scale.segment import Done, checksum, cut_segment, join_segment, move_segment
 from gibbsite.scale.warming import Warmed
 from tests.scale.machines import Machines
-from tests.scale.running import same, sample
+from tests.scale.running import local_client, same, sample
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")
@@ -45,10 +45,7 @@ KERNELS: dict[str, tuple[Any, dict[str, Any]]] = {
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as found,
-    ):
+    with local_client(2) as found:
         yield found
 
 

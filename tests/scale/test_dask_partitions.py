@@ -17,7 +17,9 @@ import gibbsite as gs
 from gibbsite.run.checkpoint import load_checkpoint
 from gibbsite.scale.partitions import crew as crew_module
 from gibbsite.scale.partitions.crew import PartitionedCrew
+from tests.scale import running
 from tests.scale.machines import Machines
+from tests.scale.running import local_client, same
 
 distributed = pytest.importorskip("distributed")
 pytestmark = [
@@ -42,25 +44,12 @@ MODELS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    with (
-        distributed.LocalCluster(n_workers=5, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as found,
-    ):
+    with local_client(5) as found:
         yield found
 
 
 def sample(model: Any, **how: Any) -> gs.Result:
-    kernel = how.pop("kernel", None)
-    options = {"sweeps": 70, "rng": 3, "progress": False, "second_look": False, "chains": 2, **how}
-    return gs.sample(model, kernel, **options)
-
-
-def same(one: gs.Result, other: gs.Result) -> bool:
-    return bool(
-        one.marginals.cells.tobytes() == other.marginals.cells.tobytes()
-        and one.mcse.cells.tobytes() == other.mcse.cells.tobytes()
-        and one.diagnostics.line() == other.diagnostics.line()
-    )
+    return running.sample(model, **{"sweeps": 70, "chains": 2, **how})
 
 
 def sample_on(client: Any, workers: int, model: Any, **how: Any) -> gs.Result:

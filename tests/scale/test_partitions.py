@@ -17,6 +17,8 @@ from gibbsite.scale.partitions.halo import find_halo, host_ranges
 from gibbsite.scale.partitions.host import Host, count_planes, find_stretches, send_chain
 from gibbsite.scale.partitions.joining import Room, check_form
 from gibbsite.scale.partitions.links import Link, LinkLost, connect, listen
+from tests.scale import running
+from tests.scale.running import same
 
 
 def random_graph(n: int, degree: int) -> gs.FactorGraph:
@@ -87,25 +89,16 @@ class InOneProcess(Crew):
 
 
 def sample(model: Any, crew: Crew | None = None, **how: Any) -> gs.Result:
-    options = {"sweeps": 70, "rng": 3, "progress": False, "second_look": False, "chains": 2, **how}
-    kernel = options.pop("kernel", None)
+    options = {"sweeps": 70, "chains": 2, **how}
     if crew is None:
-        return gs.sample(model, kernel, **options)
+        return running.sample(model, **options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gibbsite.scale.choosing._employ", lambda *client: crew)
 
         class Client:
             submit = scatter = staticmethod(lambda: None)
 
-        return gs.sample(model, kernel, **options, on=Client())
-
-
-def same(one: gs.Result, other: gs.Result) -> bool:
-    return bool(
-        one.marginals.cells.tobytes() == other.marginals.cells.tobytes()
-        and one.mcse.cells.tobytes() == other.mcse.cells.tobytes()
-        and one.diagnostics.line() == other.diagnostics.line()
-    )
+        return running.sample(model, **options, on=Client())
 
 
 # One of each layout, in few shares; the others differ in shape and number alone.
