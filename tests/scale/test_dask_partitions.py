@@ -16,6 +16,7 @@ import pytest
 import gibbsite as gs
 from gibbsite.run.checkpoint import load_checkpoint
 from gibbsite.scale.partitions import crew as crew_module
+from gibbsite.scale.partitions import serving
 from gibbsite.scale.partitions.crew import PartitionedCrew
 from tests.scale import running
 from tests.scale.machines import Machines
@@ -79,7 +80,7 @@ def test_partitions_give_the_bytes_of_threads(client: Any, name: str, pairs: lis
     for workers, partitions in pairs:
         assert same(alone, sample_on(client, workers, model, partitions=partitions)), (workers, partitions)
     patience = time.monotonic() + 60.0
-    while set(client.run(lambda: len(crew_module._OPENED)).values()) != {0}:  # nothing stays behind for long
+    while set(client.run(lambda: len(serving._OPENED)).values()) != {0}:  # nothing stays behind for long
         assert time.monotonic() < patience
         time.sleep(0.1)
 

@@ -9,33 +9,25 @@ worker is lost, hosts are opened anew from there, and make again what was made s
 from __future__ import annotations
 
 import secrets
-import socket
 import time
-import zlib
 from collections.abc import Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from queue import Empty, SimpleQueue
-from threading import Lock, Thread
+from threading import Thread
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ArgumentError, SamplingError
+from gibbsite.errors import SamplingError
 from gibbsite.run.chain_layout import PackedLayout
 from gibbsite.run.crew import Bundles, Threads
-from gibbsite.run.recipe import Recipe
 from gibbsite.run.tape import DRAWS
 from gibbsite.scale.crew import MOST_ATTEMPTS
 from gibbsite.scale.dask import LOOK, DaskCrew, allow_large_messages
-from gibbsite.scale.partitions.halo import find_halo, host_ranges
+from gibbsite.scale.partitions.halo import host_ranges
 from gibbsite.scale.partitions.host import (
-    Arrays,
-    Host,
     Longs,
     Standing,
     count_planes,
@@ -43,145 +35,14 @@ from gibbsite.scale.partitions.host import (
     send_chain,
 )
 from gibbsite.scale.partitions.joining import Room, check_form
-from gibbsite.scale.partitions.links import Link, LinkLost, call_all, connect, listen
-from gibbsite.scale.segment import lay_out_run
-from gibbsite.scale.versions import differences, installed_versions
+from gibbsite.scale.partitions.links import Link, LinkLost, call_all
+from gibbsite.scale.partitions.serving import Given, checksum, close_host, give_host, move_host, open_host
+from gibbsite.scale.versions import installed_versions
 
 _TOKEN = 32  # bytes that hosts of a run know each other by
-
-
+_SHORT = 1 << 16  # bytes of a row that is not worth a message of its own
 # What hosts have made comes here when that takes at most this share of the time that they have been at it.
 _SHARE = 0.2
-_SHORT = 1 << 16  # bytes of a row that is not worth a message of its own
-
-
-class Moved(NamedTuple):
-    """What a host says after a block: how far the tapes of its chains are, and the seconds that it took."""
-
-    standing: list[Standing]
-    seconds: float
-
-
-class Given(NamedTuple):
-    """What a host gives by way of the scheduler: pieces and their checksum; none where it has sent them."""
-
-    pieces: list[NDArray[Any]]
-    checksum: int
-
-
-def checksum(piece: NDArray[Any], before: int) -> int:
-    """Return the checksum of all pieces up to this one, given that of those before it.
-
-    Examples
-    --------
-    >>> checksum(np.arange(3), checksum(np.arange(2), 0)) == checksum(np.arange(2), checksum(np.arange(3), 0))
-    False
-    """
-    return zlib.crc32(np.ascontiguousarray(piece).view(np.uint8).data, before)
-
-
-@dataclass
-class _Opened:
-    """A host that waits at its door until the others are there."""
-
-    opening: str
-    number: int
-    host: Host
-    door: socket.socket
-    token: bytes
-
-    def close(self) -> None:
-        with suppress(OSError):  # not on every system
-            self.door.shutdown(socket.SHUT_RDWR)  # whoever waits at the door goes on
-        self.door.close()
-        self.host.close()
-
-
-_OPENED: dict[str, _Opened] = {}
-_OPENING = Lock()
-
-
-def open_host(
-    versions: dict[str, str],
-    run: str,
-    opening: str,
-    recipe: Recipe,
-    parts: int,
-    hosts: int,
-    number: int,
-    token: bytes,
-    chains: Sequence[Arrays],
-) -> tuple[str, int]:
-    """Lay out the share of a worker, take over its chains, and return where the others can reach it."""
-    from distributed import get_worker
-
-    other = differences(versions)
-    if other:
-        raise ArgumentError(
-            f"Worker {get_worker().address} has other versions than who asks it, and might give other "
-            f"numbers: {other}. Install the same ones."
-        )
-    worker = lay_out_run(run, recipe)
-    form = check_form(worker.form)
-    ranges = host_ranges(form.packed, parts, hosts)
-    halo = find_halo(form.arrays(1), ranges, number)
-    host = Host(form, worker.kernel, worker.schedule, halo, {}, int(get_worker().state.nthreads))
-    host.load(chains)
-    door = listen(urlsplit(str(get_worker().address)).hostname or "127.0.0.1")
-    close_host(run)
-    with _OPENING:
-        _OPENED[run] = _Opened(opening, number, host, door, token)
-    name = door.getsockname()
-    return str(name[0]), int(name[1])
-
-
-def move_host(
-    run: str,
-    opening: str,
-    addresses: Sequence[tuple[str, int]],
-    client: bool,
-    stage: list[tuple[int, int]],
-    rounds: int,
-    sweeps: int,
-    keep: bool,
-) -> Moved | None:
-    """Move the share of a worker; return nothing if it is not there, or another one is lost."""
-    opened = _OPENED.get(run)
-    if opened is None or opened.opening != opening or opened.host.stage() != stage:
-        return None
-    host = opened.host
-    try:
-        if not host.links:
-            host.links = connect(opened.door, opened.number, addresses, opened.token, client)
-        seconds = host.move(rounds, sweeps, keep)
-    except LinkLost:
-        close_host(run)
-        return None
-    return Moved(host.standing(), seconds)
-
-
-def give_host(run: str, opening: str, hosts: int, client: bool) -> Given | None:
-    """Send the client what it has not had yet, or return it where there is no connection."""
-    opened = _OPENED.get(run)
-    if opened is None or opened.opening != opening:
-        return None
-    found = 0
-    pieces = opened.host.news()
-    for piece in pieces:
-        if client:
-            opened.host.links[hosts].send(piece)
-        found = checksum(piece, found)
-    if client:
-        opened.host.links[hosts].send(np.array([found]))
-    return Given([] if client else pieces, found)
-
-
-def close_host(run: str) -> None:
-    """Forget the share of a worker."""
-    with _OPENING:
-        opened = _OPENED.pop(run, None)
-    if opened is not None:
-        opened.close()
 
 
 class _Hosts(NamedTuple):
