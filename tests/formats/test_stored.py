@@ -410,3 +410,9 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
     manifest.write_text("{")
     with pytest.raises(gs.FormatError, match="manifest is damaged"):
         gs.open_model(tmp_path / "model")
+
+
+def test_reading_one_as_a_file_says_what_it_is(tmp_path: Path) -> None:
+    gs.store_edges([([0, 1], [1, 2], 0.5)], tmp_path / "path", sites=3)
+    with pytest.raises(gs.FormatError, match="this folder is a stored model"):
+        gs.read_model(tmp_path / "path")

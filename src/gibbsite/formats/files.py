@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
+
 from gibbsite._wording import unknown
 from gibbsite.errors import FormatError, IncompatibleError, UnknownFormatError
 from gibbsite.formats.parsing.text import PathLike, load, path_text
 from gibbsite.formats.registry import Format, recognise, registered_formats
 from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.model.stored import MANIFEST
 
 
 def read_model(path: PathLike, format: str | None = None) -> FactorGraph:
@@ -40,6 +44,11 @@ def read_model(path: PathLike, format: str | None = None) -> FactorGraph:
     ...     read_model(path)
     FactorGraph(1 site of 2 states, 1 factor in 1 group)
     """
+    if _is_stored(path):
+        raise FormatError(
+            "this folder is a stored model, which is sampled in Python: gs.sample(gs.open_model(folder)).",
+            str(path),
+        )
     chosen = _known(format, path) if format is not None else _by_suffix(path)
     source = load(path, text=chosen is not None and not chosen.binary)
     chosen = recognise(source.data) if chosen is None else chosen
@@ -49,6 +58,12 @@ def read_model(path: PathLike, format: str | None = None) -> FactorGraph:
     if not chosen.binary and b"\0" in source.data:
         raise source.error("this is a binary file (it holds NUL bytes); expected text.")
     return chosen.parse(source)
+
+
+def _is_stored(path: PathLike) -> bool:
+    with suppress(OSError, ValueError):  # names that no file can have are refused later
+        return path != "-" and Path(path, MANIFEST).is_file()
+    return False
 
 
 def write_model(model: FactorGraph, path: PathLike, format: str | None = None) -> None:
