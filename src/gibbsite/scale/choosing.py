@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -17,6 +19,19 @@ from gibbsite.run.executor import usable_cores
 #: Words for clusters that are started on this machine, or that this process is connected to.
 CLUSTERS = ("local-dask", "ray")
 CONNECT_SECONDS, CLOSE_SECONDS = 15.0, 10.0
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Start processes that do not hear Ctrl-C: terminals send it to all, and this one ends them in order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
@@ -96,9 +111,10 @@ def connect(on: str) -> Iterator[Any]:
     _need("distributed", "dask")
     distributed: Any = import_module("distributed")
     if on == "local-dask":
-        cluster = distributed.LocalCluster(
-            n_workers=usable_cores(), threads_per_worker=1, dashboard_address=None
-        )
+        with _deaf_children():
+            cluster = distributed.LocalCluster(
+                n_workers=usable_cores(), threads_per_worker=1, dashboard_address=None
+            )
         try:
             with distributed.Client(cluster) as client:
                 yield client
