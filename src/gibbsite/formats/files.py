@@ -61,8 +61,9 @@ def read_model(path: PathLike, format: str | None = None) -> FactorGraph:
 
 
 def _is_stored(path: PathLike) -> bool:
+    name = path_text(path)
     with suppress(OSError, ValueError):  # names that no file can have are refused later
-        return path != "-" and Path(path, MANIFEST).is_file()
+        return name != "-" and Path(name, MANIFEST).is_file()
     return False
 
 
