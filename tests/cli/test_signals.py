@@ -29,13 +29,19 @@ def test_the_first_raises_a_flag_and_the_second_stops(number: signal.Signals) ->
     assert signal.getsignal(number) is before
 
 
-def test_a_run_that_is_told_to_end_leaves_a_checkpoint_and_an_answer(tmp_path: Path) -> None:
+@pytest.mark.parametrize("on", ["threads", "local-dask"])
+def test_a_run_that_is_told_to_end_leaves_a_checkpoint_and_an_answer(tmp_path: Path, on: str) -> None:
+    """By SIGTERM alone; or by Ctrl-C in a terminal, which its workers get, too."""
     saved, answer = tmp_path / "run.npz", tmp_path / "answer.json"
     words = ["infer", "asia", "--method", "gibbs", "--sweeps", "1000000000", "--rng", "1", "--json"]
     words += ["--checkpoint-every", "1e6"]  # but for the first and the last
+    if on == "local-dask":
+        pytest.importorskip("distributed")
+        words += ["--on", on]
     process = subprocess.Popen(
         [sys.executable, "-m", "gibbsite", *words, "--checkpoint", str(saved), "-o", str(answer)],
         stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     try:
         limit = time.monotonic() + 600.0  # it may have to compile, on a busy machine
@@ -44,7 +50,10 @@ def test_a_run_that_is_told_to_end_leaves_a_checkpoint_and_an_answer(tmp_path: P
             assert time.monotonic() < limit
             time.sleep(0.05)
         seen = saved.stat().st_mtime_ns
-        process.send_signal(signal.SIGTERM)
+        if on == "local-dask":
+            os.killpg(process.pid, signal.SIGINT)
+        else:
+            process.send_signal(signal.SIGTERM)
         assert process.wait(300.0) == 130
     finally:
         process.kill()

@@ -28,10 +28,14 @@ def sample(model: Any, **how: Any) -> gs.Result:
     return gs.sample(model, kernel, **options)
 
 
+RECORDED = ("totals", "trace", "draw_sites", "values", "energy", "bests", "best_x", "pulse")
+
+
 def same(one: gs.Result, other: gs.Result) -> bool:
-    """Tell whether marginals, their errors and the verdict are the same, byte by byte."""
-    return bool(
-        one.marginals.cells.tobytes() == other.marginals.cells.tobytes()
-        and one.mcse.cells.tobytes() == other.mcse.cells.tobytes()
-        and one.diagnostics.line() == other.diagnostics.line()
+    """Tell whether everything that was recorded, and the verdict, is the same, byte by byte."""
+    blocks = zip(one.blocks, other.blocks, strict=True)
+    kept = [(one.kept[name], other.kept[name]) for name in one.kept.keys() | other.kept.keys()]
+    pairs = [(getattr(one, name), getattr(other, name)) for name in RECORDED] + [*blocks, *kept]
+    return one.diagnostics.line() == other.diagnostics.line() and all(
+        a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes() for a, b in pairs
     )

@@ -118,6 +118,30 @@ def test_a_run_goes_on_elsewhere(
     assert same(sample(model, warmup=20, sweeps=80), sample(model, sweeps=80, **how))
 
 
+def test_what_depends_on_all_sites(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Energies and functions of states: begun on threads, continued in partitions with room for few draws."""
+    monkeypatch.setattr(crew_module, "_KEPT_BYTES", 10_000)
+    record = ["marginals", "energy", "best", gs.Draws(["3", "4000"]), gs.Magnetisation()]
+    model, path = MODELS["lattice"](), tmp_path / "run.chk"
+    how: dict[str, Any] = {"warmup": 20, "record": record}
+    saved = {"checkpoint": path, "resume": True, **how}
+    sample(model, sweeps=20, **saved)
+    sample_on(client, 2, model, sweeps=60, **saved, partitions=3)
+    assert same(sample(model, sweeps=80, **how), sample(model, sweeps=80, **saved))
+
+
+def test_a_function_that_fails(client: Any) -> None:
+    """The draw at which it fails is the one at which it fails on threads."""
+    model = MODELS["lattice"]()
+    how = {"record": gs.Observable("root", lambda x: math.sqrt(x.sum() + 100.0)), "chains": 1}
+    said = []
+    for place in ({}, {"on": client, "partitions": 2}):
+        with pytest.raises(gs.SamplingError, match="recorder 'root'") as wrong:
+            sample(model, **how, **place)
+        said.append(str(wrong.value))
+    assert said[0] == said[1]
+
+
 def test_a_part_of_a_sweep_is_made_at_last(client: Any) -> None:
     model = MODELS["Potts"]()
     whole = {"warmup": 20, "steps": 20 * model.n_sites + 100, "sweeps": None}
@@ -201,7 +225,6 @@ def test_killed_workers_change_nothing() -> None:
         (gs.ising_grid((5, 5)), {}, "layout \\('plain'\\)"),
         (gs.ising_grid((80, 80)), {"chains": 16}, "layout \\('arranged'\\)"),
         (gs.ising_grid((80, 80)), {"scan": gs.Chromatic(), "kernel": gs.AnnealedGibbs()}, "another layout"),
-        (gs.ising_grid((80, 80)), {"record": ["marginals", "energy"]}, "records marginals only"),
     ],
 )
 def test_what_cannot_be_partitioned(client: Any, model: Any, how: Any, said: str) -> None:

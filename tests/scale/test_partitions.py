@@ -74,7 +74,7 @@ class InOneProcess(Crew):
             list(pool.map(lambda host: host.move(rounds, length // n, keep), hosts))
         standing = hosts[0].standing()
         rooms = [
-            Room.beside(state, tape, ranges, tape.counters, each)
+            Room.beside(form, state, tape, ranges, tape.counters, each)
             for state, tape, each in zip(chains.states, chains.tapes, standing, strict=True)
         ]
         for k, host in enumerate(hosts):
@@ -135,6 +135,39 @@ def test_herding_in_shares(name: str, keys: str) -> None:
     assert alone.plan.form in ("counted", "arranged")
     for parts, hosts, threads in ((2, 2, 1), (7, 3, 2)):
         assert same(alone, sample(model, InOneProcess(parts, hosts, threads), **how)), (parts, hosts, threads)
+
+
+RECORDED: dict[str, Any] = {
+    "energies, draws, and the best state": [
+        "marginals",
+        "energy",
+        "best",
+        gs.Draws(["3", "4000"]),
+        gs.Joint([("0", "7"), ("1", "2", "4100")]),
+    ],
+    "what chosen sites are": [
+        gs.Marginals(rao_blackwell=False),
+        gs.Draws(["3", "4000"]),
+        gs.Joint([("0", "7")]),
+    ],
+    "chosen sites alone": gs.Marginals(sites=["5", "4000"]),
+    "the best state alone": "best",
+    "all edges": ["marginals", gs.PairMoments()],
+    "functions": [gs.Magnetisation(), gs.TwoPoint(), "marginals"],
+    "meetings of chains": ["marginals", gs.Overlap()],
+}
+
+
+@pytest.mark.parametrize("what", RECORDED)
+@pytest.mark.parametrize(
+    "name", ["lattice", *(pytest.param(n, marks=pytest.mark.campaign) for n in LAYOUTS[1:])]
+)
+def test_what_depends_on_all_sites_is_recorded_in_shares(name: str, what: str) -> None:
+    model, how = MODELS[name](), {"record": RECORDED[what], "sweeps": 80}
+    alone = sample(model, **how)
+    assert alone.plan.form != "plain"
+    shared = sample(model, InOneProcess(7, 3), **how)
+    assert same(alone, shared)
 
 
 def test_parts_are_balanced_and_their_borders_short() -> None:

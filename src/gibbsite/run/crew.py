@@ -6,6 +6,7 @@ same: chains have random numbers of their own.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
@@ -69,6 +70,10 @@ class Crew(ABC):
         Return the seconds that the steps took, without what it took to send chains to and fro. Where they
         cannot be made (``SamplingError``), chains are as they were when everything was here.
         """
+
+    def most_draws(self, chains: Bundles) -> float:
+        """Return how many draws can be recorded in a block, at most."""
+        return math.inf
 
     def bring(self, chains: Bundles) -> None:  # noqa: B027 (most leave nothing elsewhere)
         """Bring states and tapes here, if they are with workers."""

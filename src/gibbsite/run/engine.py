@@ -201,9 +201,7 @@ class _Run:
             before = self.copied() if self.setup.kernel.fallible else None
         try:
             took = self.crew.move(self, rounds, length, keep)
-            for state, tape in zip(self.states, self.tapes, strict=True):
-                self.setup.kernel.inspect(self.setup.model, self.setup.graph, state.memory)
-                self.setup.layout.inspect(tape)
+            self.inspect()
         except SamplingError as wrong:
             if before is not None:
                 self.states, tapes = before
@@ -217,10 +215,17 @@ class _Run:
         if steps:
             self.pace, self.rounds = took / steps, rounds
 
+    def inspect(self) -> None:
+        """Refuse to go on where a kernel, or a function of a recorder, has failed."""
+        for state, tape in zip(self.states, self.tapes, strict=True):
+            self.setup.kernel.inspect(self.setup.model, self.setup.graph, state.memory)
+            self.setup.layout.inspect(tape)
+
     def bring(self) -> None:
         """Bring states and tapes here, where a crew has left them with workers."""
         try:
             self.crew.bring(self)
+            self.inspect()
         except SamplingError as wrong:
             self.give_up(wrong)
             raise
@@ -264,6 +269,7 @@ class _Run:
         time_left = self.begun + limit - clock()
         rounds = min(self.crew.block_seconds, max(time_left, 0.0)) / max(self.pace * length, 1e-9)
         # the first rounds say little of how long many take: blocks grow step by step
+        most = min(most, self.crew.most_draws(self))
         return int(min(max(rounds, 1.0), _GROWTH * self.rounds, most))
 
     def until_meeting(self) -> float:

@@ -16,7 +16,11 @@ from gibbsite._compile.pointer import call_pointer
 from gibbsite._random.generators import load
 from gibbsite.graph.local import log_potential
 from gibbsite.kernel.base import Team, visit
+from gibbsite.run.observed import observe_nothing
 from gibbsite.run.tape import Recording, Tape
+
+# What tapes have besides marginals.
+_OTHERS = ("set_start", "set_member", "set_stride", "set_cell", "sites", "values", "energy", "best", "best_x")
 
 
 @compiled_loop
@@ -68,7 +72,7 @@ def state_potential(arrays: Any, x: NDArray[Any]) -> float:
 def tape_of_cells(
     tape: Tape, size: int, recent: NDArray[Any], counters: NDArray[np.int64], pulse: NDArray[np.float64]
 ) -> Tape:
-    """Return an empty tape of so many marginal cells, which records as a given one does.
+    """Return an empty tape of so many marginal cells, which are recorded as on a given one, and nothing else.
 
     ``recent`` is where their conditionals are added up, and empty where they are not; a cell of binary sites,
     or of one state of others, counts how often it is one.
@@ -83,4 +87,6 @@ def tape_of_cells(
         total=np.zeros(size),
         trace=np.zeros((len(tape.trace), size), tape.trace.dtype),
         pulse=pulse,
+        **{name: getattr(tape, name)[:0] for name in _OTHERS},
+        observed=observe_nothing(),
     )

@@ -12,7 +12,6 @@ import secrets
 import time
 from collections.abc import Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from importlib import import_module
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, NamedTuple
@@ -26,6 +25,7 @@ from gibbsite.run.crew import Bundles, Threads
 from gibbsite.run.tape import DRAWS
 from gibbsite.scale.crew import MOST_ATTEMPTS
 from gibbsite.scale.dask import LOOK, DaskCrew, allow_large_messages
+from gibbsite.scale.partitions.draws import Demand
 from gibbsite.scale.partitions.halo import host_ranges
 from gibbsite.scale.partitions.host import (
     Longs,
@@ -36,13 +36,15 @@ from gibbsite.scale.partitions.host import (
 )
 from gibbsite.scale.partitions.joining import Room, check_form
 from gibbsite.scale.partitions.links import Link, LinkLost, call_all
-from gibbsite.scale.partitions.serving import Given, checksum, close_host, give_host, move_host, open_host
+from gibbsite.scale.partitions.serving import Given, checksum, forget_host, give_host, move_host, open_host
 from gibbsite.scale.versions import installed_versions
 
 _TOKEN = 32  # bytes that hosts of a run know each other by
 _SHORT = 1 << 16  # bytes of a row that is not worth a message of its own
 # What hosts have made comes here when that takes at most this share of the time that they have been at it.
 _SHARE = 0.2
+# Bytes of draws that hosts keep for what the client records: they come here before there are more.
+_KEPT_BYTES = 1 << 28
 
 
 class _Hosts(NamedTuple):
@@ -84,6 +86,7 @@ class PartitionedCrew(DaskCrew):
         self.made = 0
         self.before: list[tuple[Longs, Longs]] = []  # counters and positions, when everything was here
         self.left = self.bringing = 0.0  # when that was; the seconds that it took
+        self.draws = 0  # recorded since then
         self.standing: list[Standing] = []
         self.reachable = True
 
@@ -91,6 +94,12 @@ class PartitionedCrew(DaskCrew):
     def away(self) -> bool:
         """Whether states and tapes are with workers."""
         return bool(self.steps)
+
+    def most_draws(self, chains: Bundles) -> int:
+        """As many as hosts have room for, where the client needs their states."""
+        form = check_form(chains.form)
+        each = Demand.of(form).size(form.graph.n_sites) * len(chains.states)
+        return max(1, _KEPT_BYTES // max(each, 1))
 
     def move(self, chains: Bundles, rounds: int, length: int, keep: bool) -> float:
         """Make steps of all chains, each of them on all workers."""
@@ -108,12 +117,14 @@ class PartitionedCrew(DaskCrew):
                 (tape.counters.copy(), state.position.copy())
                 for state, tape in zip(chains.states, chains.tapes, strict=True)
             ]
-            self.left = time.monotonic()
+            self.left, self.draws = time.monotonic(), 0
         self.steps.append(_Step(rounds, length // n, keep))
+        self.draws += rounds * keep
         self.blocks += 1
         seconds = self._insist(chains, bring=False)
         # after every block of full length, unless that takes too long
-        if time.monotonic() - self.left >= max(0.5 * self.block_seconds, self.bringing / _SHARE):
+        full = self.draws >= self.most_draws(chains)
+        if full or time.monotonic() - self.left >= max(0.5 * self.block_seconds, self.bringing / _SHARE):
             self.bring(chains)
         return seconds
 
@@ -180,7 +191,7 @@ class PartitionedCrew(DaskCrew):
         form, hosts = check_form(chains.form), self.hosts
         assert hosts is not None
         rooms = [
-            Room.beside(state, tape, hosts.ranges, counters, standing)
+            Room.beside(form, state, tape, hosts.ranges, counters, standing)
             for state, tape, (counters, _), standing in zip(
                 chains.states, chains.tapes, self.before, self.standing, strict=True
             )
@@ -310,19 +321,8 @@ class PartitionedCrew(DaskCrew):
     def _close(self) -> None:
         """Let workers forget their shares."""
         if self.hosts is not None and self.client.status == "running":
-            distributed: Any = import_module("distributed")
-            for number, worker in enumerate(self.hosts.workers):
-                # a worker that is gone has forgotten everything: nobody waits for the answer
-                distributed.fire_and_forget(
-                    self.client.submit(
-                        close_host,
-                        self.run,
-                        key=("gibbs-close", self.run, number, self.blocks),
-                        workers=[worker],
-                        allow_other_workers=True,
-                        pure=False,
-                    )
-                )
+            # a worker that is gone has forgotten everything: nobody waits for the answer
+            self.client.run(forget_host, self.run, workers=self.hosts.workers, wait=False, on_error="ignore")
         if self.hosts is not None:
             self.hosts.close()
         self.hosts = None

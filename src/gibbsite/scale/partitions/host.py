@@ -33,6 +33,7 @@ from gibbsite.run.tape import (
     pulse_due,
     recording_on,
 )
+from gibbsite.scale.partitions.draws import Demand
 from gibbsite.scale.partitions.halo import Halo
 from gibbsite.scale.partitions.links import Link
 
@@ -112,8 +113,13 @@ def carried(form: PackedLayout, memory: Any, ranges: Longs) -> list[NDArray[Any]
     return [part for part in found if part.size]
 
 
+def own_states(x: NDArray[Any], ranges: Longs) -> list[NDArray[Any]]:
+    """Return the states of the positions of a host: views."""
+    return [x[low:high] for low, high in ranges.tolist() if low < high]
+
+
 class Standing(NamedTuple):
-    """How far the tape of a chain is: its counters; for how many log-potentials the client needs states."""
+    """How far the tape of a chain is: its counters; of how many draws states are kept for log-potentials."""
 
     counters: Longs
     pulses: int
@@ -123,16 +129,18 @@ class Standing(NamedTuple):
 class _Chain:
     """A chain as far as a host sees it: its state, and its own stretches of the tape.
 
-    ``told`` are the counters when the client last had everything, ``pulses`` own states that it needs for
-    log-potentials since then.
+    ``counting`` counts draws, ``told`` are the counters when the client last had everything; ``draws`` and
+    ``pulses`` is what it needs since then of every draw, and of those whose log-potentials are kept.
     """
 
     state: State
     sums: NDArray[np.float32]
     counters: Longs
     told: Longs
+    counting: Recording
     tapes: list[Tape]
     recordings: list[Recording]
+    draws: list[NDArray[Any]] = field(default_factory=list)
     pulses: list[NDArray[Any]] = field(default_factory=list)
 
 
@@ -161,6 +169,8 @@ class Host:
         self.chains: list[_Chain] = []
         self.blank = form.tape(1)
         self.stretches = find_stretches(halo.ranges, count_planes(form, self.blank))
+        self.demand = Demand.of(form)
+        self.always, self.sometimes = self.demand.always(halo.ranges), self.demand.sometimes(halo.ranges)
         self._room = [
             {other: np.empty(at.size, form.graph.state_dtype) for other, at in color.items()}
             for color in halo.received
@@ -190,8 +200,10 @@ class Host:
                         part[: len(given)] = given
                 tapes.append(own)
                 recordings.append(recording_on(own, state.x, state.cond, keep=True))
-            counters = arrays["counters"]
-            self.chains.append(_Chain(state, sums, counters.copy(), counters.copy(), tapes, recordings))
+            counters, told = arrays["counters"].copy(), arrays["counters"].copy()
+            empty = tape_of_cells(self.blank, 0, sums[:0], counters, self.blank.pulse[:0])
+            counting = recording_on(empty, state.x, state.cond, keep=True)
+            self.chains.append(_Chain(state, sums, counters, told, counting, tapes, recordings))
 
     def stage(self) -> list[tuple[int, int]]:
         """Return how far the chains are: sweeps and draws."""
@@ -250,10 +262,12 @@ class Host:
         executor.map(move, range(self.members if len(ranges) else 0))
 
     def _record(self, chain: _Chain, executor: Executor) -> None:
-        """Record a draw of all own cells; keep the own states where a log-potential is due."""
+        """Record a draw of all own cells; keep own states that the client needs."""
         x = chain.state.x
-        if self.blank.pulse.size and pulse_due(chain.counters):
-            chain.pulses.append(np.concatenate([x[low:high] for low, high in self.halo.ranges.tolist()]))
+        if self.demand.each:
+            chain.draws.append(self.always.take(x))
+        if self.demand.pulse and pulse_due(chain.counters):
+            chain.pulses.append(self.sometimes.take(x))
         added, binary = chain.sums.size > 0, count_planes(self.form, self.blank) == 1
 
         def record(s: int) -> None:
@@ -264,7 +278,7 @@ class Host:
             record_stretch(chain.recordings[s], seen, 0.0, ADDED if added else COUNT)
 
         executor.map(record, range(len(self.stretches)))
-        chain.counters[:] = chain.tapes[0].counters
+        record_stretch(chain.counting, x[:0], 0.0, COUNT)
 
     def standing(self) -> list[Standing]:
         """Return how far the tapes of the chains are."""
@@ -277,13 +291,12 @@ class Host:
         """
         found: list[NDArray[Any]] = []
         for chain in self.chains:
-            for stretch, tape in zip(self.stretches, chain.tapes, strict=True):
-                if stretch.plane == 0 and stretch.low < stretch.high:
-                    found.append(chain.state.x[stretch.low : stretch.high])
+            found += own_states(chain.state.x, self.halo.ranges)
+            for tape in chain.tapes:
                 found += new_cells(tape, slice(None), chain.told, chain.counters)
             found += carried(self.form, chain.state.memory, self.halo.ranges)
-            found += [states for states in chain.pulses if states.size]
-            chain.told, chain.pulses = chain.counters.copy(), []
+            found += [states for states in (*chain.draws, *chain.pulses) if states.size]
+            chain.told, chain.draws, chain.pulses = chain.counters.copy(), [], []
         return found
 
     def close(self) -> None:

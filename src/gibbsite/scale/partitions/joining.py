@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +12,9 @@ from numpy.typing import NDArray
 from gibbsite.errors import IncompatibleError
 from gibbsite.run.chain import State
 from gibbsite.run.chain_layout import ChainLayout, PackedLayout
-from gibbsite.run.stretch import record_stretch, state_potential, tape_of_cells
-from gibbsite.run.tape import COUNT, DRAWS, Tape, pulse_due, recording_on
+from gibbsite.run.stretch import record_stretch, state_potential
+from gibbsite.run.tape import COUNT, DRAWS, EVERY_DRAW, Tape, pulse_due, recording_on
+from gibbsite.scale.partitions.draws import Demand, rest_of
 from gibbsite.scale.partitions.host import (
     Standing,
     carried,
@@ -22,24 +22,19 @@ from gibbsite.scale.partitions.host import (
     find_stretches,
     kept_batches,
     new_cells,
+    own_states,
 )
 
 Longs = NDArray[np.int64]
 
 
 def check_form(form: ChainLayout) -> PackedLayout:
-    """Refuse chains that cannot be shared out: those that move site by site, or record other things."""
+    """Refuse chains that cannot be shared out: those that move site by site."""
     if not isinstance(form, PackedLayout) or not form.way.divisible:
         raise IncompatibleError(
             f"A run can be partitioned where many sites of a chain move at once, and this one has another "
             f"layout ({form.name!r}): take Gibbs() or HerdedGibbs() with Chromatic(), fewer than 16 chains, "
             "and a binary model or, with Gibbs(), a Potts lattice; or leave out the partitions."
-        )
-    if not form.layout.only_marginals or not form.layout.n_marginal:
-        raise IncompatibleError(
-            "A partitioned run records marginals only, because what depends on all sites at once would have "
-            "to be computed from the whole state of every draw; leave out the other recorders, or the "
-            "partitions."
         )
     return form
 
@@ -53,8 +48,8 @@ class Room:
     x, memory, tape
         What the state, what the chain carries besides, and the tape become. The counters of the tape are
         those of before.
-    pulses : list of arrays
-        For each host, its states at the moments of which log-potentials are kept.
+    draws, pulses : list of arrays
+        What each host has kept of every draw, and of those whose log-potentials are kept.
     before, now : int64 (4,)
         Counters of the tape.
     """
@@ -62,63 +57,72 @@ class Room:
     x: NDArray[Any]
     memory: Any
     tape: Tape
+    demand: Demand
+    draws: list[NDArray[Any]]
     pulses: list[NDArray[Any]]
     before: Longs
     now: Longs
 
     @classmethod
-    def beside(cls, state: State, tape: Tape, ranges: Longs, before: Longs, standing: Standing) -> Room:
+    def beside(
+        cls, form: PackedLayout, state: State, tape: Tape, ranges: Longs, before: Longs, standing: Standing
+    ) -> Room:
         """Make room for what hosts with these ranges have made of a chain since some counters."""
-        sizes = (ranges[:, :, 1] - ranges[:, :, 0]).sum(axis=1).tolist()
-        pulses = [np.empty((standing.pulses, size), state.x.dtype) for size in sizes]
-        now = standing.counters
-        fresh = tape._replace(counters=before.copy(), pulse=tape.pulse.copy())
-        if now[DRAWS] > before[DRAWS]:
+        now, demand = standing.counters, Demand.of(form)
+        new = int(now[DRAWS] - before[DRAWS])
+        draws = [demand.always(own).room(new if demand.each else 0) for own in ranges]
+        pulses = [demand.sometimes(own).room(standing.pulses) for own in ranges]
+        fresh = tape._replace(
+            counters=before.copy(), pulse=tape.pulse.copy(), best=tape.best.copy(), best_x=tape.best_x.copy()
+        )
+        if new:
             # zeros, of which the system makes memory when it is written to
             fresh = fresh._replace(
                 open_batch=np.zeros(tape.open_batch.shape),
                 recent=np.zeros(tape.recent.shape, tape.recent.dtype),
                 total=np.zeros(tape.total.shape),
                 trace=np.zeros(tape.trace.shape, tape.trace.dtype),
+                observed=copy.deepcopy(tape.observed),
             )
-            kept = kept_batches(before, now)
+            kept, own = kept_batches(before, now), tape.n_marginal
             fresh.trace[:kept] = tape.trace[:kept]
-        return cls(state.x.copy(), copy.deepcopy(state.memory), fresh, pulses, before, now)
+            # what is not recorded by hosts goes on from where it is
+            for name in ("open_batch", "total"):
+                getattr(fresh, name)[own:] = getattr(tape, name)[own:]
+            fresh.trace[:, own:] = tape.trace[:, own:]
+        return cls(state.x.copy(), copy.deepcopy(state.memory), fresh, demand, draws, pulses, before, now)
 
     def pieces(self, form: PackedLayout, ranges: Longs, host: int) -> list[NDArray[Any]]:
         """Return where the pieces belong that a host sends (:meth:`.host.Host.news`): views."""
         n_sites, stretches = form.graph.n_sites, find_stretches(ranges[host], count_planes(form, self.tape))
-        found: list[NDArray[Any]] = []
+        found = own_states(self.x, ranges[host])
         for stretch in stretches:
-            if stretch.plane == 0 and stretch.low < stretch.high:
-                found.append(self.x[stretch.low : stretch.high])
             found += new_cells(self.tape, stretch.cells(n_sites), self.before, self.now)
         found += carried(form, self.memory, ranges[host])
-        return found + [states for states in self.pulses[host] if states.size]
+        return found + [states for kept in (self.draws, self.pulses) for states in kept[host] if states.size]
 
     def move_in(self, form: PackedLayout, ranges: Longs, state: State) -> tuple[State, Tape]:
-        """Return state and tape, with draws counted and log-potentials noted."""
+        """Return state and tape, with draws counted and everything recorded that hosts have not."""
         state = state._replace(x=self.x, memory=self.memory)
-        _replay(form, ranges, self.pulses, state, self.tape, int(self.now[DRAWS] - self.before[DRAWS]))
+        self._replay(form, ranges, state)
         return state, self.tape
 
-
-def _replay(
-    form: PackedLayout, ranges: Longs, pulses: Sequence[NDArray[Any]], state: State, tape: Tape, rounds: int
-) -> None:
-    """Count the draws, and note log-potentials of the states that hosts have kept for that."""
-    bare = tape_of_cells(tape, 0, tape.recent[:0], tape.counters, tape.pulse)
-    recording = recording_on(bare, state.x, state.cond, keep=True)
-    arrays, x = form.arrays(1), np.empty_like(state.x)
-    seen = 0
-    for _ in range(rounds):
-        now = 0.0
-        if tape.pulse.size and pulse_due(tape.counters):
-            for own, kept in zip(ranges, pulses, strict=True):
-                at = 0
-                for low, high in own.tolist():
-                    x[low:high] = kept[seen, at : at + high - low]
-                    at += high - low
-            now = state_potential(arrays, x)
-            seen += 1
-        record_stretch(recording, state.x[:0], now, COUNT)
+    def _replay(self, form: PackedLayout, ranges: Longs, state: State) -> None:
+        """Count the draws, and record what depends on more sites than a host has."""
+        demand, tape = self.demand, rest_of(self.tape)
+        always, sometimes = [demand.always(own) for own in ranges], [demand.sometimes(own) for own in ranges]
+        recording = recording_on(tape, state.x, state.cond, keep=True)
+        arrays, x = form.arrays(1), np.empty_like(state.x)
+        pulses = 0
+        for draw in range(int(self.now[DRAWS] - self.before[DRAWS])):
+            due = tape.pulse.size > 0 and pulse_due(tape.counters)
+            for host in range(len(ranges)):
+                if demand.each:
+                    always[host].put(self.draws[host][draw], x)
+                if demand.pulse and due:
+                    sometimes[host].put(self.pulses[host][pulses], x)
+            pulses += due
+            needed = due or recording.potential == EVERY_DRAW
+            now = state_potential(arrays, x) if needed else 0.0
+            record_stretch(recording, x if demand.each else x[:0], now, COUNT)
+        self.tape.trace[:, self.tape.n_marginal :] = tape.trace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import zlib
 from collections.abc import Sequence
@@ -151,3 +152,8 @@ def close_host(run: str) -> None:
         opened = _OPENED.pop(run, None)
     if opened is not None:
         opened.close()
+
+
+async def forget_host(run: str) -> None:
+    """Forget the share of a worker, beside whatever it does."""
+    await asyncio.to_thread(close_host, run)
