@@ -120,8 +120,8 @@ def sample(
         (:mod:`gibbsite.scale`).
     partitions : int, optional
         Cut the model into so many parts and share them out to the Dask workers, which all move the same
-        chain at the same time: for large models whose sites move many at once. The numbers do not depend on
-        it (:mod:`gibbsite.scale.partitions`).
+        chain at the same time: for large models whose sites move many at once. Of tempered chains, the rungs
+        are shared out instead. The numbers do not depend on it (:mod:`gibbsite.scale.partitions`).
 
     Returns
     -------
@@ -326,7 +326,7 @@ def record_chains(
     )
     setup = Setup(model, kernel, scan, layout, form, plan, kernel.remarks(model, graph, scan))
     if crew is not None:
-        crew.employ(Recipe(model, kernel, wanted, record, chains), progress.say)
+        crew = crew.employ(Recipe(model, kernel, wanted, record, chains), progress.say)
     return run_chains(setup, starts, budget, progress=progress, crew=crew, **how)
 
 

@@ -18,6 +18,7 @@ from gibbsite.run.checkpoint import load_checkpoint
 from gibbsite.scale.partitions import crew as crew_module
 from gibbsite.scale.partitions import serving
 from gibbsite.scale.partitions.crew import PartitionedCrew
+from gibbsite.scale.partitions.together import TogetherCrew
 from tests.scale import running
 from tests.scale.machines import Machines
 from tests.scale.running import local_client, same
@@ -56,10 +57,17 @@ def sample(model: Any, **how: Any) -> gs.Result:
 def sample_on(client: Any, workers: int, model: Any, **how: Any) -> gs.Result:
     """Sample with the first of the workers, as if there were no others."""
     with pytest.MonkeyPatch.context() as patch:
-        known = PartitionedCrew.workers
-        patch.setattr(PartitionedCrew, "workers", lambda crew: dict(sorted(known(crew).items())[:workers]))
+        known = TogetherCrew.workers
+        patch.setattr(TogetherCrew, "workers", lambda crew: dict(sorted(known(crew).items())[:workers]))
         return sample(model, **how, on=client)
 
+
+# Chains of replicas are shared out by their rungs.
+LADDER = np.linspace(0.0, 1.0, 19)
+TEMPERED: dict[str, Any] = {
+    "Potts": (lambda: gs.potts_grid((12, 10), 3, 0.9), gs.Tempered(ladder=LADDER)),
+    "side by side": (lambda: gs.ising_grid((12, 10), coupling=0.6), gs.Tempered(ladder=LADDER)),
+}
 
 # Workers and partitions: every number of both, and every number of hosts. The campaign takes all pairs.
 FEW = {
@@ -116,6 +124,21 @@ def test_a_run_goes_on_elsewhere(
     for number, (workers, partitions) in enumerate(places):
         sample_on(client, workers, model, sweeps=40 + 20 * number, **how, partitions=partitions)
     assert same(sample(model, warmup=20, sweeps=80), sample(model, sweeps=80, **how))
+
+
+@pytest.mark.parametrize("name", TEMPERED)
+def test_rungs_give_the_bytes_of_threads(client: Any, tmp_path: Path, name: str) -> None:
+    """On other workers in other shares; and a run that is begun on threads, and ended there."""
+    make, kernel = TEMPERED[name]
+    model, path = make(), tmp_path / "run.chk"
+    how: dict[str, Any] = {"kernel": kernel, "warmup": 20}
+    saved = {"checkpoint": path, "resume": True, **how}
+    alone = sample(model, sweeps=80, **how)
+    assert same(alone, sample_on(client, 3, model, sweeps=80, **how, partitions=3))
+    sample(model, sweeps=20, **saved)
+    for workers, partitions, sweeps in ((2, 2, 40), (5, 7, 60), (1, 3, 70)):
+        sample_on(client, workers, model, sweeps=sweeps, **saved, partitions=partitions)
+    assert same(alone, sample(model, sweeps=80, **saved))
 
 
 def test_what_depends_on_all_sites(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,13 +216,20 @@ def test_a_run_that_cannot_go_on_keeps_what_came_here(
     assert same(sample(model, warmup=0, sweeps=50), sample(model, **how))
 
 
-def test_killed_workers_change_nothing() -> None:
+@pytest.mark.parametrize(
+    ("model", "kernel", "sweeps"),
+    [
+        (gs.ising_grid((300, 300), coupling=0.3), None, 3000),
+        (gs.potts_grid((60, 60), 3, 0.9), gs.Tempered(ladder=np.linspace(0.0, 1.0, 7)), 1500),
+    ],
+    ids=["sites", "rungs"],
+)
+def test_killed_workers_change_nothing(model: Any, kernel: Any, sweeps: int) -> None:
     """Workers are killed three times while a run goes on; its block is made again each time."""
-    model = gs.ising_grid((300, 300), coupling=0.3)
-    how: dict[str, Any] = {"sweeps": 3000, "chains": 2}
+    how: dict[str, Any] = {"kernel": kernel, "sweeps": sweeps, "chains": 2}
     undisturbed = sample(model, **how)
     with Machines(workers=2) as machines, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PartitionedCrew, "block_seconds", 0.5)
+        patch.setattr(TogetherCrew, "block_seconds", 0.5)
         over, killed = threading.Event(), []
 
         def kill() -> None:
@@ -225,6 +255,11 @@ def test_killed_workers_change_nothing() -> None:
         (gs.ising_grid((5, 5)), {}, "layout \\('plain'\\)"),
         (gs.ising_grid((80, 80)), {"chains": 16}, "layout \\('arranged'\\)"),
         (gs.ising_grid((80, 80)), {"scan": gs.Chromatic(), "kernel": gs.AnnealedGibbs()}, "another layout"),
+        (
+            gs.ising_grid((5, 5)),
+            {"kernel": gs.PairedTempered(ladder=LADDER)},
+            "PairedTempered cannot be shared",
+        ),
     ],
 )
 def test_what_cannot_be_partitioned(client: Any, model: Any, how: Any, said: str) -> None:

@@ -108,7 +108,9 @@ _USED = {
     help="Run chains on the workers of a Dask scheduler (tcp://host:8786), of processes of this machine "
     "(local-dask), or of Ray (ray); the numbers are the same.",
 )
-@click.option("--partitions", type=COUNT, help="Share one chain of a large model out over workers (--on).")
+@click.option(
+    "--partitions", type=COUNT, help="Share the sites of a chain, or its rungs, out over workers (--on)."
+)
 @click.option(
     "--rng",
     type=SEED,

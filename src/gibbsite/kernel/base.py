@@ -31,6 +31,7 @@ from gibbsite.kernel.registry import default_kernel
 from gibbsite.support.reach import leads_to
 
 if TYPE_CHECKING:
+    from gibbsite.kernel.ensemble import Ensemble
     from gibbsite.model import Model
     from gibbsite.scan.base import Scan
 
@@ -125,6 +126,8 @@ class Kernel(ABC):
         A sweep reads every factor, so that the log-potential of a state costs no more than a sweep.
     crosses : bool
         Chains cross between modes themselves, and :meth:`doubts` tells how well.
+    replicated : bool
+        A chain consists of replicas, which :meth:`ensemble` may share out to several processes.
     fallible : bool
         :meth:`inspect` may find that steps went wrong; the chains then go back to where they were before.
     """
@@ -137,6 +140,7 @@ class Kernel(ABC):
     joint: ClassVar[bool] = False
     reads_all: ClassVar[bool] = True
     crosses: ClassVar[bool] = False
+    replicated: ClassVar[bool] = False
     fallible: ClassVar[bool] = False
 
     def units(self, graph: Graph) -> int | None:
@@ -246,6 +250,10 @@ class Kernel(ABC):
     def members(self, graph: Graph) -> int:
         """Return how many threads can share a step, by an implementation of :func:`visit`."""
         return 1
+
+    def ensemble(self, graph: Graph) -> Ensemble | None:
+        """Return how several processes can share a chain of replicas; None where they cannot."""
+        return None
 
     def inspect(self, model: Model, graph: Graph, memory: Any) -> None:  # noqa: B027
         """Refuse to go on if the memory shows that something is wrong; asked after every block of steps."""

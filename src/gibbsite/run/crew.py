@@ -57,8 +57,12 @@ class Crew(ABC):
         """Whether states and tapes are with workers."""
         return False
 
-    def employ(self, recipe: Recipe, say: Callable[[str], None]) -> None:  # noqa: B027 (most need nothing)
-        """Learn what the chains of the next run are made of; ``say`` tells the user something."""
+    def employ(self, recipe: Recipe, say: Callable[[str], None]) -> Crew:
+        """Learn what the chains of the next run are made of; ``say`` tells the user something.
+
+        Return who is going to move them.
+        """
+        return self
 
     def dismiss(self) -> None:  # noqa: B027 (most need nothing)
         """Learn that the run is over."""

@@ -15,6 +15,20 @@ from gibbsite.scale.segment import Done, checksum, cut_segment, join_segment, mo
 MOST_ATTEMPTS = 20
 
 
+def lost_too_often(times: int) -> SamplingError:
+    """Return what a run ends with whose workers are lost again and again.
+
+    Examples
+    --------
+    >>> str(lost_too_often(20)).split(";")[0]
+    'Workers were lost 20 times while they moved the same chains'
+    """
+    return SamplingError(
+        f"Workers were lost {times} times while they moved the same chains; what was recorded before is "
+        "kept. Look at their logs: they may have too little memory."
+    )
+
+
 class Work(NamedTuple):
     """What is done with tasks: a pure function of the name of a run, its recipe and a task."""
 
@@ -48,10 +62,11 @@ class RemoteCrew(Crew):
         self.proved = False  # whether any task has come back
         self.say: Callable[[str], None] = lambda text: None
 
-    def employ(self, recipe: Any, say: Callable[[str], None]) -> None:
+    def employ(self, recipe: Any, say: Callable[[str], None]) -> Crew:
         """Send out what all tasks need: for chains, what they are made of."""
         self.run, self.blocks, self.proved, self.say = secrets.token_hex(8), 0, False, say
         self.send_recipe(recipe)
+        return self
 
     @abstractmethod
     def send_recipe(self, recipe: Any) -> None:
@@ -106,10 +121,7 @@ class RemoteCrew(Crew):
                 del missing[number]
             in_vain = in_vain + 1 if len(missing) == before else 0
             if in_vain == MOST_ATTEMPTS:
-                raise SamplingError(
-                    f"Workers were lost {MOST_ATTEMPTS} times while they moved the same chains; what was "
-                    "recorded before is kept. Look at their logs: they may have too little memory."
-                )
+                raise lost_too_often(MOST_ATTEMPTS)
 
     def move(self, chains: Bundles, rounds: int, length: int, keep: bool) -> float:
         """Make steps of all chains, each bundle on some worker."""

@@ -179,37 +179,67 @@ def lay_out_run(run: str, recipe: Recipe) -> LaidOut:
         return found
 
 
-def move_segment(run: str, recipe: Recipe, segment: Segment) -> Done:
-    """Move a bundle of chains of the run of that name."""
-    worker = lay_out_run(run, recipe)
-    form, graph, size = worker.form, worker.form.graph, segment.size
-    blank = np.zeros(graph.n_sites, graph.state_dtype)
+class Marks(NamedTuple):
+    """How far a tape was when a worker got it: draws, closed batches, and draws of each."""
+
+    draws: int
+    batches: int
+    length: int
+
+
+def open_segment(worker: LaidOut, segment: Segment) -> tuple[State, Tape, Marks]:
+    """Return the bundle of a segment, with room for its draws, and how far its tape is."""
+    form, size = worker.form, segment.size
+    blank = np.zeros(form.graph.n_sites, form.graph.state_dtype)
     words = stream(0, 0)
     state, tape = _unpack(
         segment.arrays, form.start([blank] * size, [words.copy() for _ in range(size)]), form.tape(size)
     )
-    draws, batches, before = (int(tape.counters[which]) for which in (DRAWS, BATCHES, LENGTH))
+    marks = Marks(*(int(tape.counters[which]) for which in (DRAWS, BATCHES, LENGTH)))
     sent = segment.arrays["trace"]
-    tape.trace[batches - len(sent) : batches] = sent
+    tape.trace[marks.batches - len(sent) : marks.batches] = sent
     if segment.keep:
-        tape = worker.layout.grow(tape, draws + segment.rounds)
+        tape = worker.layout.grow(tape, marks.draws + segment.rounds)
+    return state, tape, marks
+
+
+def pack_segment(state: State, tape: Tape, marks: Marks) -> Arrays:
+    """Return a bundle as it stands, and what was recorded since it came."""
+    now = int(tape.counters[DRAWS])
+    merges = (int(tape.counters[LENGTH]) // marks.length).bit_length() - 1
+    past = {
+        "trace": tape.trace[marks.batches >> merges : tape.counters[BATCHES]],
+        "values": tape.values[marks.draws : now],
+        "energy": tape.energy[marks.draws : now],
+    }
+    return _pack(state, tape, past)
+
+
+def find_fault(worker: LaidOut, recipe: Recipe, memory: Any, tape: Tape) -> SamplingError | None:
+    """Return what a kernel, or a function of a recorder, has to say against going on."""
+    try:
+        recipe.kernel.inspect(recipe.model, worker.form.graph, memory)
+        worker.layout.inspect(tape)
+    except SamplingError as wrong:
+        return wrong
+    return None
+
+
+def move_segment(run: str, recipe: Recipe, segment: Segment) -> Done:
+    """Move a bundle of chains of the run of that name."""
+    worker = lay_out_run(run, recipe)
+    state, tape, marks = open_segment(worker, segment)
     with Executor(segment.threads) as executor:
         bundle = _Bundle(
-            form, worker.kernel, worker.schedule, [state], [tape], [size], segment.threads, executor
+            worker.form,
+            worker.kernel,
+            worker.schedule,
+            [state],
+            [tape],
+            [segment.size],
+            segment.threads,
+            executor,
         )
         took = Threads().move(bundle, segment.rounds, segment.length, segment.keep)
-    wrong = None
-    try:
-        recipe.kernel.inspect(recipe.model, graph, state.memory)
-        worker.layout.inspect(tape)
-    except SamplingError as error:
-        wrong = error
-    now = int(tape.counters[DRAWS])
-    merges = (int(tape.counters[LENGTH]) // before).bit_length() - 1
-    past = {
-        "trace": tape.trace[batches >> merges : tape.counters[BATCHES]],
-        "values": tape.values[draws:now],
-        "energy": tape.energy[draws:now],
-    }
-    arrays = _pack(state, tape, past)
-    return Done(arrays, checksum(arrays), took, wrong)
+    arrays = pack_segment(state, tape, marks)
+    return Done(arrays, checksum(arrays), took, find_fault(worker, recipe, state.memory, tape))

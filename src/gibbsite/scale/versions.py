@@ -5,6 +5,8 @@ from __future__ import annotations
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
+from gibbsite.errors import ArgumentError
+
 _NAMES = ("gibbsite", "numba", "llvmlite", "numpy")
 
 
@@ -37,3 +39,17 @@ def differences(other: dict[str, str]) -> str:
     return ", ".join(
         f"{name} {here[name]} instead of {other.get(name)}" for name in here if other.get(name) != here[name]
     )
+
+
+def refuse_others(worker: str, other: str) -> None:
+    """Refuse to work for a process that has other versions.
+
+    Examples
+    --------
+    >>> refuse_others("tcp://127.0.0.1:1", "")
+    """
+    if other:
+        raise ArgumentError(
+            f"Worker {worker} has other versions than who asks it, and might give other numbers: {other}. "
+            "Install the same ones."
+        )

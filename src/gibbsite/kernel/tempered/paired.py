@@ -129,6 +129,9 @@ class PairedTempered(Tempered):
         """Chains have a thread each."""
         return 1
 
+    def ensemble(self, graph: Graph) -> None:
+        """Both ladders meet after every sweep, at all rungs: they stay together."""
+
     def forget(self, memory: PairedMemory) -> None:  # type: ignore[override]
         """Let U be summed up anew."""
         super().forget(memory.one)

@@ -143,14 +143,8 @@ def _visit(
     work, rungs = memory.work, memory.gain.size
     lanes = _U(work.beta.size)
     _begin(parameters, memory, x)
-    target = _U(memory.place[rungs - 1])
-    for k in range(where, stop):
-        if k == where or k % _U(4) == _U(0):
-            draw_words(work.words, work.key, lanes, turn, k // _U(4), WORDS)
-        i = _U(site_at(schedule, order, k))
-        _draw_site(parameters, work, memory.states, i, (k % _U(4)) * lanes)
-        if keep:
-            cond[i] = work.odds[target]
+    target = memory.place[rungs - 1]
+    move_lanes(parameters, schedule, work, memory.states, order, where, stop, turn, target, cond, keep)
     if stop == _U(period(schedule)):
         for k in range(rungs):
             memory.gain[k] = work.gain[memory.place[k]]
@@ -158,10 +152,35 @@ def _visit(
                 seen = np.int64(memory.states[j * np.int64(lanes) + memory.place[k]])
                 memory.sums[k, parameters.cell[j] + seen] += 1.0
         rng = exchange(parameters.gap, parameters.cut, memory, x, True, True, rng)
-    target = _U(memory.place[rungs - 1])
+    lane = _U(memory.place[rungs - 1])
     for j in range(_U(x.size)):
-        x[j] = memory.states[j * lanes + target]
+        x[j] = memory.states[j * lanes + lane]
     return rng
+
+
+@inlined
+def move_lanes(
+    parameters: SideParameters,
+    schedule: Any,
+    work: SideWork,
+    states: NDArray[np.int8],
+    order: NDArray[np.int32],
+    where: Integer,
+    stop: Integer,
+    turn: Integer,
+    target: Integer,
+    cond: Floats,
+    keep: bool,
+) -> None:
+    """Visit the sites of all lanes; write the log-odds of lane ``target`` to ``cond`` if ``keep``."""
+    lanes = _U(work.beta.size)
+    for k in range(where, stop):
+        if k == where or k % _U(4) == _U(0):
+            draw_words(work.words, work.key, lanes, turn, k // _U(4), WORDS)
+        i = _U(site_at(schedule, order, k))
+        _draw_site(parameters, work, states, i, (k % _U(4)) * lanes)
+        if keep:
+            cond[i] = work.odds[_U(target)]
 
 
 @called
@@ -178,10 +197,19 @@ def _begin(parameters: SideParameters, memory: TemperedMemory, x: NDArray[np.int
                 memory.states[j * lanes + r] = x[j]
         memory.states[j * lanes + target] = x[j]
     counts[BEGUN] = 1
+    sum_up(parameters, work, memory.states, counts)
+
+
+@called
+def sum_up(
+    parameters: SideParameters, work: SideWork, states: NDArray[np.int8], counts: NDArray[np.int64]
+) -> None:
+    """Sum up U of all lanes anew, where that is due."""
+    lanes = _U(work.beta.size)
     if counts[SUMMED] <= 0:
         for r in range(lanes):
-            for j in range(n):
-                work.state[j] = memory.states[j * lanes + r]
+            for j in range(_U(work.state.size)):
+                work.state[j] = states[j * lanes + r]
             work.gain[r] = log_potential(parameters.beyond, work.state) + parameters.constant
         counts[SUMMED] = _FRESH
     counts[SUMMED] -= 1

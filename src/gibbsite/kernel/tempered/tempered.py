@@ -57,6 +57,7 @@ from gibbsite.scan.base import period
 
 if TYPE_CHECKING:
     from gibbsite.kernel.base import Pilot
+    from gibbsite.kernel.ensemble import Ensemble
 
 Floats = NDArray[np.float64]
 
@@ -132,6 +133,7 @@ class Tempered(Kernel):
     """
 
     crosses: ClassVar[bool] = True
+    replicated: ClassVar[bool] = True
     kernel: Kernel = field(default_factory=Gibbs)
     ladder: Any = "auto"
     reference: str = "even"
@@ -312,6 +314,13 @@ class Tempered(Kernel):
             return 1
         return min(MOST_MEMBERS, self.start_ladder(graph).betas.size)
 
+    def ensemble(self, graph: Graph) -> Ensemble | None:
+        """Share out the rungs, or groups of them that stand side by side."""
+        from gibbsite.kernel.tempered.sharing import SharedLanes, SharedRungs
+
+        shared = SharedLanes if fits_side_by_side(graph, self.kernel) else SharedRungs
+        return shared(self.start_ladder(graph).betas.size)
+
     def forget(self, memory: TemperedMemory) -> None:
         """Let U be summed up anew."""
         memory.counts[SUMMED] = 0
@@ -438,33 +447,63 @@ def _visit(
     whole = stop == np.uintp(period(schedule))
     alone = Team(0, 1, team.gate)
     for k in range(team.member, rungs, team.size):
-        graph, own = take(parameters.graphs, k, arrays), take(parameters.inner, k, parameters.like)
-        work, first = take(memory.work.shelf, k, memory.work.like), memory.place[k] * x.size
-        state = memory.states[first : first + x.size] if k < rungs - 1 else x
-        words = memory.words
-        r = words[k, 0], words[k, 1], words[k, 2], words[k, 3]
-        put = keep and k == rungs - 1
-        if k > 0 or parameters.reference.size == 0:
-            r = visit(own, graph, schedule, work, state, order, where, stop, turn, r, cond, put, alone)
-        elif whole:
-            r = _draw_reference(parameters, state, r)
-        words[k, 0], words[k, 1], words[k, 2], words[k, 3] = r
-        if whole:
-            memory.gain[k] = log_potential(parameters.beyond, state) + parameters.constant
-            for i in range(x.size if memory.sums.size > 0 else 0):
-                memory.sums[k, parameters.cell[i] + np.int64(state[i])] += 1.0
+        move_rung(
+            parameters, arrays, schedule, memory, x, order, where, stop, turn, cond, keep, alone, k, whole
+        )
     if whole:
         if team.size > 1:
             wait_for_all(team.gate, team.size)
         if team.member == 0:
-            possible = True
-            if parameters.hard:
-                first = memory.place[rungs - 2] * x.size
-                possible = log_potential(arrays, memory.states[first : first + x.size]) > -np.inf
+            possible = is_possible(parameters, arrays, memory, x)
             rng = exchange(parameters.gap, parameters.cut, memory, x, possible, False, rng)
         if team.size > 1:
             wait_for_all(team.gate, team.size)
     return rng
+
+
+@inlined
+def move_rung(
+    parameters: TemperedParameters,
+    arrays: Any,
+    schedule: Any,
+    memory: TemperedMemory,
+    x: NDArray[Any],
+    order: NDArray[np.int32],
+    where: Integer,
+    stop: Integer,
+    turn: Integer,
+    cond: Floats,
+    keep: bool,
+    alone: Team,
+    k: Integer,
+    whole: bool,
+) -> None:
+    """Move the replica of rung k; note its U at the end of a sweep."""
+    rungs = memory.gain.size
+    graph, own = take(parameters.graphs, k, arrays), take(parameters.inner, k, parameters.like)
+    work, first = take(memory.work.shelf, k, memory.work.like), memory.place[k] * x.size
+    state = memory.states[first : first + x.size] if k < rungs - 1 else x
+    words = memory.words
+    r = words[k, 0], words[k, 1], words[k, 2], words[k, 3]
+    put = keep and k == rungs - 1
+    if k > 0 or parameters.reference.size == 0:
+        r = visit(own, graph, schedule, work, state, order, where, stop, turn, r, cond, put, alone)
+    elif whole:
+        r = _draw_reference(parameters, state, r)
+    words[k, 0], words[k, 1], words[k, 2], words[k, 3] = r
+    if whole:
+        memory.gain[k] = log_potential(parameters.beyond, state) + parameters.constant
+        for i in range(x.size if memory.sums.size > 0 else 0):
+            memory.sums[k, parameters.cell[i] + np.int64(state[i])] += 1.0
+
+
+@inlined
+def is_possible(parameters: TemperedParameters, arrays: Any, memory: TemperedMemory, x: NDArray[Any]) -> bool:
+    """Tell whether the target allows the state of the rung before it."""
+    if not parameters.hard:
+        return True
+    first = memory.place[memory.gain.size - 2] * x.size
+    return bool(log_potential(arrays, memory.states[first : first + x.size]) > -np.inf)
 
 
 @inlined

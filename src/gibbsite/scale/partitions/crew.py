@@ -10,21 +10,17 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
-from queue import Empty, SimpleQueue
-from threading import Thread
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import SamplingError
 from gibbsite.run.chain_layout import PackedLayout
-from gibbsite.run.crew import Bundles, Threads
+from gibbsite.run.crew import Bundles, Crew, Threads
 from gibbsite.run.tape import DRAWS
-from gibbsite.scale.crew import MOST_ATTEMPTS
-from gibbsite.scale.dask import LOOK, DaskCrew, allow_large_messages
+from gibbsite.scale.crew import MOST_ATTEMPTS, lost_too_often
 from gibbsite.scale.partitions.draws import Demand
 from gibbsite.scale.partitions.halo import host_ranges
 from gibbsite.scale.partitions.host import (
@@ -36,7 +32,9 @@ from gibbsite.scale.partitions.host import (
 )
 from gibbsite.scale.partitions.joining import Room, check_form
 from gibbsite.scale.partitions.links import Link, LinkLost, call_all
+from gibbsite.scale.partitions.rung_crew import RungCrew
 from gibbsite.scale.partitions.serving import Given, checksum, forget_host, give_host, move_host, open_host
+from gibbsite.scale.partitions.together import TogetherCrew
 from gibbsite.scale.versions import installed_versions
 
 _TOKEN = 32  # bytes that hosts of a run know each other by
@@ -69,7 +67,7 @@ class _Step(NamedTuple):
     keep: bool
 
 
-class PartitionedCrew(DaskCrew):
+class PartitionedCrew(TogetherCrew):
     """Workers of a Dask cluster, each of which moves a share of the sites of every chain.
 
     Attributes
@@ -89,6 +87,14 @@ class PartitionedCrew(DaskCrew):
         self.draws = 0  # recorded since then
         self.standing: list[Standing] = []
         self.reachable = True
+        self.by_rungs: RungCrew | None = None
+
+    def employ(self, recipe: Any, say: Callable[[str], None]) -> Crew:
+        """Share out the sites of each chain, or its replicas, where it has some."""
+        if recipe.kernel.replicated:
+            self.by_rungs = RungCrew(self.client, self.partitions)
+            return self.by_rungs.employ(recipe, say)
+        return super().employ(recipe, say)
 
     @property
     def away(self) -> bool:
@@ -145,10 +151,7 @@ class PartitionedCrew(DaskCrew):
             self._go_back(chains)
             self.say("A worker was lost; what was made since the last block came here is made again.")
         self.steps = []
-        raise SamplingError(
-            f"Workers were lost {MOST_ATTEMPTS} times while they moved the same chains; what was "
-            "recorded before is kept. Look at their logs: they may have too little memory."
-        )
+        raise lost_too_often(MOST_ATTEMPTS)
 
     def _go_back(self, chains: Bundles) -> None:
         """Go back to where everything was here."""
@@ -174,7 +177,7 @@ class PartitionedCrew(DaskCrew):
                 for state, tape in zip(chains.states, chains.tapes, strict=True)
             ]
             given = (self.run, hosts.opening, hosts.addresses, hosts.links is not None, stage, *step)
-            moved = self._on_each("gibbs-partition", hosts.workers, move_host, [given] * len(hosts.workers))
+            moved = self.on_each("gibbs-partition", hosts.workers, move_host, [given] * len(hosts.workers))
             if moved is None or any(each is None for each in moved):
                 return None
             self.standing = moved[0].standing
@@ -222,7 +225,7 @@ class PartitionedCrew(DaskCrew):
             coming = [pool.submit(_fill, *each) for each in zip(hosts.links or (), pieces, strict=direct)]
             told: list[Given] = []
             try:
-                found = self._on_each("gibbs-bring", hosts.workers, give_host, given)
+                found = self.on_each("gibbs-bring", hosts.workers, give_host, given)
                 told = [each for each in found or () if each is not None]
             finally:
                 if len(told) < len(hosts.workers):
@@ -249,7 +252,7 @@ class PartitionedCrew(DaskCrew):
             ]
             shape = self.partitions, len(workers), number
             arguments.append((installed_versions(), self.run, opening, self.sent, *shape, token, sent))
-        addresses = self._on_each("gibbs-open", workers, open_host, arguments)
+        addresses = self.on_each("gibbs-open", workers, open_host, arguments)
         if addresses is None:
             return None
         links = call_all(addresses, token) if self.reachable else None
@@ -257,66 +260,6 @@ class PartitionedCrew(DaskCrew):
             self.reachable = False
             self.say("Workers cannot be reached from here; what they record comes by way of the scheduler.")
         return _Hosts(opening, workers, addresses, ranges, links)
-
-    def _on_each(
-        self, name: str, workers: Sequence[str], function: Any, arguments: Sequence[tuple[Any, ...]]
-    ) -> list[Any] | None:
-        """Run a task on each worker at the same time; return nothing if one of them is lost."""
-        self.attempts += 1
-        with allow_large_messages():
-            futures = [
-                self.client.submit(
-                    function,
-                    *given,
-                    key=(name, self.run, number, self.blocks, self.attempts),
-                    workers=[worker],
-                    allow_other_workers=False,
-                    pure=False,
-                    retries=0,
-                )
-                for number, (worker, given) in enumerate(zip(workers, arguments, strict=True))
-            ]
-        try:
-            self._wait(futures, workers)
-            done = [self._is_done(future) for future in futures]  # all are asked: no error is to be missed
-            if not all(done):
-                self.client.cancel(futures, force=True)
-                return None
-            return self._gather(futures, workers)
-        finally:
-            for future in futures:
-                future.release()  # so that the scheduler forgets the block
-            self._empty_logs()
-
-    def _gather(self, futures: list[Any], workers: Sequence[str]) -> list[Any] | None:
-        """Bring here what tasks have returned; nothing if it was lost with a worker.
-
-        What is lost would be waited for in vain: no other worker can make it again.
-        """
-        from distributed.scheduler import KilledWorker
-
-        answer: SimpleQueue[Any] = SimpleQueue()
-
-        def bring() -> None:
-            try:
-                answer.put(list(self.client.gather(futures)))
-            except (CancelledError, KilledWorker):
-                answer.put(None)
-            except BaseException as wrong:  # raised again where somebody listens
-                answer.put(wrong)
-
-        Thread(target=bring, daemon=True, name="gibbsite-gather").start()
-        while True:
-            try:
-                found = answer.get(timeout=LOOK)
-            except Empty:
-                if self._is_missing(workers):
-                    self.client.cancel(futures, force=True)
-                    return None
-                continue
-            if isinstance(found, BaseException):
-                raise found
-            return found  # type: ignore[no-any-return]
 
     def _close(self) -> None:
         """Let workers forget their shares."""
@@ -329,6 +272,8 @@ class PartitionedCrew(DaskCrew):
 
     def dismiss(self) -> None:
         """Let workers forget the run."""
+        if self.by_rungs is not None:
+            self.by_rungs.dismiss()
         self._close()
         super().dismiss()
 

@@ -15,14 +15,13 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ArgumentError
 from gibbsite.run.recipe import Recipe
 from gibbsite.scale.partitions.halo import find_halo, host_ranges
 from gibbsite.scale.partitions.host import Arrays, Host, Standing
 from gibbsite.scale.partitions.joining import check_form
 from gibbsite.scale.partitions.links import LinkLost, connect, listen
 from gibbsite.scale.segment import lay_out_run
-from gibbsite.scale.versions import differences
+from gibbsite.scale.versions import differences, refuse_others
 
 
 class Moved(NamedTuple):
@@ -85,12 +84,7 @@ def open_host(
     """Lay out the share of a worker, take over its chains, and return where the others can reach it."""
     from distributed import get_worker
 
-    other = differences(versions)
-    if other:
-        raise ArgumentError(
-            f"Worker {get_worker().address} has other versions than who asks it, and might give other "
-            f"numbers: {other}. Install the same ones."
-        )
+    refuse_others(str(get_worker().address), differences(versions))
     worker = lay_out_run(run, recipe)
     form = check_form(worker.form)
     ranges = host_ranges(form.packed, parts, hosts)

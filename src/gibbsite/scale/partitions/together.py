@@ -1,0 +1,75 @@
+"""Tasks that run on several workers of a Dask cluster at the same time, and need each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import CancelledError
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any
+
+from gibbsite.scale.dask import LOOK, DaskCrew, allow_large_messages
+
+
+class TogetherCrew(DaskCrew):
+    """Workers of a Dask cluster, all of which are at the same block of sweeps."""
+
+    def on_each(
+        self, name: str, workers: Sequence[str], function: Any, arguments: Sequence[tuple[Any, ...]]
+    ) -> list[Any] | None:
+        """Run a task on each worker at the same time; return nothing if one of them is lost."""
+        self.attempts += 1
+        with allow_large_messages():
+            futures = [
+                self.client.submit(
+                    function,
+                    *given,
+                    key=(name, self.run, number, self.blocks, self.attempts),
+                    workers=[worker],
+                    allow_other_workers=False,
+                    pure=False,
+                    retries=0,
+                )
+                for number, (worker, given) in enumerate(zip(workers, arguments, strict=True))
+            ]
+        try:
+            self._wait(futures, workers)
+            done = [self._is_done(future) for future in futures]  # all are asked: no error is to be missed
+            if not all(done):
+                self.client.cancel(futures, force=True)
+                return None
+            return self._gather(futures, workers)
+        finally:
+            for future in futures:
+                future.release()  # so that the scheduler forgets the block
+            self._empty_logs()
+
+    def _gather(self, futures: list[Any], workers: Sequence[str]) -> list[Any] | None:
+        """Bring here what tasks have returned; nothing if it was lost with a worker.
+
+        What is lost would be waited for in vain: no other worker can make it again.
+        """
+        from distributed.scheduler import KilledWorker
+
+        answer: SimpleQueue[Any] = SimpleQueue()
+
+        def bring() -> None:
+            try:
+                answer.put(list(self.client.gather(futures)))
+            except (CancelledError, KilledWorker):
+                answer.put(None)
+            except BaseException as wrong:  # raised again where somebody listens
+                answer.put(wrong)
+
+        Thread(target=bring, daemon=True, name="gibbsite-gather").start()
+        while True:
+            try:
+                found = answer.get(timeout=LOOK)
+            except Empty:
+                if self._is_missing(workers):
+                    self.client.cancel(futures, force=True)
+                    return None
+                continue
+            if isinstance(found, BaseException):
+                raise found
+            return found  # type: ignore[no-any-return]
