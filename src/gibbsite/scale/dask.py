@@ -28,7 +28,7 @@ LOOK = 0.5  # seconds between two looks at the workers
 JOINING = 0.0  # seconds that a run waits for the answer of a worker that comes later, which gets work then
 _LOST = ("cancelled", "lost", "error")  # how what was sent is called after its workers were lost
 # What Dask may raise where a scheduler is gone, or something is lost on the way.
-_GONE = (OSError, TimeoutError, CancelledError, RuntimeError)
+GONE = (OSError, TimeoutError, CancelledError, RuntimeError)
 
 
 def _make(
@@ -98,7 +98,7 @@ class DaskCrew(RemoteCrew):
 
             return differences(versions)
 
-        with suppress(*_GONE):
+        with suppress(*GONE):
             for worker in [each for each in self.asked if each not in self.heard]:
                 self.asked.pop(worker).release()
             new = [worker for worker in there if worker not in self.asked]
@@ -130,7 +130,7 @@ class DaskCrew(RemoteCrew):
         answer = self.asked.get(worker)
         if answer is None or worker in self.admitted or answer.status == "pending":
             return
-        with suppress(*_GONE):
+        with suppress(*GONE):
             wrong = answer.exception(timeout=LOOK)
             other = f"no {wrong.name}" if isinstance(wrong, ModuleNotFoundError) else ""
             if wrong is None:
@@ -150,7 +150,7 @@ class DaskCrew(RemoteCrew):
         """Return what the scheduler knows of all its workers; nothing if it is gone."""
         if self.client.status != "running":
             return {}
-        with suppress(*_GONE):
+        with suppress(*GONE):
             return dict(self.client.scheduler_info(n_workers=-1)["workers"])
         return {}
 
@@ -202,7 +202,7 @@ class DaskCrew(RemoteCrew):
         if self.client.status != "closed":
             return
         distributed: Any = import_module("distributed")
-        with suppress(*_GONE):
+        with suppress(*GONE):
             self.own = self.client = distributed.Client(self.address, timeout=2 * LOOK)
             self.sent = None
 
@@ -229,7 +229,7 @@ class DaskCrew(RemoteCrew):
         try:
             try:
                 self._submit(work, tasks, waiting)
-            except _GONE:  # lost with the scheduler
+            except GONE:  # lost with the scheduler
                 yield from ((number, Returned(None, "")) for number, _ in tasks)
                 return
             while waiting:
@@ -261,7 +261,7 @@ class DaskCrew(RemoteCrew):
         if not now and time.monotonic() - self.emptied < LOOK:
             return
         self.emptied = time.monotonic()
-        with suppress(*_GONE, AttributeError):  # other versions may have other logs
+        with suppress(*GONE, AttributeError):  # other versions may have other logs
             self.client.scheduler_comm.recent_message_log.clear()
             self.client.run_on_scheduler(empty)
 
@@ -312,7 +312,7 @@ class DaskCrew(RemoteCrew):
             again = [waiting.pop(future) for future in lost]
             self.client.cancel(lost, force=True)
             self._submit(work, again, waiting)
-        except _GONE:  # lost with the scheduler; found out when they are waited for
+        except GONE:  # lost with the scheduler; found out when they are waited for
             return
 
     def _wait(self, futures: list[Any], needed: Sequence[str] = (), first: bool = False) -> None:
@@ -348,7 +348,7 @@ class DaskCrew(RemoteCrew):
 
     def _is_anybody_at(self, futures: list[Any]) -> bool:
         """Tell whether a worker that can be heard is at one of some tasks, or has finished it."""
-        with suppress(*_GONE):
+        with suppress(*GONE):
             there = self.workers()
             told = self.client.processing().items()
             now = {key for worker, keys in told if worker in there for key in keys}
@@ -381,12 +381,12 @@ class DaskCrew(RemoteCrew):
 
         if self._is_done(future):
             # what was finished may be lost with its worker before it is here; Dask raises one of these then
-            with suppress(KilledWorker, *_GONE):
+            with suppress(KilledWorker, *GONE):
                 found: Returned = future.result(timeout=PATIENCE)
                 return found
         return Returned(None, "")
 
     def drop(self, worker: str) -> None:
         """Retire a worker."""
-        with suppress(*_GONE):
+        with suppress(*GONE):
             self.client.retire_workers([worker], close_workers=True)

@@ -263,10 +263,8 @@ class PartitionedCrew(TogetherCrew):
 
     def _close(self) -> None:
         """Let workers forget their shares."""
-        if self.hosts is not None and self.client.status == "running":
-            # a worker that is gone has forgotten everything: nobody waits for the answer
-            self.client.run(forget_host, self.run, workers=self.hosts.workers, wait=False, on_error="ignore")
         if self.hosts is not None:
+            self.tell_to_forget(forget_host, self.hosts.workers)
             self.hosts.close()
         self.hosts = None
 

@@ -9,7 +9,7 @@ from gibbsite.errors import IncompatibleError
 from gibbsite.kernel.ensemble import Ensemble
 from gibbsite.run.crew import Bundles, Threads
 from gibbsite.scale.crew import MOST_ATTEMPTS, lost_too_often
-from gibbsite.scale.partitions.rungs import Told, cut_block, join_block, move_rungs, open_door
+from gibbsite.scale.partitions.rungs import Told, cut_block, forget_door, join_block, move_rungs, open_door
 from gibbsite.scale.partitions.together import TogetherCrew
 from gibbsite.scale.segment import checksum
 from gibbsite.scale.versions import installed_versions
@@ -78,6 +78,11 @@ class RungCrew(TogetherCrew):
                 if done.wrong is not None:
                     raise done.wrong
         return max(sum(done.seconds for done in each.owned) for each in told)
+
+    def dismiss(self) -> None:
+        """Let workers forget the run."""
+        self.tell_to_forget(forget_door, list(self._known()))
+        super().dismiss()
 
     def _check(self, workers: list[str], told: list[Told]) -> bool:
         """Compare checksums; drop a worker whose numbers do not match."""

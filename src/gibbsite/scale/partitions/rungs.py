@@ -238,3 +238,8 @@ def move_rungs(
         for link in links.values():
             link.close()
         _shut(run)
+
+
+async def forget_door(run: str) -> None:
+    """Wait no longer for the other workers of a block."""
+    _shut(run)

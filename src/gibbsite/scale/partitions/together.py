@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
-from gibbsite.scale.dask import LOOK, DaskCrew, allow_large_messages
+from gibbsite.scale.dask import GONE, LOOK, DaskCrew, allow_large_messages
+
+_FAREWELL = 5.0  # seconds in which workers are told that they can forget something
 
 
 class TogetherCrew(DaskCrew):
@@ -73,3 +76,19 @@ class TogetherCrew(DaskCrew):
             if isinstance(found, BaseException):
                 raise found
             return found  # type: ignore[no-any-return]
+
+    def tell_to_forget(self, function: Any, workers: Sequence[str]) -> None:
+        """Let workers forget something of the run, beside whatever they do.
+
+        One that is gone has forgotten everything, and may be called in vain for long.
+        """
+        there = [worker for worker in workers if worker in self._known()]
+
+        def tell() -> None:
+            with suppress(*GONE):
+                self.client.run(function, self.run, workers=there, wait=False, on_error="ignore")
+
+        if there:
+            teller = Thread(target=tell, daemon=True, name="gibbsite-forget")
+            teller.start()
+            teller.join(_FAREWELL)
