@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -216,7 +218,7 @@ def test_a_run_that_cannot_go_on_keeps_what_came_here(
     assert same(sample(model, warmup=0, sweeps=50), sample(model, **how))
 
 
-@pytest.mark.parametrize(
+SHARED = pytest.mark.parametrize(
     ("model", "kernel", "sweeps"),
     [
         (gs.ising_grid((300, 300), coupling=0.3), None, 3000),
@@ -224,6 +226,9 @@ def test_a_run_that_cannot_go_on_keeps_what_came_here(
     ],
     ids=["sites", "rungs"],
 )
+
+
+@SHARED
 def test_killed_workers_change_nothing(model: Any, kernel: Any, sweeps: int) -> None:
     """Workers are killed three times while a run goes on; its block is made again each time."""
     how: dict[str, Any] = {"kernel": kernel, "sweeps": sweeps, "chains": 2}
@@ -245,6 +250,35 @@ def test_killed_workers_change_nothing(model: Any, kernel: Any, sweeps: int) -> 
             over.set()
             killer.join()
     assert len(killed) == 3
+    assert same(undisturbed, disturbed)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("what", ["a silent worker", "another scheduler"])
+@SHARED
+def test_a_cluster_that_is_not_well(what: str, model: Any, kernel: Any, sweeps: int) -> None:
+    """A worker that is stopped is done without; a scheduler that is started again is waited for."""
+    how: dict[str, Any] = {"kernel": kernel, "sweeps": sweeps, "chains": 2}
+    undisturbed = sample(model, **how)
+    with Machines(workers=2) as machines, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TogetherCrew, "block_seconds", 0.5)
+        patch.setattr("gibbsite.scale.dask.SILENCE", 3.0)
+        done: list[int] = []
+
+        def disturb() -> None:
+            time.sleep(4.0)
+            if what == "a silent worker":
+                os.kill(machines.workers[0].pid, signal.SIGSTOP)
+            else:
+                machines.replace_scheduler(1.0)
+            done.append(0)
+
+        disturber = threading.Thread(target=disturb)
+        disturber.start()
+        disturbed = sample(model, **how, on=machines.client, partitions=2)
+        early = not done
+        disturber.join()
+    assert not early
     assert same(undisturbed, disturbed)
 
 

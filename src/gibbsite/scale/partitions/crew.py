@@ -155,9 +155,8 @@ class PartitionedCrew(TogetherCrew):
 
     def _go_back(self, chains: Bundles) -> None:
         """Go back to where everything was here."""
-        if self.hosts is not None:
-            self.hosts.close()
-        self.hosts, self.made = None, 0  # those that are left find out themselves
+        self._close()
+        self.made = 0
         for state, tape, (counters, position) in zip(chains.states, chains.tapes, self.before, strict=True):
             tape.counters[:], state.position[:] = counters, position
 
@@ -264,7 +263,7 @@ class PartitionedCrew(TogetherCrew):
     def _close(self) -> None:
         """Let workers forget their shares."""
         if self.hosts is not None:
-            self.tell_to_forget(forget_host, self.hosts.workers)
+            self.tell_to_forget(forget_host, self.hosts.workers, self.hosts.opening)
             self.hosts.close()
         self.hosts = None
 

@@ -65,6 +65,8 @@ class RungCrew(TogetherCrew):
             (self.run, self.sent, opening, addresses, host, block.part(host)) for host in range(len(workers))
         ]
         told: list[Told] | None = self.on_each("gibbs-rungs", workers, move_rungs, tasks)
+        if told is None:
+            self.tell_to_forget(forget_door, workers, opening)  # they may wait for one that is lost
         if told is None or any(each is None for each in told) or not self._check(workers, told):
             return None
         if not rounds:
@@ -78,11 +80,6 @@ class RungCrew(TogetherCrew):
                 if done.wrong is not None:
                     raise done.wrong
         return max(sum(done.seconds for done in each.owned) for each in told)
-
-    def dismiss(self) -> None:
-        """Let workers forget the run."""
-        self.tell_to_forget(forget_door, list(self._known()))
-        super().dismiss()
 
     def _check(self, workers: list[str], told: list[Told]) -> bool:
         """Compare checksums; drop a worker whose numbers do not match."""

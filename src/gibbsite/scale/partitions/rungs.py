@@ -7,8 +7,11 @@ them is lost, so is the block, and it is made again.
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 from typing import NamedTuple
@@ -179,10 +182,21 @@ def find_ensemble(recipe: Recipe, form: ChainLayout) -> Ensemble:
     return found
 
 
-class _Door(NamedTuple):
+@dataclass
+class _Door:
+    """Where a worker waits for the others of a block, and the connections to them."""
+
     opening: str
     socket: socket.socket
     token: bytes
+    links: dict[int, Link] = field(default_factory=dict)
+
+    def close(self) -> None:
+        with suppress(OSError):  # not on every system
+            self.socket.shutdown(socket.SHUT_RDWR)  # whoever waits at the door goes on
+        self.socket.close()
+        for link in self.links.values():
+            link.close()
 
 
 _DOORS: dict[str, _Door] = {}
@@ -199,18 +213,11 @@ def open_door(
     refuse_others(address, differences(versions))
     lay_out_run(run, recipe)
     door = listen(urlsplit(address).hostname or "127.0.0.1")
-    _shut(run)
+    close_door(run)
     with _OPENING:
         _DOORS[run] = _Door(opening, door, token)
     name = door.getsockname()
     return str(name[0]), int(name[1])
-
-
-def _shut(run: str) -> None:
-    with _OPENING:
-        door = _DOORS.pop(run, None)
-    if door is not None:
-        door.socket.close()
 
 
 def move_rungs(
@@ -227,19 +234,26 @@ def move_rungs(
     door = _DOORS.get(run)
     if door is None or door.opening != opening:
         return None
-    links: dict[int, Link] = {}
     worker = lay_out_run(run, recipe)
     try:
-        links = connect(door.socket, host, addresses, door.token)
-        return move_block(worker, recipe, block, host, links, int(get_worker().state.nthreads))
+        door.links = connect(door.socket, host, addresses, door.token)
+        return move_block(worker, recipe, block, host, door.links, int(get_worker().state.nthreads))
     except LinkLost:
         return None
     finally:
-        for link in links.values():
-            link.close()
-        _shut(run)
+        close_door(run, opening)
 
 
-async def forget_door(run: str) -> None:
-    """Wait no longer for the other workers of a block."""
-    _shut(run)
+def close_door(run: str, opening: str | None = None) -> None:
+    """Wait no longer for the other workers of a block; of a certain opening alone, if one is given."""
+    with _OPENING:
+        door = _DOORS.get(run)
+        if door is None or opening not in (None, door.opening):
+            return
+        del _DOORS[run]
+    door.close()
+
+
+async def forget_door(run: str, opening: str) -> None:
+    """Wait no longer for the others, beside whatever this worker does."""
+    await asyncio.to_thread(close_door, run, opening)

@@ -140,14 +140,16 @@ def give_host(run: str, opening: str, hosts: int, client: bool) -> Given | None:
     return Given([] if client else pieces, found)
 
 
-def close_host(run: str) -> None:
-    """Forget the share of a worker."""
+def close_host(run: str, opening: str | None = None) -> None:
+    """Forget the share of a worker; that of a certain opening alone, if one is given."""
     with _OPENING:
-        opened = _OPENED.pop(run, None)
-    if opened is not None:
-        opened.close()
+        opened = _OPENED.get(run)
+        if opened is None or opening not in (None, opened.opening):
+            return
+        del _OPENED[run]
+    opened.close()
 
 
-async def forget_host(run: str) -> None:
-    """Forget the share of a worker, beside whatever it does."""
-    await asyncio.to_thread(close_host, run)
+async def forget_host(run: str, opening: str) -> None:
+    """Forget the share of a worker, beside whatever it does: if it waits for others, it does so no longer."""
+    await asyncio.to_thread(close_host, run, opening)

@@ -77,16 +77,16 @@ class TogetherCrew(DaskCrew):
                 raise found
             return found  # type: ignore[no-any-return]
 
-    def tell_to_forget(self, function: Any, workers: Sequence[str]) -> None:
+    def tell_to_forget(self, function: Any, workers: Sequence[str], *about: str) -> None:
         """Let workers forget something of the run, beside whatever they do.
 
-        One that is gone has forgotten everything, and may be called in vain for long.
+        One that is gone, or silent, is not called: that may take long.
         """
-        there = [worker for worker in workers if worker in self._known()]
+        there = [worker for worker in workers if worker in self.workers()]
 
         def tell() -> None:
             with suppress(*GONE):
-                self.client.run(function, self.run, workers=there, wait=False, on_error="ignore")
+                self.client.run(function, self.run, *about, workers=there, wait=False, on_error="ignore")
 
         if there:
             teller = Thread(target=tell, daemon=True, name="gibbsite-forget")
