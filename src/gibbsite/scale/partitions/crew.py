@@ -242,22 +242,30 @@ class PartitionedCrew(TogetherCrew):
         ranges = host_ranges(form.packed, self.partitions, len(workers))
         opening, token = secrets.token_hex(8), secrets.token_bytes(_TOKEN)
         planes = count_planes(form, chains.tapes[0])
-        arguments = []
-        for number, own in enumerate(ranges):
-            stretches = find_stretches(own, planes)
-            sent = [
-                send_chain(state, tape, stretches, form.graph.n_sites)
+        sent = [
+            [
+                send_chain(state, tape, find_stretches(own, planes), form.graph.n_sites)
                 for state, tape in zip(chains.states, chains.tapes, strict=True)
             ]
-            shape = self.partitions, len(workers), number
-            arguments.append((installed_versions(), self.run, opening, self.sent, *shape, token, sent))
+            for own in ranges
+        ]
+        asked = [
+            (installed_versions(), self.run, opening, self.sent, self.partitions, len(workers), number, token)
+            for number in range(len(workers))
+        ]
+        # not by way of the scheduler, if that can be: what was recorded of a large model is large
+        given = [None if self.reachable else each for each in sent]
+        arguments = [(*each, chain) for each, chain in zip(asked, given, strict=True)]
         addresses = self.on_each("gibbs-open", workers, open_host, arguments)
         if addresses is None:
             return None
         links = call_all(addresses, token) if self.reachable else None
         if links is None and self.reachable:
             self.reachable = False
-            self.say("Workers cannot be reached from here; what they record comes by way of the scheduler.")
+            self.say("Workers cannot be reached from here; everything goes by way of the scheduler.")
+            return self._open(form, chains)
+        for link, own in zip(links or (), sent, strict=links is not None):
+            link.send_arrays(own)
         return _Hosts(opening, workers, addresses, ranges, links)
 
     def _close(self) -> None:

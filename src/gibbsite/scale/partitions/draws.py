@@ -109,11 +109,13 @@ class Demand:
         >>> found.everything, form.order.locate(np.array([0, 5])).tolist(), found.positions.tolist()
         (False, [0, 802], [0, 802])
         """
-        layout, tape = form.layout, form.tape(1)
+        layout, graph = form.layout, form.graph
         everything = bool(layout.energy or layout.best or layout.open)
-        members = [tape.sites, tape.set_member] if not everything else []
-        positions = np.unique(np.concatenate([*members, np.zeros(0, np.int64)]).astype(np.int64))
-        pulse, graph = tape.pulse.size > 0 and not everything, form.graph
+        read = np.concatenate([layout.draw_sites, layout.set_member]).astype(np.int64)
+        positions = (
+            np.unique(form.order.locate(read)) if read.size and not everything else np.zeros(0, np.int64)
+        )
+        pulse = layout.pulse and layout.batches and not everything
         return cls(everything, positions, pulse, np.dtype(graph.state_dtype), graph.binary)
 
     @property

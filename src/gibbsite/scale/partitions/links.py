@@ -7,11 +7,13 @@ of its own, so that two hosts that send to each other at the same time do not wa
 from __future__ import annotations
 
 import hmac
+import pickle
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +41,9 @@ class Link:
     >>> one.send(np.arange(3))
     >>> other.receive(np.empty(3, np.int64)).tolist()
     [0, 1, 2]
+    >>> one.send_arrays([{"a": np.arange(3)}])
+    >>> other.receive_arrays()
+    [{'a': array([0, 1, 2])}]
     >>> one.close(), other.close()
     (None, None)
     """
@@ -77,6 +82,18 @@ class Link:
                 raise LinkLost("the connection was closed")
             have += got
         return values
+
+    def send_arrays(self, arrays: Sequence[dict[str, NDArray[Any]]]) -> None:
+        """Send arrays by name, of sizes that the other end does not know."""
+        data = np.frombuffer(pickle.dumps(arrays, protocol=5), np.uint8)
+        self.send(np.array([data.size]))
+        self.send(data)
+
+    def receive_arrays(self) -> list[dict[str, NDArray[Any]]]:
+        """Return arrays by name; whoever sends them knows the secret of the run."""
+        size = self.receive(np.empty(1, np.int64))
+        found: list[dict[str, NDArray[Any]]] = pickle.loads(self.receive(np.empty(size[0], np.uint8)).data)
+        return found
 
     def _shut(self) -> None:
         with suppress(OSError):  # closed already

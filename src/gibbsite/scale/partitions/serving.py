@@ -79,9 +79,12 @@ def open_host(
     hosts: int,
     number: int,
     token: bytes,
-    chains: Sequence[Arrays],
+    chains: Sequence[Arrays] | None,
 ) -> tuple[str, int]:
-    """Lay out the share of a worker, take over its chains, and return where the others can reach it."""
+    """Lay out the share of a worker, and return where the others can reach it.
+
+    Chains are given where the client cannot send them by a connection of its own.
+    """
     from distributed import get_worker
 
     refuse_others(str(get_worker().address), differences(versions))
@@ -90,7 +93,8 @@ def open_host(
     ranges = host_ranges(form.packed, parts, hosts)
     halo = find_halo(form.arrays(1), ranges, number)
     host = Host(form, worker.kernel, worker.schedule, halo, {}, int(get_worker().state.nthreads))
-    host.load(chains)
+    if chains is not None:
+        host.load(chains)
     door = listen(urlsplit(str(get_worker().address)).hostname or "127.0.0.1")
     close_host(run)
     with _OPENING:
@@ -111,12 +115,16 @@ def move_host(
 ) -> Moved | None:
     """Move the share of a worker; return nothing if it is not there, or another one is lost."""
     opened = _OPENED.get(run)
-    if opened is None or opened.opening != opening or opened.host.stage() != stage:
+    if opened is None or opened.opening != opening:
         return None
     host = opened.host
     try:
         if not host.links:
             host.links = connect(opened.door, opened.number, addresses, opened.token, client)
+            if client:
+                host.load(host.links[len(addresses)].receive_arrays())
+        if host.stage() != stage:
+            return None
         seconds = host.move(rounds, sweeps, keep)
     except LinkLost:
         close_host(run)
