@@ -29,17 +29,16 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     draws, every = (5, 250) if quick else (10, 50)
     lengths = np.arange(every, 3001, every)
     meter.expect(draws)
-    found: dict[str, list[Floats]] = {name: [] for name in LOOKS}
-    norms = []
-    for draw_ in range(draws):
-        model = random_grid(SIDE, np.random.default_rng([rng, 10, draw_]))
+
+    def bound(draw: int) -> tuple[float, dict[str, Floats]]:
+        """Return total influence and bounds of all scans on a draw of the model."""
+        model = random_grid(SIDE, np.random.default_rng([rng, 10, draw]))
         influence = paper_influence(model)
-        norms.append(influence.norms.spectral)
-        curves, _ = guarantee(model, lengths, influence)
-        for name, curve in curves.items():
-            found[name].append(curve)
-        meter.tick()
-    bounds = {name: np.array(curves) for name, curves in found.items()}
+        return influence.norms.spectral, guarantee(model, lengths, influence)[0]
+
+    found = meter.map(bound, range(draws))
+    norms = [norm for norm, _ in found]
+    bounds = {name: np.array([curves[name] for _, curves in found]) for name in LOOKS}
     return Findings(
         tables=[_table(lengths, bounds), _claims(lengths, bounds)],
         arrays={"steps": lengths, "spectral norm": np.array(norms), **bounds},

@@ -120,44 +120,39 @@ def _restore(
     pictures: dict[str, NDArray[Any]],
 ) -> None:
     """Fill in shares of wrong pixels (noisy images, couplings, ...) for one image."""
-    before, uphill, agree = np.empty(noisy), np.empty(noisy), np.empty(noisy)
-    last = {start: np.empty((noisy, len(COUPLINGS))) for start in STARTS}
-    often = np.empty((noisy, len(COUPLINGS)))
-    moved = np.empty((noisy, len(COUPLINGS), SWEEPS))
-    pictures[f"{name}: original"] = image
-    for number in range(noisy):
+
+    def restore_one(number: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return the shares of wrong pixels in what one noisy image is restored to, and pictures."""
         chance = np.random.default_rng([rng, number])
         y = np.where(image, 1.0, -1.0) + SIGMA * chance.standard_normal(image.shape)
         starts = {"noisy": y > 0.0, "random": chance.random(image.shape) < 0.5}
-        before[number] = (starts["noisy"] != image).mean()
+        shares: dict[str, Any] = {f"last, start {start}": np.empty(len(COUPLINGS)) for start in STARTS}
+        shares |= {"often": np.empty(len(COUPLINGS)), "moved": np.empty((len(COUPLINGS), SWEEPS))}
+        shares["before"] = (starts["noisy"] != image).mean()
+        shown: dict[str, NDArray[Any]] = {"noise": y}
         for k, coupling in enumerate(COUPLINGS):
             for start, mask in starts.items():
                 states = follow_states(y, coupling, mask, rng + number)
-                last[start][number, k] = (states[-1] != image).mean()
+                shares[f"last, start {start}"][k] = (states[-1] != image).mean()
                 if start == "noisy":
-                    often[number, k] = ((states.mean(axis=0) > 0.5) != image).mean()
+                    shares["often"][k] = ((states.mean(axis=0) > 0.5) != image).mean()
                     steps = np.concatenate([mask[None], states])
-                    moved[number, k] = (steps[1:] != steps[:-1]).mean(axis=(1, 2))
-                if number == 0 and coupling == COUPLING:
-                    pictures[f"{name}: {start}"] = states[-1]
+                    shares["moved"][k] = (steps[1:] != steps[:-1]).mean(axis=(1, 2))
+                if coupling == COUPLING:
+                    shown[start] = states[-1]
                 if start == "noisy" and coupling == COUPLING:
                     restored = gs.applications.denoise(
                         y, sigma=SIGMA, means=(-1.0, 1.0), coupling=COUPLING, method="icm", progress=False
                     )
                     found = restored.image > 0.0
-                    uphill[number] = (found != image).mean()
-                    agree[number] = (found == states[-1]).mean()
-        if number == 0:
-            pictures[f"{name}: noise"] = y
-        meter.tick()
-    arrays |= {f"{name}: last, start {start}": found for start, found in last.items()}
-    arrays |= {
-        f"{name}: before": before,
-        f"{name}: often": often,
-        f"{name}: moved": moved,
-        f"{name}: icm": uphill,
-        f"{name}: agrees with icm": agree,
-    }
+                    shares["icm"] = (found != image).mean()
+                    shares["agrees with icm"] = (found == states[-1]).mean()
+        return shares, shown
+
+    made = meter.map(restore_one, range(noisy))
+    pictures |= {f"{name}: original": image} | {f"{name}: {what}": one for what, one in made[0][1].items()}
+    for what in made[0][0]:
+        arrays[f"{name}: {what}"] = np.array([shares[what] for shares, _ in made])
 
 
 def _share(found: Floats) -> str:
