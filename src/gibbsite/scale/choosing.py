@@ -111,10 +111,16 @@ def connect(on: str) -> Iterator[Any]:
     _need("distributed", "dask")
     distributed: Any = import_module("distributed")
     if on == "local-dask":
-        with _deaf_children():
-            cluster = distributed.LocalCluster(
-                n_workers=usable_cores(), threads_per_worker=1, dashboard_address=None
-            )
+        try:
+            with _deaf_children():
+                cluster = distributed.LocalCluster(
+                    n_workers=usable_cores(), threads_per_worker=1, dashboard_address=None
+                )
+        except RuntimeError as reason:
+            raise ArgumentError(
+                f"No worker processes could be started: {reason} A script that starts them must be a file, "
+                'and what it does must stand under if __name__ == "__main__":'
+            ) from None
         try:
             with distributed.Client(cluster) as client:
                 yield client
