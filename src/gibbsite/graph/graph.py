@@ -36,6 +36,13 @@ def seal(arrays: Arrays) -> Arrays:
     return arrays
 
 
+def _count_bytes(arrays: tuple[Any, ...]) -> int:
+    return sum(
+        part.nbytes if isinstance(part, np.ndarray) else _count_bytes(part) if isinstance(part, tuple) else 0
+        for part in arrays
+    )
+
+
 @dataclass(frozen=True)
 class Graph:
     """A compiled model: read-only arrays, their kind and a digest.
@@ -122,7 +129,7 @@ class Graph:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        return sum(part.nbytes for part in self.arrays if isinstance(part, np.ndarray))
+        return _count_bytes(self.arrays)
 
     def require_model(self) -> FactorGraph:
         """Return the model that was compiled, for whoever reads more of it than the arrays.
