@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.foreign import take_raised
+from gibbsite._wording import in_python, part
 from gibbsite.errors import IncompatibleError
 from gibbsite.graph.registry import registered_kinds
 
@@ -28,18 +29,18 @@ def seal(arrays: Arrays) -> Arrays:
     >>> seal((np.zeros(2), (np.zeros(2),)))[1][0].flags.writeable
     False
     """
-    for part in arrays:
-        if isinstance(part, np.ndarray):
-            part.setflags(write=False)
-        elif isinstance(part, tuple):
-            seal(part)
+    for each in arrays:
+        if isinstance(each, np.ndarray):
+            each.setflags(write=False)
+        elif isinstance(each, tuple):
+            seal(each)
     return arrays
 
 
 def _count_bytes(arrays: tuple[Any, ...]) -> int:
     return sum(
-        part.nbytes if isinstance(part, np.ndarray) else _count_bytes(part) if isinstance(part, tuple) else 0
-        for part in arrays
+        each.nbytes if isinstance(each, np.ndarray) else _count_bytes(each) if isinstance(each, tuple) else 0
+        for each in arrays
     )
 
 
@@ -143,8 +144,9 @@ class Graph:
             return self.model
         if self.on_disk:
             raise IncompatibleError(
-                "This reads the whole model, and a stored one stays in its files; sample it with gs.Gibbs(), "
-                "gs.HerdedGibbs() or gs.AnnealedGibbs(), or build it in memory with gs.ising."
+                "This reads the whole model, and a stored one stays in its files; sample it with "
+                f"{part('Gibbs')}, {part('HerdedGibbs')} or {part('AnnealedGibbs')}"
+                f"{in_python(', or build it in memory with gs.ising')}."
             )
         raise IncompatibleError(f"A graph of kind {self.kind} cannot be represented by tables.")
 

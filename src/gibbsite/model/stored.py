@@ -61,6 +61,14 @@ class StoredPairs(Model):
         return int(self.manifest["entries"]) // 2
 
     @property
+    def couplings(self) -> str:
+        """How couplings are kept: ``"equal"``, ``"5 distinct"``, or ``"a float for each"``."""
+        kept = int(np.load(self.path / "coupling.npy", mmap_mode="r").size)
+        if self.coded:
+            return f"{kept} distinct"
+        return "equal" if kept < int(self.manifest["entries"]) else "a float for each"
+
+    @property
     def coded(self) -> bool:
         """Whether couplings are the distinct ones, and another array says which of them an entry has."""
         return WHICH in self.manifest["files"]
