@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
-from gibbsite.errors import FormatError
+from gibbsite.errors import FormatError, GibbsiteError
 
 PathLike: TypeAlias = str | os.PathLike[str]
 """Where a file is; ``"-"`` means standard input or output."""
@@ -165,6 +165,8 @@ def save(path: PathLike, data: bytes | str | Iterable[str]) -> None:
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)
+    except GibbsiteError:  # of whoever makes the pieces
+        raise
     except (OSError, ValueError) as error:
         raise _unwritable(error, path) from None
 
