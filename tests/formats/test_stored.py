@@ -168,6 +168,10 @@ def test_the_first_version_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (first.array("coupling") == second.array("coupling")).all()
     x = np.random.default_rng(1).integers(0, 2, 60)
     assert first.log_potential(x) == second.log_potential(x)
+    how: dict[str, Any] = {"sweeps": 50, "rng": 1, "progress": False, "second_look": False}
+    draws = [gs.sample(model, record=["energy", "marginals"], **how) for model in (first, second)]
+    assert draws[0].energy.tobytes() == draws[1].energy.tobytes(), "an array, and one number for all"
+    assert draws[0].totals.tobytes() == draws[1].totals.tobytes()
 
 
 @pytest.mark.parametrize("seed", range(6))

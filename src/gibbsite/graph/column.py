@@ -1,7 +1,7 @@
-"""A number for every entry of compressed rows: an array of them, or where few are distinct, a byte for each.
+"""A number for every entry of compressed rows: an array, a byte for each where few are distinct, or one.
 
-Sweeps of models that do not fit into caches take as long as their rows take to be read, so that a byte
-instead of a float for every entry is time saved. Compiled code reads either by :func:`entry_at`.
+Sweeps of models that do not fit into caches take as long as their rows take to be read, so that a byte or
+nothing instead of a float for every entry is time saved. Compiled code reads all three by :func:`entry_at`.
 """
 
 from __future__ import annotations
@@ -49,6 +49,22 @@ def code(which: NDArray[np.uint8], value: NDArray[Any]) -> Coded:
     return Coded(which, padded)
 
 
+class Repeated(NamedTuple):
+    """One number for all entries; NumPy takes it for an array of it.
+
+    Examples
+    --------
+    >>> np.asarray(Repeated(np.float32(0.5), 3)).tolist()
+    [0.5, 0.5, 0.5]
+    """
+
+    value: np.floating[Any]
+    size: int
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.full(self.size, self.value, dtype)
+
+
 @generic
 def entry_at(column: Any, k: Integer) -> Any:
     """Return the number of entry k."""
@@ -71,6 +87,11 @@ def _entry_of_coded(column: Coded, k: Integer) -> Any:
     return column.value[np.uintp(column.which[k])]
 
 
+@implement(entry_at, Repeated)
+def _entry_of_repeated(column: Repeated, k: Integer) -> Any:
+    return column.value
+
+
 @implement(fetch_entry)
 def _fetch_array(column: NDArray[Any], k: Integer) -> None:
     fetch(column, k)
@@ -79,3 +100,8 @@ def _fetch_array(column: NDArray[Any], k: Integer) -> None:
 @implement(fetch_entry, Coded)
 def _fetch_coded(column: Coded, k: Integer) -> None:
     fetch(column.which, k)
+
+
+@implement(fetch_entry, Repeated)
+def _fetch_nothing(column: Repeated, k: Integer) -> None:
+    pass

@@ -32,7 +32,7 @@ class IsingGraph(NamedTuple):
 
     ``log(P(x_i = 1 | rest) / P(x_i = 0 | rest)) = field[i] + sum_k coupling[k] * x[neighbour[k]]`` with k
     from ``start[i]`` to ``start[i + 1]``. Every edge is stored in both rows. Couplings are an array, or
-    :class:`gibbsite.graph.column.Coded`.
+    another column of :mod:`gibbsite.graph.column`.
     """
 
     start: Index

@@ -8,7 +8,7 @@ import numpy as np
 
 from gibbsite._compile.intrinsic import fetch
 from gibbsite._compile.jit import Integer, implement
-from gibbsite.graph.column import code, entry_at, fetch_entry
+from gibbsite.graph.column import Repeated, code, entry_at, fetch_entry
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.local import ONE, State, log_odds
 from gibbsite.graph.registry import CompiledModel, compiles
@@ -31,8 +31,11 @@ class StoredGraph(IsingGraph):
 def compile_stored(model: StoredPairs) -> CompiledModel:
     """Map the arrays of a stored model."""
     arrays = StoredGraph(*(model.array(name) for name in ARRAYS))
+    coupling = arrays.coupling
     if model.coded:
-        arrays = arrays._replace(coupling=code(model.array(WHICH), arrays.coupling))
+        arrays = arrays._replace(coupling=code(model.array(WHICH), coupling))
+    elif model.couplings == "equal":
+        arrays = arrays._replace(coupling=Repeated(coupling[0], coupling.size))
     return CompiledModel("ising", arrays, log_offset=model.log_offset, on_disk=True)
 
 
