@@ -43,7 +43,7 @@ class Coded(NamedTuple):
 
 
 def code(which: NDArray[np.uint8], value: NDArray[Any]) -> Coded:
-    """Return numbers given by bytes and the values that bytes stand for."""
+    """Return numbers given by bytes and the values that bytes stand for; see :class:`Coded`."""
     padded = np.zeros(MOST_VALUES, value.dtype)
     padded[: value.size] = value
     return Coded(which, padded)
