@@ -41,7 +41,7 @@ def grow(edges: int, folder: str, equal: bool = False) -> dict[str, Any]:
     """Build a model of so many edges and sample it; return seconds and megabytes.
 
     The first run, of one sweep, is timed by the clock. A sweep is what runs of several take longer than runs
-    of one, in processor time; files have been read before.
+    of one, in processor time, the least of seven of each; files have been read before.
     """
     sites = max(2, 2 * edges // _DEGREE)
     small = gs.store_edges(random_edges(1000, 100, equal), Path(folder, "small"), sites=100)
@@ -50,7 +50,7 @@ def grow(edges: int, folder: str, equal: bool = False) -> dict[str, Any]:
     model = gs.store_edges(random_edges(edges, sites, equal), Path(folder, "model"), sites=sites)
     built, peak = time.perf_counter(), _peak()
     first = _sample(model, 1)[0]
-    more, times = max(2, 4 * 10**8 // edges), 1 if edges > 2 * 10**8 else 3
+    more, times = max(2, 4 * 10**8 // edges), 1 if edges > 2 * 10**8 else 7
     once, several = (min(_sample(model, k)[1] for _ in range(times)) for k in (1, 1 + more))
     size = sum(file.stat().st_size for file in model.path.iterdir())
     return {

@@ -17,7 +17,9 @@ from gibbsite.cli import main
 from gibbsite.formats import stored
 from gibbsite.graph.color import color_sites
 from gibbsite.graph.kinds.ising import IsingGraph
-from gibbsite.model.stored import ARRAYS
+from gibbsite.kernel.herded.keys import Keys
+from gibbsite.kernel.minibatch.agreements import agreement_rows
+from gibbsite.model.stored import ARRAYS, WHICH
 
 Edges = tuple[Any, Any, Any]
 
@@ -27,6 +29,17 @@ def random_edges(n: int, many: int, seed: int = 0) -> Edges:
     i, j = np.triu_indices(n, 1)
     chosen = rng.permutation(i.size)[:many]
     return i[chosen], j[chosen], (0.3 * rng.normal(size=many)).astype(np.float32)
+
+
+def few_values(many: int, distinct: int = 5, seed: int = 1) -> Any:
+    """Return couplings of which few are distinct, zeros of both signs among them."""
+    rng = np.random.default_rng(seed)
+    known = np.r_[0.0, -0.0, 0.3 * rng.normal(size=distinct - 2)].astype(np.float32)
+    return np.r_[known, rng.choice(known, many)][:many]
+
+
+def coupling_of(graph: Any) -> Any:
+    return np.asarray(graph.arrays.coupling)
 
 
 def in_memory(edges: Edges, field: Any) -> gs.FactorGraph:
@@ -51,9 +64,7 @@ def test_rows_are_those_of_a_model_in_memory(n: int, many: int, piece: int, tmp_
     assert graph.log_offset == pytest.approx(rows.log_offset, abs=1e-6)
     for i in range(n):
         mine, other = (slice(g.arrays.start[i], g.arrays.start[i + 1]) for g in (graph, rows))
-        one = dict(
-            zip(graph.arrays.neighbour[mine].tolist(), graph.arrays.coupling[mine].tolist(), strict=True)
-        )
+        one = dict(zip(graph.arrays.neighbour[mine].tolist(), coupling_of(graph)[mine].tolist(), strict=True))
         two = dict(
             zip(rows.arrays.neighbour[other].tolist(), rows.arrays.coupling[other].tolist(), strict=True)
         )
@@ -75,16 +86,21 @@ def test_runs_are_those_of_a_model_in_memory(kernel: gs.Kernel, tmp_path: Path) 
     assert gs.sample(model, kernel, sweeps=5, rng=1, progress=False).plan.form == "plain"
 
 
-@pytest.mark.parametrize("equal", [False, True], ids=["couplings", "one coupling"])
+@pytest.mark.parametrize("distinct", [None, 5, 1], ids=["couplings", "few couplings", "one coupling"])
 @pytest.mark.parametrize("scan", [gs.Systematic(), gs.RandomScan()], ids=["in order", "at random"])
 @pytest.mark.parametrize(("n", "many"), [(5, 6), (60, 150), (400, 5000)])
 def test_looking_ahead_changes_no_bit(
-    n: int, many: int, scan: gs.Scan, equal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    n: int, many: int, scan: gs.Scan, distinct: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of few and of many entries, and the last ones, ahead of which there is nothing."""
     a, b, coupling = random_edges(n, many)
-    model = gs.store_edges([(a, b, 0.1 if equal else coupling)], tmp_path / "model", sites=n, field=0.1)
-    assert (model.path / "coupling.npy").stat().st_size == 128 + 4 * (1 if equal else 2 * many)
+    if distinct is None:
+        monkeypatch.setattr(stored, "_MOST_VALUES", 1)
+    else:
+        coupling = few_values(many, distinct) if distinct > 1 else np.float32(0.1)
+    model = gs.store_edges([(a, b, coupling)], tmp_path / "model", sites=n, field=0.1)
+    assert (model.path / "coupling.npy").stat().st_size == 128 + 4 * (distinct or 2 * many)
+    assert model.coded == (distinct == 5)
     how: dict[str, Any] = {"scan": scan, "sweeps": 50, "rng": 1, "progress": False, "second_look": False}
     ahead = gs.sample(model, **how)
     monkeypatch.setattr("gibbsite.graph.kinds.stored.StoredGraph", IsingGraph)
@@ -92,9 +108,56 @@ def test_looking_ahead_changes_no_bit(
     assert ahead.marginals.cells.tobytes() == plain.marginals.cells.tobytes()
 
 
-def test_the_first_version_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "kernel",
+    [gs.Gibbs(), gs.AnnealedGibbs()],
+    ids=lambda kernel: type(kernel).__name__,
+)
+def test_bytes_give_the_draws_of_floats(
+    kernel: gs.Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, _ = random_edges(60, 150)
+    edges = [(a, b, few_values(150))]
+    coded = gs.store_edges(edges, tmp_path / "coded", sites=60, field=0.1)
+    monkeypatch.setattr(stored, "_MOST_VALUES", 1)
+    floats = gs.store_edges(edges, tmp_path / "floats", sites=60, field=0.1)
+    assert (coded.coded, coded.manifest["version"]) == (True, 3)
+    assert (floats.coded, floats.manifest["version"]) == (False, 2)
+    one, two = (gs.compile_graph(model) for model in (coded, floats))
+    assert coupling_of(one).tobytes() == coupling_of(two).tobytes()
+    assert (agreement_rows(one).table == agreement_rows(two).table).all(), "what PoissonGibbs draws from"
+    assert Keys("shared", 32, one).found_by == Keys("shared", 32, two).found_by, "what HerdedGibbs looks up"
+    x = np.random.default_rng(2).integers(0, 2, 60)
+    assert coded.log_potential(x) == floats.log_potential(x)
+    how: dict[str, Any] = {"sweeps": 50, "rng": 1, "progress": False, "second_look": False}
+    record = ["energy", "marginals" if kernel.estimates else "best"]
+    seen, same = (gs.sample(model, kernel, record=record, **how) for model in (coded, floats))
+    assert seen.energy.tobytes() == same.energy.tobytes()
+    assert seen.totals.tobytes() == same.totals.tobytes()
+
+
+@pytest.mark.parametrize("piece", [100, 1000, 5000])
+def test_distinct_couplings_are_counted_piece_by_piece(piece: int, tmp_path: Path) -> None:
+    """A byte tells 256 apart; one more, however late it comes, and all are floats."""
+    a, b, _ = random_edges(400, 5000)
+    coupling = few_values(5000, 256)[::-1]  # some come in the last piece only
+    for distinct in (256, 257):
+        coupling[4500] = 7.0 if distinct == 257 else coupling[4500]
+        parts = [(a[k : k + piece], b[k : k + piece], coupling[k : k + piece]) for k in range(0, 5000, piece)]
+        none = np.zeros(0, int)
+        model = gs.store_edges([*parts, (none, none, 9.0)], tmp_path / str(distinct), sites=400)
+        assert np.unique(coupling.view(np.uint32)).size == distinct
+        assert model.coded == (distinct == 256)
+        assert model.array("coupling").size == (256 if model.coded else 10_000)
+        assert gs.open_model(model.path, verify=True).coded == model.coded
+        row = coupling_of(gs.compile_graph(model))[: model.array("start")[1]]
+        assert row.tobytes() == (4.0 * coupling[(a == 0) | (b == 0)]).tobytes()
+
+
+def test_the_first_version_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     a, b, _ = random_edges(60, 150)
     new = gs.store_edges([(a, b, 0.1)], tmp_path / "new", sites=60)
+    monkeypatch.setattr(stored, "_MOST_VALUES", 1)
     old = gs.store_edges([(a, b, np.r_[np.full(149, 0.1), 0.2])], tmp_path / "old", sites=60)
     whole = np.full(300, np.float32(0.4))
     np.save(tmp_path / "old" / "coupling.npy", whole)
@@ -105,6 +168,10 @@ def test_the_first_version_is_read(tmp_path: Path) -> None:
     assert (first.array("coupling") == second.array("coupling")).all()
     x = np.random.default_rng(1).integers(0, 2, 60)
     assert first.log_potential(x) == second.log_potential(x)
+    how: dict[str, Any] = {"sweeps": 50, "rng": 1, "progress": False, "second_look": False}
+    draws = [gs.sample(model, record=["energy", "marginals"], **how) for model in (first, second)]
+    assert draws[0].energy.tobytes() == draws[1].energy.tobytes(), "an array, and one number for all"
+    assert draws[0].totals.tobytes() == draws[1].totals.tobytes()
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -237,6 +304,7 @@ def test_from_a_text(
         ("0 1 2 3", "line 1: expected"),
         ("# x\n0 1 nan", "line 2: this has a coupling that is not finite"),
         ("0 1 1e39", "line 1: this has a coupling that is not finite"),
+        ("0 1 1e38", "line 1: this has a coupling that is not finite, or beyond 8e37"),
         ("0 1\n\n# y\n2 2", "line 4: this joins site 2 with itself"),
         ("0 -1", "line 1: this names site -1"),
         ("0 1\n0 3000000000", "line 2: this names site 3000000000"),
@@ -390,8 +458,8 @@ def test_bad_arguments(tmp_path: Path) -> None:
 def test_damage_is_noticed(tmp_path: Path) -> None:
     with pytest.raises(gs.FormatError, match="No such file"):
         gs.open_model(tmp_path / "model")
-    gs.store_edges([random_edges(60, 150)], tmp_path / "model", sites=60)
-    for name in ARRAYS:
+    assert gs.store_edges([random_edges(60, 150)], tmp_path / "model", sites=60).coded
+    for name in (*ARRAYS, WHICH):
         file = tmp_path / "model" / f"{name}.npy"
         data = file.read_bytes()
         file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))

@@ -231,8 +231,8 @@ def test_answers_of_infer(chains: int, kernel: gs.Kernel) -> None:
     answer = gs.infer(MODEL, method=kernel, sweeps=1024, chains=chains, rng=1, progress=False)
     written = json.dumps(answers.as_json(answer, ["a", "b"]), allow_nan=False)
     data = json.loads(written)
-    table = answers.as_table(answer, MODEL, ["a"], False)
-    lines = answers.as_csv(answer, ["a"]).splitlines()
+    table = "".join(answers.as_table(answer, MODEL, ["a"], False))
+    lines = "".join(answers.as_csv(answer, ["a"])).splitlines()
     if chains == 1:
         assert data["mcse"]["a"] == {"no": None, "yes": None}
         assert data["diagnostics"]["mcse_max"] is data["diagnostics"]["rhat_max"] is None

@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite.model.domain import Domains, Label
+
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
+
+
+@dataclass(frozen=True)
+class Assignment(Mapping[str, Label]):
+    """A state by name and label, looked up as it is asked for: of very many sites, there is no dictionary.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> state = Assignment(gs.ising_grid((2, 2)).domains, np.array([0, 1, 1, 0]))
+    >>> state["1"], dict(state)
+    (1, {'0': -1, '1': 1, '2': 1, '3': -1})
+    """
+
+    domains: Domains
+    codes: NDArray[Any]
+
+    def __getitem__(self, site: str) -> Label:
+        position = self.domains.names.find(site)
+        if position is None:
+            raise KeyError(site)
+        return self.domains.labels(position)[int(self.codes[position])]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.domains.names)
+
+    def __len__(self) -> int:
+        return self.domains.n_sites
 
 
 @dataclass(frozen=True)
@@ -18,7 +49,7 @@ class RankedState:
 
     Attributes
     ----------
-    assignment : dict
+    assignment : mapping
         The state by name and label, observed sites included.
     log_potential : float
         Its log-potential.
@@ -27,7 +58,7 @@ class RankedState:
         chains, but solved for.
     """
 
-    assignment: dict[str, Any]
+    assignment: Mapping[str, Any]
     log_potential: float
     found: int | None = None
 
@@ -92,7 +123,7 @@ class SearchResult:
         return best
 
     @property
-    def best_state(self) -> dict[str, Any]:
+    def best_state(self) -> Mapping[str, Any]:
         """The best state by name and label, observed sites included."""
         return self.ranked[0].assignment
 

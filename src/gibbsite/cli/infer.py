@@ -10,7 +10,7 @@ import click
 from gibbsite.cli.inputs import (
     evidence_option,
     format_option,
-    load,
+    load_any,
     model_argument,
     observe,
     observe_option,
@@ -22,6 +22,7 @@ from gibbsite.cli.parameters import (
     BELOW_ONE,
     COUNT,
     FILE_OUTPUT,
+    FOLDER,
     NOT_NEGATIVE,
     OUTPUT,
     POSITIVE,
@@ -37,13 +38,15 @@ from gibbsite.inference import METHODS, TASKS, WEIGHTED
 _TASKS = Choice(TASKS, case_sensitive=False)
 _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
 _LENGTH = ("sweeps", "seconds", "accuracy", "warmup")
-_SAMPLING = ("scan", *_LENGTH, "chains", "threads", "rng", "on", "partitions", "no_second_look", *_CHECKPOINT)
+_CLUSTER = ("on", "partitions")
+_OF_MARGINALS = ("no_second_look", "folder")
+_SAMPLING = ("scan", *_LENGTH, "chains", "threads", "rng", *_CLUSTER, *_OF_MARGINALS, *_CHECKPOINT)
 _WEIGHTED = ("seconds", "accuracy", "draws", "threads", "rng")
 _MEAN_FIELD = ("sweeps", "seconds", "damping", "parallel")
 _BELIEF = ("sweeps", "seconds", "damping", "kind", "schedule", "weight")
 # Parameters of kernels, by the method that takes them.
 _KERNEL = {"blocks": ("entries",), "cutset": ("width",), "mini-bucket": ("entries",)}
-_NO_SEARCH = ("warmup", "accuracy", "on", "partitions", "no_second_look")
+_NO_SEARCH = ("warmup", "accuracy", *_CLUSTER, *_OF_MARGINALS)
 # Options that only some methods have a use for. With "auto", those of sampling say what to do if an exact
 # solution does not fit.
 _USED = {
@@ -58,6 +61,8 @@ _USED = {
     },
     **dict.fromkeys(("annealed", "proved"), tuple(n for n in _SAMPLING if n not in _NO_SEARCH)),
 }
+
+_MOST_IN_JSON = 100_000  # sites of a stored model
 
 
 @click.command("infer")
@@ -122,6 +127,13 @@ _USED = {
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @click.option("--format", "layout", type=Choice(["table", "json", "uai", "csv"]), default="table")
 @click.option("-o", "--output", "out", type=OUTPUT, help="Write the answer there instead of stdout.")
+@click.option(
+    "--to",
+    "folder",
+    type=FOLDER,
+    metavar="FOLDER",
+    help="Count draws in files of this folder instead of in memory; marginals.npy has the probabilities.",
+)
 @click.option("--checkpoint", type=FILE_OUTPUT, help="Save the run there at intervals, to be resumed.")
 @click.option(
     "--checkpoint-every",
@@ -141,7 +153,8 @@ def command(**given: Any) -> int:
     """Posterior marginals, a most probable state, or the log-partition function of MODEL.
 
     MODEL is a .uai, .bif, .xmlbif, .bqm, .coo, .rudy (max-cut) or .edges file, optionally gzipped, "-" for
-    stdin, or an example that comes with gibbsite: alarm, asia or child. The method is chosen by itself: exact
+    stdin, an example that comes with gibbsite: alarm, asia or child, or a folder made by gibbsite convert
+    (.pairs), which is sampled without being loaded. The method is chosen by itself: exact
     if that is cheap, otherwise Gibbs sampling, or annealing for a most probable state, with a verdict on how
     far to trust it; options of sampling say what to do then.
     "herded" and "herded-shared" count instead of drawing, "quasi" is driven by a low-discrepancy sequence
@@ -162,11 +175,21 @@ def command(**given: Any) -> int:
     from gibbsite.cli import answers
     from gibbsite.errors import ConvergenceWarning
     from gibbsite.inference import infer
+    from gibbsite.model import FactorGraph
 
     layout = _check_options(given)
-    model = load(given["model"], given["from_format"])
+    model = load_any(given["model"], given["from_format"])
     observed = observe(model, given["evidence"], given["observe"])
     sites = read_sites(model, given["query"])
+    stored = not isinstance(model, FactorGraph)
+    folder = given["folder"]
+    if stored and layout == "json" and sites is None and folder is None and model.n_sites > _MOST_IN_JSON:
+        raise click.UsageError(
+            f"--json holds all of its {model.n_sites:,} sites in memory; name some with --query, write them "
+            "with --format csv, or keep them in files with --to FOLDER."
+        )
+    if folder is not None and given["method"] == "auto" and not stored:
+        raise click.UsageError("--to needs a method that samples; add --method gibbs.")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the verdict is printed below
         answer = infer(
@@ -181,8 +204,9 @@ def command(**given: Any) -> int:
             progress=False if given["quiet"] else None,
             **({} if given["maximise"] is None else {"maximise": read_sites(model, given["maximise"])}),
             **_run_options(given),
+            **_record(given, sites if stored else None),
         )
-    answers.write(answer, model, layout, sites, given["show_all"], given["out"] or "-")
+    answers.write(answer, model, layout, sites, given["show_all"], given["out"] or "-", folder)
     if not given["quiet"]:
         say(answer.line())
         for reason in answer.reasons:
@@ -204,7 +228,7 @@ def _check_options(given: dict[str, Any]) -> str:
     unused = {*_SAMPLING, *_MEAN_FIELD, *_BELIEF, *_WEIGHTED, *parameters} - set(_USED[method])
     refuse([name for name in given if name in unused], f"with --method {method}")
     if task != "MAR":
-        refuse(["accuracy", "no_second_look"], f"on --task {task}")
+        refuse(["accuracy", *_OF_MARGINALS], f"on --task {task}")
     if task not in ("MAP", "MMAP"):
         refuse(["best"], f"on --task {task}")
     if task != "MMAP":
@@ -244,6 +268,18 @@ def _read_method(given: dict[str, Any]) -> Any:
     from gibbsite.kernel.registry import make_kernel
 
     return replace(make_kernel(method), **chosen)
+
+
+def _record(given: dict[str, Any], sites: list[str] | None) -> dict[str, Any]:
+    """Return what is recorded, if it is not all marginals in memory: those in a folder, or of some sites."""
+    if given["folder"] is None and (sites is None or given["task"] != "MAR"):
+        return {}
+    from gibbsite.run.record import Marginals
+
+    if given["folder"] is None:
+        return {"record": Marginals(sites=sites)}
+    # averages of conditionals would take eight bytes of memory for each site and chain
+    return {"record": Marginals(rao_blackwell=False, to=given["folder"])}
 
 
 def _run_options(given: dict[str, Any]) -> dict[str, Any]:

@@ -10,9 +10,11 @@ from gibbsite.cli import inputs
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
+    from gibbsite.model.stored import StoredPairs
 
 # Time for kernels that find something out about a model in short runs.
 _PILOT_SECONDS = 0.5
+_SITES = 1 << 20  # of a stored model, whose rows are looked at at a time
 
 
 @click.command("info")
@@ -28,10 +30,14 @@ def command(
     observe: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Sites, factors, zeros, colors of MODEL, and what exact inference and each kernel would need."""
+    """Sites, factors, zeros, colors of MODEL, and what exact inference and each kernel would need.
+
+    Of a stored model (.pairs): sites, pairs, degrees, couplings and files.
+    """
     from gibbsite.formats.parsing.plain_json import write_json
 
-    facts = describe(inputs.observe(inputs.load(model, from_format), evidence, observe))
+    found = inputs.observe(inputs.load_any(model, from_format), evidence, observe)
+    facts = describe(found) if hasattr(found, "groups") else describe_stored(found)
     if as_json:
         click.echo(write_json(facts))
         return
@@ -105,6 +111,30 @@ def describe(model: FactorGraph) -> dict[str, Any]:
         "kernel_bytes_per_chain": {
             type(kernel).__name__: kernel.memory_bytes(graph) + graph.n_cells * 8 + model.n_sites
             for kernel in kernels
+        },
+    }
+
+
+def describe_stored(model: StoredPairs) -> dict[str, Any]:
+    """Collect the facts about a stored model; where rows begin is read, piece by piece, and nothing else."""
+    import numpy as np
+
+    start, largest = model.array("start"), 0
+    for begin in range(0, model.n_sites, _SITES):
+        largest = max(largest, int(np.diff(start[begin : begin + _SITES + 1].astype(np.int64)).max()))
+    return {
+        "sites": model.n_sites,
+        "states_per_site": {"2": model.n_sites},
+        "pairs": model.n_edges,
+        "degree": {"mean": round(2 * model.n_edges / model.n_sites, 3), "largest": largest},
+        "couplings": model.couplings,
+        "graph_kind": "ising",
+        "stored_version": model.manifest["version"],
+        "files": {name: about["bytes"] for name, about in model.manifest["files"].items()},
+        "bytes_on_disk": sum(about["bytes"] for about in model.manifest["files"].values()),
+        "memory_bytes_per_chain": {
+            "states": model.n_sites,
+            "sums_of_marginals": 8 * model.n_sites,
         },
     }
 

@@ -13,7 +13,8 @@ from gibbsite.cli.parameters import FORMAT, INPUT, MODEL, SCAN, SCANS
 from gibbsite.errors import ArgumentError, UnknownFormatError
 
 if TYPE_CHECKING:
-    from gibbsite.model import FactorGraph
+    from gibbsite.model import FactorGraph, Model
+    from gibbsite.model.stored import StoredPairs
 
 model_argument = click.argument("model", type=MODEL)
 format_option = click.option("--from", "from_format", type=FORMAT, help="Format of MODEL (uai, bif, ...).")
@@ -42,7 +43,7 @@ def note_on_compiling(quiet: bool) -> Iterator[None]:
         yield
 
 
-def read_sites(model: FactorGraph, query: str | None) -> list[str] | None:
+def read_sites(model: Model, query: str | None) -> list[str] | None:
     """Split a list of sites; refuse unknown ones."""
     if query is None:
         return None
@@ -69,7 +70,23 @@ def as_said(message: str) -> str:
 
 def load_observed(given: dict[str, Any]) -> FactorGraph:
     """Read the model a command was given and fold in the evidence."""
-    return observe(load(given["model"], given["from_format"]), given["evidence"], given["observe"])
+    found: FactorGraph = observe(
+        load(given["model"], given["from_format"]), given["evidence"], given["observe"]
+    )
+    return found
+
+
+def load_any(model: str, from_format: str | None) -> FactorGraph | StoredPairs:
+    """Read a model as :func:`load` does, or open a stored one, which stays in its folder."""
+    from gibbsite.formats.files import is_stored
+
+    if not is_stored(model):
+        return load(model, from_format)
+    if from_format is not None:
+        raise click.UsageError("--from has no effect on a stored model; leave it out.")
+    from gibbsite.model.stored import open_model
+
+    return open_model(model)
 
 
 def load(model: str, from_format: str | None) -> FactorGraph:
@@ -92,9 +109,11 @@ def format_given_by(option: str) -> Iterator[None]:
         raise error.given_by(option) from None
 
 
-def observe(model: FactorGraph, evidence: str | None, observed: tuple[str, ...]) -> FactorGraph:
+def observe(model: Any, evidence: str | None, observed: tuple[str, ...]) -> Any:
     """Fold in the evidence of a file and of the command line."""
     findings: dict[Any, Any] = {}
+    if not hasattr(model, "groups") and (evidence is not None or observed):
+        return model.observe(findings)  # a stored model, which says why it does not
     if evidence is not None:
         from gibbsite.formats import read_evidence
 

@@ -44,9 +44,10 @@ def read_model(path: PathLike, format: str | None = None) -> FactorGraph:
     ...     read_model(path)
     FactorGraph(1 site of 2 states, 1 factor in 1 group)
     """
-    if _is_stored(path):
+    if is_stored(path):
         raise FormatError(
-            "this folder is a stored model, which is sampled in Python: gs.sample(gs.open_model(folder)).",
+            "this folder is a stored model, which gibbsite infer and info take; in Python, gs.sample and "
+            "gs.infer take gs.open_model(folder).",
             str(path),
         )
     chosen = _known(format, path) if format is not None else _by_suffix(path)
@@ -60,7 +61,8 @@ def read_model(path: PathLike, format: str | None = None) -> FactorGraph:
     return chosen.parse(source)
 
 
-def _is_stored(path: PathLike) -> bool:
+def is_stored(path: PathLike) -> bool:
+    """Whether a path is the folder of a stored model, :func:`gibbsite.open_model`."""
     name = path_text(path)
     with suppress(OSError, ValueError):  # names that no file can have are refused later
         return name != "-" and Path(name, MANIFEST).is_file()

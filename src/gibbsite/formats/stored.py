@@ -7,6 +7,7 @@ bucket is read, sorted by site, and appended to the arrays. Memory is needed for
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import glob
 import gzip
 import hashlib
@@ -24,12 +25,13 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import compiled
+from gibbsite._compile.jit import Integer, compiled, inlined
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, FormatError, ModelError
-from gibbsite.model.stored import ARRAYS, FORMAT, MANIFEST, VERSION, StoredPairs, open_model
+from gibbsite.model.stored import ARRAYS, FORMAT, MANIFEST, WHICH, StoredPairs, open_model
 
 _BUCKETS = 256
+_MOST_VALUES = 256  # couplings that a byte can tell apart
 _ENTRY = np.dtype([("here", np.uint32), ("there", np.uint32), ("weight", np.float32)])
 _TEXT_BYTES = 1 << 24  # of a text read at a time
 _ROWS = 1 << 20  # of a table read at a time
@@ -40,7 +42,8 @@ def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field
 
     The model is ``p(s) ~ exp(sum of J s_a s_b + sum of h s_a)``, as that of :func:`gibbsite.ising`. Couplings
     are kept as 32-bit floats; those of a pair that is listed twice add up. A coupling that is that of all
-    pairs is kept once, which takes half of the space.
+    pairs is kept once, which takes half of the space, and of up to 256 distinct ones a byte for each pair
+    and direction says which it is.
 
     Parameters
     ----------
@@ -118,12 +121,62 @@ def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field
 
 @dataclass
 class _Listed:
-    """What was listed: entries, the sum of the couplings, and their range."""
+    """What was listed: entries, the sum of the couplings, and the bits of distinct ones in ascending order.
+
+    ``distinct`` is how many these are, or one more than there is room for.
+    """
 
     entries: int = 0
     total: float = 0.0
-    least: float = np.inf
-    most: float = -np.inf
+    distinct: int = 0
+    bits: NDArray[np.uint32] = dataclasses.field(default_factory=lambda: np.zeros(_MOST_VALUES, np.uint32))
+
+    def note(self, weight: NDArray[np.float32]) -> None:
+        """Note which couplings there are, until there are too many."""
+        if self.distinct <= self.bits.size:
+            self.distinct = _note(np.ascontiguousarray(weight).view(np.uint32), self.bits, self.distinct)
+
+    @property
+    def few(self) -> bool:
+        """Whether distinct couplings and a byte for each entry take less space than all couplings."""
+        return self.distinct <= self.bits.size and 4 * self.distinct + self.entries < 4 * self.entries
+
+
+@inlined
+def _rank(bits: NDArray[np.uint32], distinct: Integer, key: Integer) -> Integer:
+    """Return how many of the first distinct numbers, which ascend, are below another."""
+    low, high = 0, distinct
+    while low < high:
+        middle = (low + high) // 2
+        if bits[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def _note(keys: NDArray[np.uint32], bits: NDArray[np.uint32], distinct: int) -> int:
+    """Put numbers that are new into a list that ascends; return how many it has, one more if it overflows."""
+    for key in keys:
+        place = _rank(bits, distinct, key)
+        if place == distinct or bits[place] != key:
+            if distinct == bits.size:
+                return distinct + 1
+            for k in range(distinct, place, -1):
+                bits[k] = bits[k - 1]
+            bits[place] = key
+            distinct += 1
+    return distinct
+
+
+@compiled
+def _code(
+    keys: NDArray[np.uint32], bits: NDArray[np.uint32], distinct: int, which: NDArray[np.uint8]
+) -> None:
+    """Write the place of each number in a list that ascends."""
+    for e in range(keys.size):
+        which[e] = _rank(bits, distinct, keys[e])
 
 
 def _distribute(pieces: Iterable[Any], folder: Path, sites: int) -> _Listed:
@@ -137,7 +190,8 @@ def _distribute(pieces: Iterable[Any], folder: Path, sites: int) -> _Listed:
                 raise ModelError(f"piece {number} of the edges must be (a, b, J): sites, sites, couplings.")
             first, second, coupling = piece
             a, b = np.atleast_1d(np.asarray(first)), np.atleast_1d(np.asarray(second))
-            weight = np.broadcast_to(np.asarray(coupling, np.float32), a.shape)
+            given = np.asarray(coupling, np.float32)
+            weight = np.broadcast_to(given, a.shape)
             _check(a, b, weight, sites, number)
             both = np.empty(2 * a.size, _ENTRY)
             # edge by edge, so that rows do not depend on where pieces end
@@ -152,8 +206,8 @@ def _distribute(pieces: Iterable[Any], folder: Path, sites: int) -> _Listed:
                     files[k].write(both[begin:end].tobytes())  # tofile does not notice all of a full disk
             listed.entries += both.size
             listed.total += float(weight.sum(dtype=np.float64))
-            listed.least = min(listed.least, float(weight.min(initial=np.inf)))
-            listed.most = max(listed.most, float(weight.max(initial=-np.inf)))
+            if a.size:
+                listed.note(given.ravel())
     return listed
 
 
@@ -179,8 +233,8 @@ def _find_fault(
     if own.size:
         return int(own[0]), f"joins site {int(a[own[0]])} with itself"
     with np.errstate(over="ignore"):
-        wrong = np.flatnonzero(~np.isfinite(weight.astype(np.float32)))
-    return (int(wrong[0]), "has a coupling that is not finite") if wrong.size else None
+        wrong = np.flatnonzero(~np.isfinite(4.0 * weight.astype(np.float32)))  # as it will be kept
+    return (int(wrong[0]), "has a coupling that is not finite, or beyond 8e37") if wrong.size else None
 
 
 @compiled
@@ -188,13 +242,17 @@ def _sort_bucket(
     here: NDArray[np.uint32],
     there: NDArray[np.uint32],
     weight: NDArray[np.float32],
+    kept: NDArray[Any],
     low: int,
     start: NDArray[np.int64],
     neighbour: NDArray[np.uint32],
-    coupling: NDArray[np.float32],
+    coupling: NDArray[Any],
     total: NDArray[np.float64],
 ) -> None:
-    """Sort entries by site, in the order in which they came; sum the couplings of each site."""
+    """Sort entries by site, in the order in which they came; sum the couplings of each site.
+
+    ``kept`` is what is kept of the coupling of each entry: a number, or which one it is.
+    """
     for e in range(here.size):
         start[here[e] - low + 1] += 1
     for i in range(start.size - 1):
@@ -205,7 +263,7 @@ def _sort_bucket(
         k = free[i]
         free[i] = k + 1
         neighbour[k] = there[e]
-        coupling[k] = 4.0 * weight[e]
+        coupling[k] = kept[e]
         total[i] += weight[e]
 
 
@@ -246,11 +304,14 @@ class _Tee:
 def _assemble(folder: Path, sites: int, listed: _Listed, fields: NDArray[np.float64]) -> None:
     """Read bucket after bucket, sort it, and append it to the arrays; then write the manifest."""
     width, entries = -(-sites // _BUCKETS), listed.entries
-    equal = listed.least == listed.most  # half of what a sweep reads need not be there
+    equal = listed.distinct == 1  # half of what a sweep reads need not be there
+    few = listed.few and not equal
+    values = 4.0 * listed.bits[: listed.distinct].view(np.float32) if equal or few else np.zeros(0)
     index = np.uint32 if entries < 2**32 else np.uint64
     start = _Growing(folder / "start.npy", index, sites + 1)
     neighbour = _Growing(folder / "neighbour.npy", np.uint32, entries)
-    coupling = _Growing(folder / "coupling.npy", np.float32, 1 if equal else entries)
+    coupling = _Growing(folder / "coupling.npy", np.float32, values.size if equal or few else entries)
+    which = _Growing(folder / f"{WHICH}.npy", np.uint8, entries) if few else None
     field = _Growing(folder / "field.npy", np.float64, sites)
     start.write(np.zeros(1))
     done = 0
@@ -260,25 +321,30 @@ def _assemble(folder: Path, sites: int, listed: _Listed, fields: NDArray[np.floa
         data = np.fromfile(file, _ENTRY)
         file.unlink()
         rows, sums = np.zeros(high - low + 1, np.int64), np.zeros(high - low)
-        there, weight = np.empty(data.size, np.uint32), np.empty(data.size, np.float32)
         ends, others, weights = (np.ascontiguousarray(data[name]) for name in ("here", "there", "weight"))
-        _sort_bucket(ends, others, weights, low, rows, there, weight, sums)
+        kept: NDArray[Any] = np.empty(data.size, np.uint8) if few else 4.0 * weights
+        if few:
+            _code(weights.view(np.uint32), listed.bits, listed.distinct, kept)
+        there, sorted_ = np.empty(data.size, np.uint32), np.empty_like(kept)
+        _sort_bucket(ends, others, weights, kept, low, rows, there, sorted_, sums)
         start.write(rows[1:] + done)
         neighbour.write(there)
         if not equal:
-            coupling.write(weight)
+            (which or coupling).write(sorted_)
         # s = 2 x - 1: log-odds are 2 h - 2 sum of J, and 4 J for each neighbour in state 1
         field.write(2.0 * np.broadcast_to(fields, (sites,))[low:high] - 2.0 * sums)
         done += data.size
-    if equal:
-        coupling.write(np.full(1, 4.0 * listed.least))
+    coupling.write(values)
     files = dict(
         zip(ARRAYS, (start.close(), neighbour.close(), coupling.close(), field.close()), strict=True)
     )
-    digest = hashlib.blake2b(json.dumps([FORMAT, VERSION, files], sort_keys=True).encode(), digest_size=16)
+    if which is not None:
+        files[WHICH] = which.close()
+    version = 2 if which is None else 3  # the lowest that can hold it
+    digest = hashlib.blake2b(json.dumps([FORMAT, version, files], sort_keys=True).encode(), digest_size=16)
     manifest = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": version,
         "sites": sites,
         "entries": entries,
         "log_offset": listed.total - float(np.broadcast_to(fields, (sites,)).sum()),

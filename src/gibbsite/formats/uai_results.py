@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy.typing as npt
 from gibbsite.errors import ModelError
 from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
+from gibbsite.model.base import Model
 from gibbsite.model.domain import FloatArray, IntArray, Label
 from gibbsite.model.factorgraph import FactorGraph
 
@@ -93,7 +95,7 @@ def _is_complete(values: FloatArray) -> bool:
 def write_uai_mar(
     marginals: Mapping[str, Mapping[Label, float]],
     path: PathLike,
-    model: FactorGraph,
+    model: Model,
     evidence: Mapping[Any, Label] | None = None,
 ) -> None:
     """Write marginals of all variables, observed ones with probability one for their state.
@@ -104,7 +106,7 @@ def write_uai_mar(
         Site name -> state label -> probability, of the sites that are not observed.
     path : str or path
         The file; ``"-"`` is standard output.
-    model : FactorGraph
+    model : Model
         The model before any evidence: it gives the order of the variables and their states.
     evidence : mapping, optional
         Site -> observed state label.
@@ -117,17 +119,20 @@ def write_uai_mar(
     2 2 0.25 0.75 2 0 1
     """
     observed = {model.index(site): model.code(site, label) for site, label in (evidence or {}).items()}
-    words = [str(model.n_sites)]
-    for at, name in enumerate(model.sites):
-        labels = model.labels(at)
-        words.append(str(len(labels)))
-        if at in observed:
-            words += ["1" if code == observed[at] else "0" for code in range(len(labels))]
-        elif name in marginals:
-            words += [repr(float(marginals[name][label])).removesuffix(".0") for label in labels]
-        else:
-            raise ModelError(f"there are no marginals of the site {name!r}, and it is not observed.")
-    save(path, f"MAR\n{' '.join(words)}\n")
+
+    def words() -> Iterator[str]:
+        for at, name in enumerate(model.domains.names):
+            labels = model.labels(at)
+            if at in observed:
+                numbers = ["1" if code == observed[at] else "0" for code in range(len(labels))]
+            elif name in marginals:
+                found = marginals[name]
+                numbers = [repr(float(found[label])).removesuffix(".0") for label in labels]
+            else:
+                raise ModelError(f"there are no marginals of the site {name!r}, and it is not observed.")
+            yield f" {len(labels)} {' '.join(numbers)}"
+
+    save(path, chain([f"MAR\n{model.n_sites}"], words(), ["\n"]))
 
 
 def read_uai_map(path: PathLike, model: FactorGraph | None = None) -> IntArray:
@@ -182,7 +187,7 @@ def parse_uai_map(source: Source, model: FactorGraph | None = None) -> IntArray:
 def write_uai_map(
     assignment: Mapping[str, Label],
     path: PathLike,
-    model: FactorGraph,
+    model: Model,
     evidence: Mapping[Any, Label] | None = None,
 ) -> None:
     """Write a most probable state of all variables.
@@ -193,7 +198,7 @@ def write_uai_map(
         Site name -> state label, of the sites that are not observed.
     path : str or path
         The file; ``"-"`` is standard output.
-    model : FactorGraph
+    model : Model
         The model before any evidence: it gives the order of the variables and their states.
     evidence : mapping, optional
         Site -> observed state label.
@@ -205,15 +210,17 @@ def write_uai_map(
     2 0 1
     """
     observed = {model.index(site): model.code(site, label) for site, label in (evidence or {}).items()}
-    words = [str(model.n_sites)]
-    for at, name in enumerate(model.sites):
-        if at not in observed and name not in assignment:
-            raise ModelError(f"there is no state of the site {name!r}, and it is not observed.")
-        words.append(str(observed[at] if at in observed else model.code(at, assignment[name])))
-    save(path, f"MAP\n{' '.join(words)}\n")
+
+    def words() -> Iterator[str]:
+        for at, name in enumerate(model.domains.names):
+            if at not in observed and name not in assignment:
+                raise ModelError(f"there is no state of the site {name!r}, and it is not observed.")
+            yield f" {observed[at] if at in observed else model.code(at, assignment[name])}"
+
+    save(path, chain([f"MAP\n{model.n_sites}"], words(), ["\n"]))
 
 
-def write_uai_mmap(assignment: Mapping[str, Label], path: PathLike, model: FactorGraph) -> None:
+def write_uai_mmap(assignment: Mapping[str, Label], path: PathLike, model: Model) -> None:
     """Write a best state of some variables: how many, then variable and state of each.
 
     Parameters
@@ -222,7 +229,7 @@ def write_uai_mmap(assignment: Mapping[str, Label], path: PathLike, model: Facto
         Site name -> state label, of the sites that were maximised over.
     path : str or path
         The file; ``"-"`` is standard output.
-    model : FactorGraph
+    model : Model
         The model before any evidence: it gives the order of the variables and their states.
 
     Examples

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.foreign import take_raised
+from gibbsite._wording import in_python, part
 from gibbsite.errors import IncompatibleError
 from gibbsite.graph.registry import registered_kinds
 
@@ -28,12 +29,19 @@ def seal(arrays: Arrays) -> Arrays:
     >>> seal((np.zeros(2), (np.zeros(2),)))[1][0].flags.writeable
     False
     """
-    for part in arrays:
-        if isinstance(part, np.ndarray):
-            part.setflags(write=False)
-        elif isinstance(part, tuple):
-            seal(part)
+    for each in arrays:
+        if isinstance(each, np.ndarray):
+            each.setflags(write=False)
+        elif isinstance(each, tuple):
+            seal(each)
     return arrays
+
+
+def _count_bytes(arrays: tuple[Any, ...]) -> int:
+    return sum(
+        each.nbytes if isinstance(each, np.ndarray) else _count_bytes(each) if isinstance(each, tuple) else 0
+        for each in arrays
+    )
 
 
 @dataclass(frozen=True)
@@ -122,7 +130,7 @@ class Graph:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        return sum(part.nbytes for part in self.arrays if isinstance(part, np.ndarray))
+        return _count_bytes(self.arrays)
 
     def require_model(self) -> FactorGraph:
         """Return the model that was compiled, for whoever reads more of it than the arrays.
@@ -136,8 +144,9 @@ class Graph:
             return self.model
         if self.on_disk:
             raise IncompatibleError(
-                "This reads the whole model, and a stored one stays in its files; sample it with gs.Gibbs(), "
-                "gs.HerdedGibbs() or gs.AnnealedGibbs(), or build it in memory with gs.ising."
+                "This reads the whole model, and a stored one stays in its files; sample it with "
+                f"{part('Gibbs')}, {part('HerdedGibbs')} or {part('AnnealedGibbs')}"
+                f"{in_python(', or build it in memory with gs.ising')}."
             )
         raise IncompatibleError(f"A graph of kind {self.kind} cannot be represented by tables.")
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gibbsite._wording import Text, argument
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from gibbsite.result.result import Result
     from gibbsite.result.table import SiteTable
     from gibbsite.variational import BeliefResult, MeanFieldResult
+
+_PIECE = 1 << 16  # sites whose standard errors are computed at a time
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class Inference:
         What the answer is, and how far to trust it.
     seconds : float
         Time taken.
-    assignment : dict, optional
+    assignment : mapping, optional
         The state found (MAP, MMAP), by name and label, observed sites included.
     log_potential : float, optional
         Its log-potential; on MMAP the logarithm of the sum over all other sites, which is the log of the
@@ -99,7 +103,7 @@ class Inference:
     )
     verdict: Verdict
     seconds: float
-    assignment: dict[str, Any] | None = None
+    assignment: Mapping[str, Any] | None = None
     log_potential: float | None = None
     best: tuple[RankedState, ...] = ()
     log_z_bounds: tuple[float, float] | None = None
@@ -199,21 +203,45 @@ class Inference:
     def __repr__(self) -> str:
         return f"Inference({self.task} by {self.line()})"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer as JSON values; the schema of ``gibbsite infer --json``."""
+    def rows(
+        self, sites: Iterable[str] | None = None
+    ) -> Iterator[tuple[str, dict[Any, float], dict[Any, float]]]:
+        """Yield name, probabilities and standard errors of every site, or of some.
+
+        Standard errors of very large models are computed for some sites at a time.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> model = gs.FactorGraph({"a": ["no", "yes"]}, [("a", [1, 3])])
+        >>> list(gs.infer(model).rows())
+        [('a', {'no': 0.25, 'yes': 0.75}, {'no': 0.0, 'yes': 0.0})]
+        """
+        table = self.marginals
+        errors = getattr(self.result, "errors_of", lambda names: self.mcse)
+        names = iter(table if sites is None else sites)
+        while piece := list(islice(names, _PIECE)):
+            known = errors(piece)
+            for name in piece:
+                yield name, table[name], known[name]
+
+    def to_dict(self, sites: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the answer as JSON values, of all or some sites; the schema of ``gibbsite infer --json``."""
         answer: dict[str, Any] = {"task": self.task, "method": self.method, "reason": self.reason}
         answer["kind"] = self.kind
         if self.task == "MAR":
-            answer["marginals"] = _by_text(self.marginals)
-            answer["mcse"] = _by_text(self.mcse)
+            rows = list(self.rows(sites))
+            answer["marginals"] = {site: _by_text(states) for site, states, _ in rows}
+            answer["mcse"] = {site: _by_text(errors) for site, _, errors in rows}
         elif self.task in ("MAP", "MMAP"):
             assert self.assignment is not None
-            answer["assignment"] = {site: str(state) for site, state in self.assignment.items()}
+            chosen = self.assignment if sites is None else sites
+            answer["assignment"] = {site: str(self.assignment[site]) for site in chosen}
             answer["log_potential"] = self.log_potential
             answer["proved"] = self.kind == "exact"
             answer["best"] = [
                 {
-                    "assignment": {site: str(state) for site, state in one.assignment.items()},
+                    "assignment": {site: str(one.assignment[site]) for site in chosen},
                     "log_potential": one.log_potential,
                     "found": one.found,
                 }
@@ -243,5 +271,5 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _by_text(table: SiteTable) -> dict[str, dict[str, float | None]]:
-    return {site: {str(state): _finite(p) for state, p in states.items()} for site, states in table.items()}
+def _by_text(states: Mapping[Any, float]) -> dict[str, float | None]:
+    return {str(state): _finite(p) for state, p in states.items()}

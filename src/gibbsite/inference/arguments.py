@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._wording import Text, argument, unknown
+from gibbsite._wording import Text, argument, in_python, unknown
 from gibbsite.errors import ArgumentError, IncompatibleError
-from gibbsite.inference.methods import ARGUMENTS, METHODS, OF_WEIGHTED, OTHERWISE, SAMPLING, is_weighted
+from gibbsite.inference.methods import (
+    ARGUMENTS,
+    KERNELS,
+    METHODS,
+    OF_WEIGHTED,
+    OTHERWISE,
+    SAMPLING,
+    is_weighted,
+)
 
 if TYPE_CHECKING:
     from gibbsite.importance import Proposal
@@ -103,14 +111,38 @@ def with_unused(reason: str, given: dict[str, Any]) -> Text:
     return Text(f"{reason}; {', '.join(unused)} not used" if unused else reason)
 
 
-def read_best(best: Any, task: str, method: str | Kernel | Proposal) -> int:
-    """Return how many states are asked for."""
+def is_stored(model: Any) -> bool:
+    """Whether a model stays in its files."""
+    from gibbsite.model.stored import StoredPairs
+
+    return isinstance(model, StoredPairs)
+
+
+def _check_stored(task: str, method: str | Kernel | Proposal) -> None:
+    """Refuse what reads the whole model: a stored one is sampled from its files."""
+    reads, stays = None, "reads the whole model, and a stored one stays in its files"
+    if task not in ("MAR", "MAP"):
+        reads = argument("task", task)
+        instead = f"ask for {argument('task', 'MAR')} or {argument('task', 'MAP')}"
+    elif is_weighted(method) or (method in METHODS and method not in KERNELS and method != "auto"):
+        reads = _spell(method)
+        instead = f"sample it with {argument('method', 'gibbs' if task == 'MAR' else 'annealed')}"
+    if reads is not None:
+        raise IncompatibleError(f"{reads} {stays}; {instead}{in_python(', or build it with gs.ising')}.")
+
+
+def read_best(best: Any, task: str, method: str | Kernel | Proposal, search: bool = True) -> int:
+    """Return how many states are asked for; a run that is no search for them has one."""
     from gibbsite.run.budget import check_integer
 
     many = check_integer("best", best, 1)
     if many > 1 and task not in ("MAP", "MMAP"):
         raise ArgumentError(
             f"{argument('best')} is a number of most probable states, and the task is {task}; ask for MAP."
+        )
+    if many > 1 and not search:
+        raise ArgumentError(
+            f"{argument('best', many)} is not there for stored models: a run has one best state."
         )
     if many > 1 and method not in ("exact", "annealed"):
         name = method if isinstance(method, str) else type(method).__name__
@@ -121,9 +153,12 @@ def read_best(best: Any, task: str, method: str | Kernel | Proposal) -> int:
 
 
 def check_model(model: Any, task: str, method: str | Kernel | Proposal) -> None:
-    """Refuse models of numbers, whose means a kernel may well give."""
+    """Refuse models of numbers, whose means a kernel may well give, and what stored models cannot answer."""
     from gibbsite.model import FactorGraph, Model
 
+    if is_stored(model):
+        _check_stored(task, method)
+        return
     if isinstance(model, FactorGraph) or (
         isinstance(model, Model) and task == "MAR" and method not in METHODS
     ):

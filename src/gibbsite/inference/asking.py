@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 from gibbsite._wording import Text, argument, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.answer import Inference
-from gibbsite.inference.arguments import check_arguments, check_exact, check_model, read_best, with_unused
+from gibbsite.inference.arguments import (
+    check_arguments,
+    check_exact,
+    check_model,
+    is_stored,
+    read_best,
+    with_unused,
+)
 from gibbsite.inference.choosing import choose
 from gibbsite.inference.maximising import best_states, count_ties, prove, search
 from gibbsite.inference.methods import DEFAULT_SECONDS, OF_ANY_METHOD, TASKS, is_weighted
@@ -21,10 +28,14 @@ if TYPE_CHECKING:
     from gibbsite.importance import Proposal
     from gibbsite.kernel.base import Kernel
     from gibbsite.model import FactorGraph
+    from gibbsite.model.stored import StoredPairs
+
+# Sites of a stored model up to which means of batches are kept, 33 MB for each chain.
+_MOST_BATCHED = 1 << 18
 
 
 def infer(
-    model: FactorGraph,
+    model: FactorGraph | StoredPairs,
     task: str = "MAR",
     *,
     method: str | Kernel | Proposal = "auto",
@@ -41,8 +52,9 @@ def infer(
 
     Parameters
     ----------
-    model : FactorGraph
-        The model, with evidence folded in.
+    model : FactorGraph or StoredPairs
+        The model, with evidence folded in. A stored one (:func:`gibbsite.open_model`) answers MAR and MAP by
+        methods that sample it site by site; means of batches are kept up to 262,144 sites.
     task : {"MAR", "MAP", "PR", "MMAP"}
         Marginals, a most probable state, the log-partition function, or marginal MAP: a best state of the
         sites in ``maximise``, with all others summed out.
@@ -125,6 +137,11 @@ def infer(
     counted = sweeps is not None or run.get("draws") is not None
     limit = DEFAULT_SECONDS if seconds is None and not counted else seconds
     whole, summed = model, None
+    stored = is_stored(model)
+    if stored and task == "MAR":
+        from gibbsite.run.record import Marginals
+
+        run.setdefault("record", Marginals(batches=model.n_sites <= _MOST_BATCHED))
     if task == "MMAP":
         from gibbsite.best.marginal import read_maximised, sum_out
 
@@ -139,17 +156,17 @@ def infer(
         reason = with_unused(reason, given)
     if summed is not None:
         reason = Text(f"{summed}; {reason.marked if isinstance(reason, Text) else reason}")
-    best = read_best(best, task, chosen)
+    best = read_best(best, task, chosen, search=not stored)
     bounds = None
     in_turn = method == "auto" and chosen != "exact" and task in ("MAR", "PR")
-    in_turn = in_turn and set(given) <= OF_ANY_METHOD
+    in_turn = in_turn and set(given) <= OF_ANY_METHOD and not stored
     if task == "PR" and chosen not in ("exact", "mean-field") and not is_weighted(chosen) and not in_turn:
         bound, limit = bound_below(model, limit)
         bounds = (bound, math.inf)
     until_sure = seconds is None and sweeps is None
     if chosen == "proved":
         found, verdict, ranked = prove(model, limit, sweeps, progress, run)
-    elif task in ("MAP", "MMAP") and chosen == "annealed":
+    elif task in ("MAP", "MMAP") and chosen == "annealed" and not stored:
         found, verdict = search(model, limit, sweeps, best, progress, run, until_sure)
     elif in_turn:
         from gibbsite.inference.trying import try_in_turn

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gibbsite._wording import argument, unknown
 from gibbsite.errors import ArgumentError
+from gibbsite.inference.arguments import is_stored
 from gibbsite.inference.methods import METHODS, OTHERWISE, is_weighted
 
 if TYPE_CHECKING:
@@ -120,6 +121,8 @@ def choose(
         raise ArgumentError(f"method {name} does not answer {task}; choose one of {', '.join(others)}.")
     if method not in ("auto", "exact"):
         return method, "as asked"
+    if is_stored(model):
+        return OTHERWISE[task], "a stored model is sampled"
     if not exact:
         return OTHERWISE[task], "an exact solution was not asked for"
     from gibbsite.exact import predict_exact

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gibbsite.inference.answer import Verdict
+from gibbsite.inference.arguments import is_stored
 
 if TYPE_CHECKING:
     from gibbsite.best.found import RankedState, SearchResult
@@ -118,7 +120,7 @@ def best_states(model: FactorGraph, found: Any, best: int) -> tuple[RankedState,
 
     What a sampling run has seen is taken uphill first: single sites may still be improved.
     """
-    from gibbsite.best.found import RankedState, SearchResult
+    from gibbsite.best.found import Assignment, RankedState, SearchResult
     from gibbsite.exact import ExactResult
     from gibbsite.variational import BeliefResult
 
@@ -135,6 +137,8 @@ def best_states(model: FactorGraph, found: Any, best: int) -> tuple[RankedState,
         chains = None if isinstance(found, BeliefResult) else found.diagnostics.found
     ranked = []
     for codes in rows:
-        named = {name: model.labels(i)[codes[i]] for i, name in enumerate(model.sites)}
-        ranked.append(RankedState({**named, **model.evidence}, float(model.log_potential(codes)), chains))
+        named: Mapping[str, Any] = Assignment(model.domains, codes)
+        if not is_stored(model):
+            named = {**named, **model.evidence}
+        ranked.append(RankedState(named, float(model.log_potential(codes)), chains))
     return tuple(ranked)

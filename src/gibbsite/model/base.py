@@ -74,6 +74,10 @@ class Model(ABC):
         """Return the state labels of a site."""
         return self.domains.labels(self.index(site))
 
+    def code(self, site: SiteKey, label: Label) -> int:
+        """Return the code of a state label; ``"1"`` also means the label 1."""
+        return self.domains.code(self.index(site), label)
+
     def index(self, site: SiteKey) -> int:
         """Return the position of a site given by name or position."""
         return self.domains.position(site)

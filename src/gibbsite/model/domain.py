@@ -7,7 +7,7 @@ and the label tuples are kept once with an index per site.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from numbers import Real
@@ -182,6 +182,10 @@ class SiteNames:
             numbers = range(self.n) if self._numbers is None else self._numbers.tolist()
             self._all = tuple(map(str, numbers))
         return self._all
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield every name; implicit ones are made as they are needed."""
+        yield from (self[k] for k in range(self.n)) if self._all is None else self._all
 
     def find(self, name: str) -> int | None:
         """Return the position of a name, or None."""

@@ -181,10 +181,6 @@ class FactorGraph(Model):
             raise ModelError(f"the site {site!r} is observed as {self._evidence[site]!r} and no longer free.")
         return self._domains.position(site)
 
-    def code(self, site: SiteKey, label: Label) -> int:
-        """Return the code of a state label; ``"1"`` also means the label 1."""
-        return self._domains.code(self.index(site), label)
-
     def group(self, name: str) -> FactorGroup:
         """Return the factor group of that name."""
         for group in self._groups:

@@ -21,10 +21,13 @@ from gibbsite.model.domain import Domains, SiteNames
 
 MANIFEST = "manifest.json"
 FORMAT = "gibbsite-pairs"
-#: Version 2: couplings that are all equal are kept once.
-VERSION, READABLE = 2, (1, 2)
+#: Version 2: couplings that are all equal are kept once; 3: few distinct ones are, too, and a byte for each
+#: entry says which of them it has. A model is of the lowest version that can hold it.
+READABLE = (1, 2, 3)
 #: Names of the arrays: rows of compressed neighbours, couplings, and a field for each site.
 ARRAYS = ("start", "neighbour", "coupling", "field")
+#: Of the array of version 3: which coupling an entry has.
+WHICH = "which"
 _PIECE = 1 << 24  # bytes read at a time
 _SITES = 1 << 18  # whose rows are read at a time
 
@@ -58,6 +61,19 @@ class StoredPairs(Model):
         return int(self.manifest["entries"]) // 2
 
     @property
+    def couplings(self) -> str:
+        """How couplings are kept: ``"equal"``, ``"5 distinct"``, or ``"a float for each"``."""
+        kept = int(np.load(self.path / "coupling.npy", mmap_mode="r").size)
+        if self.coded:
+            return f"{kept} distinct"
+        return "equal" if kept < int(self.manifest["entries"]) else "a float for each"
+
+    @property
+    def coded(self) -> bool:
+        """Whether couplings are the distinct ones, and another array says which of them an entry has."""
+        return WHICH in self.manifest["files"]
+
+    @property
     def log_offset(self) -> float:
         """The constant part of the log-potential of the arrays."""
         return float(self.manifest["log_offset"])
@@ -78,12 +94,14 @@ class StoredPairs(Model):
         if codes.shape != (self.n_sites,) or not np.isin(codes, (0, 1)).all():
             raise ModelError(f"a state of this model is {self.n_sites} codes, each 0 or 1.")
         start, neighbour, coupling, field = (self.array(name) for name in ARRAYS)
+        which = self.array(WHICH) if self.coded else None
         pairs = 0.0
         for first in range(0, self.n_sites, _SITES):
             rows = start[first : min(first + _SITES, self.n_sites) + 1].astype(np.int64)
             here = np.repeat(codes[first : first + len(rows) - 1], np.diff(rows))
             part = slice(int(rows[0]), int(rows[-1]))
-            pairs += float((here * codes[neighbour[part]]) @ coupling[part].astype(np.float64))
+            weight = coupling[which[part]] if which is not None else coupling[part]
+            pairs += float((here * codes[neighbour[part]]) @ weight.astype(np.float64))
         return self.log_offset + float(codes @ field) + 0.5 * pairs  # every pair stands in two rows
 
     def observe(self, evidence: Mapping[Any, Any]) -> Model:
@@ -97,7 +115,8 @@ class StoredPairs(Model):
         """Return an array, mapped as it is read; a coupling that is that of all pairs, repeated."""
         found = np.asarray(np.load(self.path / f"{name}.npy", mmap_mode="r"))
         entries = int(self.manifest["entries"])
-        return np.broadcast_to(found, entries) if name == "coupling" and found.size < entries else found
+        once = name == "coupling" and not self.coded and found.size < entries
+        return np.broadcast_to(found, entries) if once else found
 
     def __repr__(self) -> str:
         return f"StoredPairs({self.n_sites:,} sites, {self.n_edges:,} pairs, {self.path})"
@@ -132,14 +151,17 @@ def open_model(path: str | Path, verify: bool = False) -> StoredPairs:
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         kind = manifest["format"], manifest["version"]
-        files = {name: manifest["files"][name] for name in ARRAYS}
+        names = (*ARRAYS, WHICH) if WHICH in manifest["files"] else ARRAYS
+        files = {name: manifest["files"][name] for name in names}
     except (OSError, ValueError, KeyError, TypeError) as reason:
         why = (
             reason.strerror if isinstance(reason, OSError) and reason.strerror else "its manifest is damaged"
         )
         raise FormatError(f"{folder} holds no stored model: {why}; make one with gs.store_edges.") from None
     if kind[0] != FORMAT or kind[1] not in READABLE:
-        raise FormatError(f"{folder} is of another format or version; store the model anew.")
+        raise FormatError(
+            f"{folder} is of another format or version than this gibbsite reads; store the model anew."
+        )
     for name, about in files.items():
         file = folder / f"{name}.npy"
         if not file.exists() or file.stat().st_size != about["bytes"]:

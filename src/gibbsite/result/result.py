@@ -245,6 +245,29 @@ class Result:
         """Monte Carlo standard error of every marginal probability, mean and standard deviation."""
         return self._table(self.numbers.error, False, 0.0, 0.0)
 
+    def errors_of(self, sites: Sequence[str]) -> SiteTable:
+        """Return the standard errors of some sites; of very large models, computed for these alone.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> model = gs.ising_grid((2, 2), coupling=0.3)
+        >>> result = gs.sample(model, sweeps=500, rng=1, progress=False)
+        >>> result.errors_of(["3"])["3"] == result.mcse["3"]
+        True
+        """
+        if self.totals.shape[1] <= MOST_JUDGED or not self.n_marginal or self.number_cells.size:
+            return self.mcse
+        free = [site for site in sites if site not in self.evidence]
+        positions = np.array([self.domains.position(site) for site in free], np.intp)
+        domains = self.domains.among(positions)
+        first = positions if self.binary else self.domains.offset[positions]
+        cells = np.repeat(first, 1 if self.binary else domains.cards)
+        if not self.binary:
+            cells += np.arange(cells.size) - np.repeat(domains.offset[:-1], domains.cards)
+        observed = observed_cells(self.evidence, self.evidence_labels, 0.0, 0.0)
+        return SiteTable(domains, self.measure(cells).error, self.binary, False, observed)
+
     @cached_property
     def ess(self) -> SiteTable:
         """Number of independent draws that would give the same standard error."""

@@ -88,7 +88,7 @@ class SiteTable(Mapping[str, dict[Any, float]]):
         return True
 
     def __iter__(self) -> Iterator[str]:
-        yield from self.domains.names.all()
+        yield from self.domains.names
         yield from self.observed
 
     def __len__(self) -> int:

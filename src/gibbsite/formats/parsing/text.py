@@ -10,14 +10,14 @@ import errno
 import os
 import sys
 import zlib
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
-from gibbsite.errors import FormatError
+from gibbsite.errors import FormatError, GibbsiteError
 
 PathLike: TypeAlias = str | os.PathLike[str]
 """Where a file is; ``"-"`` means standard input or output."""
@@ -142,38 +142,58 @@ def load(path: PathLike, *, text: bool = True, limit: int = LIMIT) -> Source:
     return Source(name, data)
 
 
-def save(path: PathLike, data: bytes | str) -> None:
+def save(path: PathLike, data: bytes | str | Iterable[str]) -> None:
     """Write a file, packed if its name ends in ``.gz``; ``"-"`` is standard output.
 
-    The file is replaced only when all of it has been written. Equal content gives equal bytes.
+    The file is replaced only when all of it has been written. Equal content gives equal bytes. What comes in
+    pieces is written piece by piece, and need not fit into memory.
     """
-    if path == "-" and isinstance(data, str) and not hasattr(sys.stdout, "buffer"):
-        sys.stdout.write(data)  # a notebook or a test has put itself there
-        return
-    data = data.encode("utf-8") if isinstance(data, str) else data
+    pieces: Iterable[bytes | str] = (data,) if isinstance(data, bytes | str) else data
     if path == "-":
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        _print(pieces)
         return
-    if os.fspath(path).lower().endswith(".gz"):
-        import gzip
-
-        data = gzip.compress(data, mtime=0)
+    packed = os.fspath(path).lower().endswith(".gz")
     try:
         target = Path(path)
         if target.exists() and not target.is_file():  # a device or a pipe cannot be replaced
-            target.write_bytes(data)
+            _write(target, pieces, packed)
             return
         target = target.resolve()
         part = _beside(target)
         try:
-            part.write_bytes(data)
+            _write(part, pieces, packed)
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)
+    except GibbsiteError:  # of whoever makes the pieces
+        raise
     except (OSError, ValueError) as error:
         raise _unwritable(error, path) from None
+
+
+def _print(pieces: Iterable[bytes | str]) -> None:
+    sys.stdout.flush()
+    for piece in pieces:
+        if isinstance(piece, str) and not hasattr(sys.stdout, "buffer"):
+            sys.stdout.write(piece)  # a notebook or a test has put itself there
+        else:
+            sys.stdout.buffer.write(_encoded(piece))
+    getattr(sys.stdout, "buffer", sys.stdout).flush()
+
+
+def _write(path: Path, pieces: Iterable[bytes | str], packed: bool) -> None:
+    with ExitStack() as stack:
+        file: Any = stack.enter_context(open(path, "wb"))
+        if packed:
+            import gzip
+
+            file = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+        for piece in pieces:
+            file.write(_encoded(piece))
+
+
+def _encoded(piece: bytes | str) -> bytes:
+    return piece.encode("utf-8") if isinstance(piece, str) else piece
 
 
 def check_writable(path: PathLike) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, implement
+from gibbsite.graph.column import entry_at
 from gibbsite.graph.kinds.base import Floats, Index, all_binary, groups_of, pair_rows, too_many
 from gibbsite.graph.local import (
     ONE,
@@ -30,12 +31,13 @@ class IsingGraph(NamedTuple):
     """Binary sites with pairwise log-linear interactions, in compressed rows.
 
     ``log(P(x_i = 1 | rest) / P(x_i = 0 | rest)) = field[i] + sum_k coupling[k] * x[neighbour[k]]`` with k
-    from ``start[i]`` to ``start[i + 1]``. Every edge is stored in both rows.
+    from ``start[i]`` to ``start[i + 1]``. Every edge is stored in both rows. Couplings are an array, or
+    another column of :mod:`gibbsite.graph.column`.
     """
 
     start: Index
     neighbour: Index
-    coupling: Floats
+    coupling: Any
     field: Floats
 
 
@@ -88,7 +90,7 @@ def build_ising(model: FactorGraph) -> tuple[IsingGraph, float] | None:
 def _log_odds_ising(arrays: IsingGraph, x: State, i: Integer) -> float:
     total: Any = arrays.field[i]
     for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
-        total += arrays.coupling[k] * x[np.uintp(arrays.neighbour[k])]
+        total += entry_at(arrays.coupling, k) * x[np.uintp(arrays.neighbour[k])]
     return total  # type: ignore[no-any-return]
 
 
@@ -106,5 +108,5 @@ def _log_potential_ising(arrays: IsingGraph, x: State) -> float:
             for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
                 j = np.uintp(arrays.neighbour[k])
                 if j > i:
-                    total += arrays.coupling[k] * x[i] * x[j]
+                    total += entry_at(arrays.coupling, k) * x[i] * x[j]
     return total

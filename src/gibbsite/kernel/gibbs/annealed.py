@@ -30,6 +30,7 @@ from gibbsite._compile.jit import Integer, called, implement, inlined
 from gibbsite._random.generators import Words, uniform
 from gibbsite._wording import argument, unknown
 from gibbsite.errors import ArgumentError
+from gibbsite.graph.column import entry_at
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.ising import IsingGraph
@@ -321,7 +322,7 @@ def _step_running(
         memory.left[0] -= 1
         change = 1.0 if up else -1.0
         for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + _ONE])):
-            memory.odds[np.uintp(arrays.neighbour[k])] += change * arrays.coupling[k]
+            memory.odds[np.uintp(arrays.neighbour[k])] += change * entry_at(arrays.coupling, k)
     tick(parameters, memory)
     return rng
 

@@ -77,9 +77,10 @@ class Keys:
                 return True
             n = self.graph.n_sites
             owner = np.repeat(np.arange(n), row_lengths(g.start))
-            first = g.coupling[g.start[:-1].astype(np.int64)[owner].clip(0, g.coupling.size - 1)]
+            coupling = np.asarray(g.coupling)
+            first = coupling[g.start[:-1].astype(np.int64)[owner].clip(0, coupling.size - 1)]
             simple = np.unique(owner * n + g.neighbour.astype(np.int64)).size == owner.size
-            return bool(simple and (g.coupling == first).all())
+            return bool(simple and (coupling == first).all())
         return False
 
     def others(self) -> Rows:

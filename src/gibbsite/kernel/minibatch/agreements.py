@@ -65,7 +65,7 @@ def agreement_rows(graph: Graph) -> AgreementRows:
         log_unary, offset = arrays.log_unary, arrays.offset
     else:
         # w x y = (w / 2) ([x = y] + x + y - 1) for x, y in {0, 1}: half the bound of w x y itself
-        weight, step = 0.5 * arrays.coupling, 1
+        weight, step = 0.5 * np.asarray(arrays.coupling), 1
         offset = 2 * np.arange(graph.n_sites + 1, dtype=np.int64)
         log_unary = np.zeros(2 * graph.n_sites)
         log_unary[1::2] = arrays.field + row_sums(arrays.start, weight, 1)
