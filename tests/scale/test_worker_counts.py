@@ -74,6 +74,7 @@ def test_numbers_of_workers_give_the_bytes_of_threads(
             assert same(on_threads[name], sample(model, **resumed)), name
 
 
+@pytest.mark.campaign
 def test_fewer_workers_go_on(machines: Machines, on_threads: dict[str, gs.Result], folder: Path) -> None:
     """From threads to 3 workers to 5, to 2, and back to threads."""
     name, path = "Gibbs", folder / "down.chk"
