@@ -14,7 +14,8 @@ from tests.scale.machines import Machines
 from tests.scale.running import same, sample
 
 pytest.importorskip("distributed")
-pytestmark = pytest.mark.filterwarnings("default")
+# by default, `test_dask.py` compares workers with threads
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.campaign]
 
 # Seven chains: neither 2 nor 3 nor 5 workers have the same number of them each.
 KERNELS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -74,7 +75,6 @@ def test_numbers_of_workers_give_the_bytes_of_threads(
             assert same(on_threads[name], sample(model, **resumed)), name
 
 
-@pytest.mark.campaign
 def test_fewer_workers_go_on(machines: Machines, on_threads: dict[str, gs.Result], folder: Path) -> None:
     """From threads to 3 workers to 5, to 2, and back to threads."""
     name, path = "Gibbs", folder / "down.chk"
