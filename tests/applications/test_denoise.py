@@ -79,7 +79,9 @@ def test_every_method_cleans(method: str) -> None:
     assert done.error["mean_squared"] < 0.35 * done.error["mean_squared_before"]
 
 
-@pytest.mark.parametrize("picture", [letter, strokes, discs])
+@pytest.mark.parametrize(
+    "picture", [strokes, *(pytest.param(other, marks=pytest.mark.campaign) for other in (letter, discs))]
+)
 def test_shared_beats_herded_beats_gibbs_in_much_noise(picture: Any) -> None:
     # paired differences of 40 noisy images: each by at least 5 standard errors
     clean = picture(128)

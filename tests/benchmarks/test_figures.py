@@ -146,7 +146,13 @@ def test_a_part_is_a_module_that_measures(name: str, monkeypatch: pytest.MonkeyP
         assert list(PARTS[name].measure(True)) == [section]
 
 
-@pytest.mark.parametrize("name", growth.FAMILIES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.campaign] if number else [])
+        for number, name in enumerate(growth.FAMILIES)
+    ],
+)
 def test_growth_weighs_and_times_every_family(name: str) -> None:
     seen = growth.grow(name, 1000, 1, 0.0)
     assert seen["sites"] == pytest.approx(1000, rel=0.03)

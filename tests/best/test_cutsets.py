@@ -22,7 +22,7 @@ def ring_model() -> gs.FactorGraph:
 @pytest.mark.parametrize("price", [np.inf, 4.0])
 def test_cutsets_are_drawn_from_the_law_at_their_temperature(price: float) -> None:
     # The cutset of a ring is one site, so that draws are independent. The temperature changes after every
-    # draw: messages must not be kept. 40,000 draws at each in up to 16 cells; the chi-square statistic
+    # draw: messages must not be kept. 15,000 draws at each in up to 16 cells; the chi-square statistic
     # exceeds its mean by 40 + 10 sqrt(degrees) with probability below 1e-6.
     graph = gs.compile_graph(ring_model(), "table")
     blocks = BlockMoves(graph, 1e4)
@@ -35,7 +35,7 @@ def test_cutsets_are_drawn_from_the_law_at_their_temperature(price: float) -> No
     levels = (0.6, 1.7)
     cooled = [blocks.cooled(inverse, price) for inverse in levels]
     counts = np.zeros((2, 2, 2, 2, 2))
-    for _ in range(40_000):
+    for _ in range(15_000):
         for k, inverse in enumerate(levels):
             moves.draw(cutset, cooled[k], inverse, price, work, x)
             counts[(k, *x)] += 1

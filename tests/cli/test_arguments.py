@@ -303,7 +303,7 @@ def test_what_is_too_large_for_numbers_is_null_for_programs_and_words_for_people
 
 
 def test_facts_are_in_words(run: Any) -> None:
-    gs.write_model(gs.ising_grid((12, 100), coupling=0.1), "grid.uai")
+    gs.write_model(gs.ising_grid((12, 30), coupling=0.1), "grid.uai")
     code, out, err = run("info", "grid.uai")
     assert (code, err) == (0, "")
     assert re.search(r"^zeros +no$", out, re.M)

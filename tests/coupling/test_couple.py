@@ -35,7 +35,7 @@ def exact_cells(model: gs.FactorGraph) -> np.ndarray[Any, Any]:
     [
         {"lag": 1, "warmup": 1, "sweeps": 1},
         {"lag": 3, "warmup": 2, "sweeps": 5},
-        {"lag": 2, "warmup": 1, "sweeps": 9},
+        pytest.param({"lag": 2, "warmup": 1, "sweeps": 9}, marks=pytest.mark.campaign),
     ],
     ids=lambda how: "-".join(map(str, how.values())),
 )

@@ -95,10 +95,11 @@ def test_sites_are_updated_in_full_where_that_is_cheaper() -> None:
     assert result.report["factors"] == 1.0
 
 
-def data_model(bounds: Any = None, function: Any = None) -> gs.ContinuousModel:
-    def bump(x: Any, p: Any) -> Any:
-        return -p[0] * (x[0] - x[1]) ** 2
+def bump(x: Any, p: Any) -> Any:
+    return -p[0] * (x[0] - x[1]) ** 2
 
+
+def data_model(bounds: Any = None, function: Any = None) -> gs.ContinuousModel:
     factors = gs.FunctionFactors(
         function or bump, [[0, 1], [1, 2]], [[1.0], [2.0]], bounds=bounds, name="bump"
     )

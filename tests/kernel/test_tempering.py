@@ -125,7 +125,10 @@ def test_kernels_that_cannot_be_inside(inner: gs.Kernel, words: str) -> None:
         tempered(gs.potts_grid((3, 3), states=3, coupling=0.3), gs.Tempered(inner))
 
 
-@pytest.mark.parametrize("inner", [gs.SwendsenWang(), gs.Wolff(clusters=4)], ids=str)
+# of both, and of blocks, `tests/proofs/test_tempered.py` has exact matrices
+@pytest.mark.parametrize(
+    "inner", [gs.SwendsenWang(), pytest.param(gs.Wolff(clusters=4), marks=pytest.mark.campaign)], ids=str
+)
 def test_cluster_moves_inside(inner: gs.Kernel, tmp_path: Path) -> None:
     """Both modes of a magnet in a weak field; threads and interruptions change nothing."""
     model = gs.ising_grid((4, 4), coupling=0.9, field=0.02)
@@ -160,7 +163,9 @@ def test_other_bad_input() -> None:
         _ = plain.log_z
 
 
-@pytest.mark.parametrize("kernel", [gs.Gibbs(), gs.BlockGibbs("trees")], ids=str)
+@pytest.mark.parametrize(
+    "kernel", [gs.Gibbs(), pytest.param(gs.BlockGibbs("trees"), marks=pytest.mark.campaign)], ids=str
+)
 def test_models_with_zeros(kernel: gs.Kernel) -> None:
     """States that single sites cannot pass between: exactly one of each pair is up, and pairs agree."""
     unlike, sites = [[0.0, 1.0], [1.0, 0.0]], {f"s{i}": 2 for i in range(6)}

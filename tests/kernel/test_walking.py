@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -275,10 +276,12 @@ def test_a_gradient_that_fails_on_the_way_is_told() -> None:
         quick(model, gs.MALA(), sweeps=200_000)
 
 
+RISING = gs.LogDensity(lambda x: 2.0 * x[0], lambda x: np.array([2.0]), dim=1, bounds=(-1.0, 0.5))
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_bounds_are_kept(name: str) -> None:
-    model = gs.LogDensity(lambda x: 2.0 * x[0], lambda x: np.array([2.0]), dim=1, bounds=(-1.0, 0.5))
-    values = quick(model, KERNELS[name], record="draws", sweeps=4000).values
+    values = quick(RISING, KERNELS[name], record="draws", sweeps=4000).values
     assert values.min() >= -1.0 and values.max() <= 0.5 and values.std() > 0.2
 
 
@@ -321,6 +324,18 @@ def test_a_covariance_that_is_none_names_its_eigenvalue() -> None:
         quick(NORMAL, gs.Metropolis(covariance=[[1.0, 2.0], [2.0, 1.0]]))
 
 
+@cache
+def five_rows() -> gs.Graph:
+    model = gs.DataDensity(
+        None,
+        lambda theta, row: -0.5 * (row[0] - theta[0]) ** 2,
+        np.arange(5.0),
+        likelihood_grad=lambda theta, row: np.array([row[0] - theta[0]]),
+        dim=1,
+    )
+    return gs.compile_graph(model)
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -333,15 +348,8 @@ def test_a_covariance_that_is_none_names_its_eigenvalue() -> None:
     ids=str,
 )
 def test_sgld_refuses_what_makes_no_sense(options: dict[str, Any]) -> None:
-    model = gs.DataDensity(
-        None,
-        lambda theta, row: -0.5 * (row[0] - theta[0]) ** 2,
-        np.arange(5.0),
-        likelihood_grad=lambda theta, row: np.array([row[0] - theta[0]]),
-        dim=1,
-    )
     with pytest.raises(gs.ModelError):
-        gs.SGLD(**options).parameters(gs.compile_graph(model))
+        gs.SGLD(**options).parameters(five_rows())
 
 
 def test_biased_kernels_say_so() -> None:

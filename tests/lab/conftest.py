@@ -1,4 +1,4 @@
-"""Experiments are tested without data from outside the repository, and by default one of each family.
+"""Experiments are tested without data from outside the repository, and by default some of them.
 
 The others are campaigns: ``pytest -m "campaign or not campaign" tests/lab`` runs all of them in quick mode.
 """
@@ -14,7 +14,7 @@ import pytest
 
 import gibbsite as gs
 
-BY_DEFAULT = {"herded-incomplete-graph", "dogs-guarantees", "poisson-mixture", "notes-gaussian-gibbs"}
+BY_DEFAULT = {"herded-incomplete-graph", "dogs-guarantees", "notes-gaussian-gibbs"}
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 import numba
@@ -36,6 +37,7 @@ def single(k: int) -> Any:
     return draw
 
 
+@cache
 def compiled(k: int) -> Any:
     row, sd = PRECISION[k] / PRECISION[k, k], PRECISION[k, k] ** -0.5
     normal = random.normal
@@ -55,10 +57,12 @@ def block(x: Floats, rng: np.random.Generator) -> Floats:
 
 
 MODELS = {
-    "Python": lambda: gs.Conditionals({name: single(k) for k, name in enumerate("abc")}),
-    "compiled": lambda: gs.Conditionals({name: compiled(k) for k, name in enumerate("abc")}),
-    "a block": lambda: gs.Conditionals({("a", "b"): block, "c": single(2)}),
-    "a slice": lambda: gs.Conditionals({"a": compiled(0), "b": None, "c": compiled(2)}, log_density=density),
+    "Python": cache(lambda: gs.Conditionals({name: single(k) for k, name in enumerate("abc")})),
+    "compiled": cache(lambda: gs.Conditionals({name: compiled(k) for k, name in enumerate("abc")})),
+    "a block": cache(lambda: gs.Conditionals({("a", "b"): block, "c": single(2)})),
+    "a slice": cache(
+        lambda: gs.Conditionals({"a": compiled(0), "b": None, "c": compiled(2)}, log_density=density)
+    ),
 }
 
 

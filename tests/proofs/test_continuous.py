@@ -115,6 +115,7 @@ def test_truncated_exponentials_and_normals(b: float, c: float) -> None:
 # --- interpolants ------------------------------------------------------------------------------------------
 
 
+@functools.cache
 def wavy(scale: float) -> gs.ContinuousModel:
     """Return one number whose energy no low degree interpolates, and its bounds."""
     return gs.ContinuousModel(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numba
@@ -50,10 +51,10 @@ def slope_humps(x: Floats) -> Any:
 NORMAL = gs.LogDensity(log_normal, slope_normal, dim=3)
 BANANA = gs.LogDensity(log_banana, slope_banana, dim=2, names=["x", "y"])
 HUMPS = gs.LogDensity(log_humps, slope_humps, dim=1, bounds=(0.0, 3.0))  # cut off where it is not small
-TARGETS: dict[str, tuple[gs.LogDensity, Any]] = {
-    "normal": (NORMAL, Normal(MEAN, COVARIANCE)),
-    "banana": (BANANA, Grid(BANANA, np.array([-3.5, -3.0]), np.array([3.5, 6.0]), 2000)),
-    "humps": (HUMPS, Grid(HUMPS, np.zeros(1), np.array([3.0]), 100_000)),
+TARGETS: dict[str, tuple[gs.LogDensity, Callable[[], Any]]] = {
+    "normal": (NORMAL, lambda: Normal(MEAN, COVARIANCE)),
+    "banana": (BANANA, lambda: Grid(BANANA, np.array([-3.5, -3.0]), np.array([3.5, 6.0]), 2000)),
+    "humps": (HUMPS, lambda: Grid(HUMPS, np.zeros(1), np.array([3.0]), 100_000)),
 }
 SHAPES = {1: [[0.4]], 2: [[1.0, 0.3], [0.3, 0.5]], 3: COVARIANCE}
 TOGETHER: dict[str, Callable[[int], gs.Kernel]] = {
@@ -70,8 +71,10 @@ ALONE = {
 }
 
 
+@cache
 def drawn(target: str, count: int) -> tuple[gs.LogDensity, Any, Floats]:
-    model, law = TARGETS[target]
+    model, make = TARGETS[target]
+    law = make()
     return model, law, law.draw(count, np.random.default_rng(3))
 
 
@@ -195,17 +198,38 @@ def ar_variance(result: gs.Result, a: float, variance: float) -> tuple[float, fl
     return (found - variance) / error, found
 
 
-@pytest.mark.parametrize("g", [0.1, 0.5, 1.0, 3.0])
-def test_the_variance_of_ula(g: float) -> None:
+WIDE = gs.LogDensity(lambda x: -(x[0] ** 2) / 4.0, lambda x: -x / 2.0, dim=1)
+
+
+# the smaller the step, the longer it takes to tell the variance from that of the target
+@pytest.mark.parametrize(
+    ("g", "sweeps"),
+    [
+        (0.5, 100_000),
+        (3.0, 100_000),
+        *(pytest.param(g, 1_000_000, marks=pytest.mark.campaign) for g in (0.1, 1.0)),
+    ],
+)
+def test_the_variance_of_ula(g: float, sweeps: int) -> None:
     s2 = 2.0
-    model = gs.LogDensity(lambda x: -(x[0] ** 2) / 4.0, lambda x: -x / 2.0, dim=1)
-    result = gs.sample(model, gs.ULA(g), sweeps=1_000_000, chains=4, rng=5, progress=False)
+    result = gs.sample(WIDE, gs.ULA(g), sweeps=sweeps, chains=4, rng=5, progress=False)
     a = 1.0 - g / s2
     off, found = ar_variance(result, a, 2.0 * s2**2 / (2.0 * s2 - g))
     assert abs(off) < 5.5  # 4e-8
     assert abs(ar_variance(result, a, s2)[0]) > 5.5  # and it is not that of the target
     if g < s2:
         assert abs(found - 2.0 * s2**2 / (s2 - g)) > 0.5 * s2  # as printed
+
+
+ROWS = np.random.default_rng(6).uniform(-3.0, 3.0, 500)
+LOCATION = gs.DataDensity(
+    lambda theta: -0.5 * theta[0] ** 2,
+    lambda theta, row: -0.5 * (row[0] - theta[0]) ** 2,
+    ROWS,
+    prior_grad=lambda theta: -theta,
+    likelihood_grad=lambda theta, row: np.array([row[0] - theta[0]]),
+    dim=1,
+)
 
 
 @pytest.mark.parametrize("way", ["with", "without", "control variates"])
@@ -215,16 +239,8 @@ def test_the_variance_of_sgld(way: str) -> None:
     The data are uniform, so sums of ten of them have less kurtosis than normal numbers, and so has the
     process: standard errors of a normal one are too large rather than too small.
     """
-    rows, size, g = 500, 10, 2e-4
-    data = np.random.default_rng(6).uniform(-3.0, 3.0, rows)
-    model = gs.DataDensity(
-        lambda theta: -0.5 * theta[0] ** 2,
-        lambda theta, row: -0.5 * (row[0] - theta[0]) ** 2,
-        data,
-        prior_grad=lambda theta: -theta,
-        likelihood_grad=lambda theta, row: np.array([row[0] - theta[0]]),
-        dim=1,
-    )
+    data, size, g = ROWS, 10, 2e-4
+    rows = data.size
     kernel = gs.SGLD(
         g, size, replace=way != "without", control_variates=[0.3] if way == "control variates" else None
     )
@@ -235,7 +251,7 @@ def test_the_variance_of_sgld(way: str) -> None:
     }[way]
     a = 1.0 - g * (rows + 1)
     variance = (2.0 * g + g**2 * noise) / (1.0 - a * a)
-    result = gs.sample(model, kernel, sweeps=200_000, chains=4, rng=6, progress=False)
+    result = gs.sample(LOCATION, kernel, sweeps=200_000, chains=4, rng=6, progress=False)
     off, _ = ar_variance(result, a, variance)
     assert abs(off) < 5.5
     mean = result.marginals["0"]["mean"]

@@ -122,6 +122,20 @@ def models() -> dict[str, gs.FactorGraph]:
     return found
 
 
+def is_left_to_the_campaign(name: str) -> bool:
+    """Tell whether a lattice differs from another one by equal couplings or by missing fields alone."""
+    return (name.startswith("even") or name.endswith("edges")) and " 3x3" not in name and " 2x2x3" not in name
+
+
+every_model = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.campaign] if is_left_to_the_campaign(name) else [])
+        for name in sorted(models())
+    ],
+)
+
+
 def forms(model: gs.FactorGraph, lanes: int = 3) -> list[ChainLayout]:
     graph = gs.compile_graph(model)
     layout = lay_out(model, graph, GIBBS, None)
@@ -163,7 +177,7 @@ def label(form: ChainLayout) -> str:
     return f"{type(form).__name__} {type(form.arrays(1)).__name__}"
 
 
-@pytest.mark.parametrize("name", sorted(models()))
+@every_model
 def test_conditionals_are_exact(name: str) -> None:
     """After one sweep, a site's recorded probability is its conditional: colors before it have moved."""
     model = models()[name]
@@ -178,18 +192,19 @@ def test_conditionals_are_exact(name: str) -> None:
         for k in range(0, len(every), width):
             starts = np.asarray(every[k : k + width], np.int8)
             runner = Runner(form, starts).run(1, keep=True)
-            for x, y, p in zip(starts, runner.states(), runner.sums(), strict=True):
-                for i in range(model.n_sites):
-                    seen = np.where(color < color[i], y, x)
-                    each = np.tile(seen, (model.cards[i], 1))
-                    each[:, i] = np.arange(model.cards[i])
-                    w = weight[exact.number(each)]
-                    chances = by_state(form.graph, p)[i]
-                    assert np.abs(chances - w / w.sum()).max() < 2e-6, (label(form), i)
-                    assert (chances[w == 0] == 0).all()
+            ends = runner.states()
+            found = np.stack([by_state(form.graph, p) for p in runner.sums()])
+            for i in range(model.n_sites):
+                seen = np.where(color < color[i], ends, starts)
+                each = np.repeat(seen[:, None], model.cards[i], axis=1)
+                each[:, :, i] = np.arange(model.cards[i])
+                w = weight[exact.number(each)]
+                chances = found[:, i]
+                assert np.abs(chances - w / w.sum(axis=1, keepdims=True)).max() < 2e-6, (label(form), i)
+                assert (chances[w == 0] == 0).all()
 
 
-@pytest.mark.parametrize("name", sorted(models()))
+@every_model
 def test_the_law_is_kept(name: str) -> None:
     model = models()[name]
     exact = enumerate_states(model)

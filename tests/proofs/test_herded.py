@@ -38,7 +38,9 @@ def four_cycle(seed: int) -> gs.FactorGraph:
 
 
 @pytest.mark.parametrize("states", [2, 3])
-@pytest.mark.parametrize("n", range(2, 9))
+@pytest.mark.parametrize(
+    "n", [pytest.param(n, marks=[pytest.mark.campaign] if n in (3, 4, 6, 7) else []) for n in range(2, 9)]
+)
 def test_errors_on_complete_graphs_fall_like_the_inverse_of_the_length(n, states) -> None:
     """From as many sweeps on as a site has keys: before, most choices are the first of their key.
 
@@ -65,7 +67,9 @@ def test_constants_of_two_variables(epsilon) -> None:
     assert ratio.max() < 4.0
 
 
-@pytest.mark.parametrize("n", range(2, 7))
+@pytest.mark.parametrize(
+    "n", [pytest.param(n, marks=[pytest.mark.campaign] if n in (3, 5) else []) for n in range(2, 7)]
+)
 def test_errors_obey_the_theorem(n) -> None:
     model, sweeps = complete(n, 2, n), space_lengths(1_000_000)
     bound = gs.herding_bound(model)
@@ -116,9 +120,9 @@ def models() -> dict[str, gs.FactorGraph]:
     }
 
 
-# every second combination of a kind and keys, so that each meets several of the other; all in the campaign
+# every third combination of a kind and keys, so that each meets some of the other; all in the campaign
 COMBINATIONS = [
-    pytest.param(name, keys, marks=() if (i + j) % 2 == 0 else pytest.mark.campaign)
+    pytest.param(name, keys, marks=() if (i + j) % 3 == 0 else pytest.mark.campaign)
     for i, name in enumerate(sorted(models()))
     for j, keys in enumerate(KEYS)
 ]
@@ -132,7 +136,7 @@ def test_every_combination_repeats_and_resumes(name, keys, all_rules, tmp_path) 
     if not all_rules:
         # of rules and storages those of one part in four, another one for each combination
         part = sorted(models()).index(name) + KEYS.index(keys)
-        chosen = chosen[part // 2 % 4 :: 4]
+        chosen = chosen[part // 3 % 4 :: 4]
     for rule, storage in chosen:
         if rule == "threshold" and (model.cards > 2).any():
             continue

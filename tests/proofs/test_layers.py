@@ -155,7 +155,10 @@ def sweep_by_words(exact: Enumeration, graph: gs.Graph, parallel: bool = False) 
     return steps[0] * steps[1]
 
 
-@pytest.mark.parametrize("name", ["2 x 3", "1 x 6", "no biases", "holes and parallel factors"])
+@pytest.mark.parametrize(
+    "name",
+    ["2 x 3", pytest.param("1 x 6", marks=pytest.mark.campaign), "no biases", "holes and parallel factors"],
+)
 def test_the_transition_matrix_keeps_the_law(name: str) -> None:
     model = tiny()[name]
     exact, graph = enumerate_states(model), gs.compile_graph(model, "ising")
@@ -248,7 +251,13 @@ def random_starts(model: gs.FactorGraph, chains: int) -> Any:
     return np.random.default_rng(1).integers(0, 2, (chains, model.n_sites)).astype(np.int8)
 
 
-@pytest.mark.parametrize("name", sorted(tiny() | medium()))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.campaign] if name in ("weak", "strong") else [])
+        for name in sorted(tiny() | medium())
+    ],
+)
 def test_states_are_those_of_64_bit_log_odds(name: str) -> None:
     """Bit by bit: what 32-bit sums leave open is decided by the log-odds of plain Gibbs."""
     model = (tiny() | medium())[name]

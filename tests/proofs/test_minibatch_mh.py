@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ class Function:
         return total
 
 
+@cache
 def model() -> gs.ContinuousModel:
     return gs.ContinuousModel(
         SITES,
@@ -46,6 +48,7 @@ def model() -> gs.ContinuousModel:
     )
 
 
+@cache
 def grid() -> Grid:
     low, high = np.array([-1.0, -2.0]), np.array([2.0, 1.0])
     return Grid(Function, low, high, 600)  # type: ignore[arg-type]
@@ -68,7 +71,11 @@ KERNELS = {
 }
 
 
-@pytest.mark.parametrize("name", KERNELS)
+# small batches run the same code as large ones
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.campaign] if "small" in name else []) for name in KERNELS],
+)
 def test_the_law_is_kept(name: str) -> None:
     truth = grid()
     starts = truth.draw(4000, np.random.default_rng(3))

@@ -79,7 +79,8 @@ def start(kernel: Any, model: gs.FactorGraph, chain: int, x0: Any) -> tuple[Any,
     return graph, state, tape
 
 
-@pytest.mark.parametrize("rule", ["heat-bath", "metropolised"])
+# one after another is what `Tempered` does, too (`test_tempered.py`)
+@pytest.mark.parametrize("rule", ["heat-bath", pytest.param("metropolised", marks=pytest.mark.campaign)])
 def test_exact_draws_stay_in_the_joint_law(rule: str) -> None:
     """The compiled loop, side by side or one after another; the two targets stay independent."""
     n, betas = 3, np.array([0.0, 0.4, 1.0])
@@ -120,7 +121,7 @@ def twice(law: Any) -> Any:
 
 def test_u_is_kept_up_to_date() -> None:
     rng = np.random.default_rng(2)
-    model = gs.ising_grid((4, 4), coupling=rng.normal(size=(2, 4, 4)), field=0.3)
+    model = gs.ising(np.triu(rng.normal(size=(16, 16)) * (rng.random((16, 16)) < 0.25), 1), np.full(16, 0.3))
     kernel = gs.PairedTempered(ladder=np.linspace(0.0, 1.0, 6))
     graph, state, tape = start(kernel, model, 0, np.zeros(16))
     parameters, memory = kernel.parameters(graph), state.memory

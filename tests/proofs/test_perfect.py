@@ -58,7 +58,7 @@ def test_new_random_numbers_for_every_attempt_are_caught() -> None:
     exact = gs.exact.enumerate(model)
     arrays = gs.compile_graph(model, "ising").arrays
     bounds = PairBounds(np.zeros(3, np.int8), np.zeros(3, np.int8))
-    keys = np.random.default_rng(2).integers(0, 2**63, 6000).astype(np.uint64)
+    keys = np.random.default_rng(2).integers(0, 2**63, 3000).astype(np.uint64)
     right, wrong = np.zeros((keys.size, 3), np.int8), np.zeros((keys.size, 3), np.int8)
     for k, key in enumerate(keys):
         span = 1

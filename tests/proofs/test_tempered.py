@@ -210,7 +210,11 @@ def test_wrong_cluster_moves_are_caught() -> None:
         assert drift(model, gs.Tempered(inner, ladder=(0.0, 0.4, 1.0))) > 1e-3
 
 
-@pytest.mark.parametrize("inner", [gs.Gibbs("metropolised"), gs.Wolff(clusters=1)], ids=str)
+@pytest.mark.parametrize(
+    "inner",
+    [gs.Gibbs("metropolised"), pytest.param(gs.Wolff(clusters=1), marks=pytest.mark.campaign)],
+    ids=str,
+)
 def test_the_first_rung_forgets_its_state_whatever_the_kernel(inner: gs.Kernel) -> None:
     """The compiled loop, from one state: these kernels alone would flip it, or move one of its sites."""
     model, states = gs.ising_grid((1, 3), coupling=0.5), np.zeros((2000, 3), np.int8)

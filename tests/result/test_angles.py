@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ def couple(x: NDArray[Any], p: NDArray[Any]) -> Any:
     return p[0] * np.cos(x[0] - x[1])
 
 
+@cache
 def chain(n: int = 3, angle: gs.Angle | None = None) -> gs.ContinuousModel:
     """Rotors in a row, the first of them in a field that points just below a full turn."""
     factors = [

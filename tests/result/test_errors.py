@@ -107,7 +107,14 @@ def test_batches_within_chains_have_no_say() -> None:
         assert getattr(first, name).tolist() == getattr(other, name).tolist()
 
 
-@pytest.mark.parametrize("kernel", [gs.QuasiGibbs(m=10), gs.HerdedGibbs(), gs.HerdedGibbs(rule="bounded")])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        gs.QuasiGibbs(m=10),
+        gs.HerdedGibbs(),
+        pytest.param(gs.HerdedGibbs(rule="bounded"), marks=pytest.mark.campaign),
+    ],
+)
 def test_errors_are_calibrated(kernel: gs.Kernel) -> None:
     """The truth lies within two of them about as often as Student's law says.
 

@@ -32,7 +32,7 @@ def model(kind: str) -> gs.FactorGraph:
 
 
 def run(kind: str, chains: int, **settings: Any) -> gs.Result:
-    options = {"sweeps": 60, "warmup": 10, "rng": 5, **settings}
+    options = {"sweeps": 60, "warmup": 10, "rng": 5, "second_look": False, **settings}
     return gs.sample(model(kind), scan=gs.Chromatic(), chains=chains, progress=False, **options)
 
 

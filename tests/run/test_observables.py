@@ -98,7 +98,14 @@ def test_ready_observables_agree_with_exact_values() -> None:
 def test_standard_errors_are_those_of_repeated_runs() -> None:
     """The spread of 200 means against their errors: a ratio of variances within 1 +- 0.5 (5 deviations)."""
     runs = [
-        gs.sample(MODEL, record=["marginals", "magnetisation"], sweeps=400, rng=seed, progress=False)
+        gs.sample(
+            MODEL,
+            record=["marginals", "magnetisation"],
+            sweeps=400,
+            rng=seed,
+            progress=False,
+            second_look=False,
+        )
         for seed in range(200)
     ]
     means = np.array([r.observables["magnetisation"].mean[2] for r in runs])

@@ -66,7 +66,7 @@ def test_where_segments_end_does_not_matter(
     assert here.values.tobytes() == there.values.tobytes()
 
 
-@pytest.mark.parametrize("rounds", [1, 7, 300, 2000])
+@pytest.mark.parametrize("rounds", [pytest.param(1, marks=pytest.mark.campaign), 7, 300, 2000])
 @pytest.mark.parametrize("kernel", [gs.Gibbs(), gs.HerdedGibbs()])
 def test_means_of_batches_are_merged_as_on_threads(rounds: int, kernel: Any) -> None:
     """Segments that merge none, some, or all of the means there are, once or several times."""

@@ -79,7 +79,8 @@ def disturbing(*deeds: Callable[[], None], when: int, first: bool = False) -> It
             actor.join()
 
 
-@pytest.mark.parametrize("given_up", [False, pytest.param(True, marks=pytest.mark.campaign)])
+@pytest.mark.campaign
+@pytest.mark.parametrize("given_up", [False, True])
 def test_a_scheduler_that_is_started_again_is_waited_for(undisturbed: gs.Result, given_up: bool) -> None:
     """It is away for a moment; or for so long that the client of the run has given up, and takes another."""
     with Machines(workers=2, timeout=1.0 if given_up else 60.0) as machines:
@@ -107,7 +108,8 @@ def test_without_a_scheduler_a_run_ends_with_a_checkpoint(
     assert same(undisturbed, sample(MODEL, **resumed))
 
 
-@pytest.mark.parametrize("comes_back", [pytest.param(True, marks=pytest.mark.campaign), False])
+@pytest.mark.campaign
+@pytest.mark.parametrize("comes_back", [True, False])
 def test_a_worker_that_cannot_be_reached(
     undisturbed: gs.Result, comes_back: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +133,7 @@ def test_a_worker_that_cannot_be_reached(
     assert known <= 1  # nothing but the model is left of the run
 
 
+@pytest.mark.campaign
 def test_a_disk_that_fills_up_leaves_the_old_checkpoint(
     undisturbed: gs.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,6 +208,7 @@ def test_a_scheduler_without_gibbsite_is_told(strangers: tuple[str, dict[str, st
             sample(MODEL, **HOW, on=machines.client)
 
 
+@pytest.mark.campaign
 def test_workers_with_other_versions_are_named(
     undisturbed: gs.Result, strangers: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

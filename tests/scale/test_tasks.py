@@ -76,6 +76,7 @@ def test_tasks_that_are_lost_are_made_again(machines: Machines, tmp_path: Path) 
     killer.join()
 
 
+@pytest.mark.campaign
 def test_the_lab_finds_the_same(machines: Machines) -> None:
     here, there = (
         gs.lab.run("herded-discrepancy", quick=True, progress=False, on=on) for on in (None, machines.client)

@@ -14,7 +14,8 @@ from tests.scale.machines import Machines
 from tests.scale.running import same, sample
 
 pytest.importorskip("distributed")
-pytestmark = pytest.mark.filterwarnings("default")
+# by default, `test_dask.py` compares workers with threads
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.campaign]
 
 # Seven chains: neither 2 nor 3 nor 5 workers have the same number of them each.
 KERNELS: dict[str, tuple[Any, dict[str, Any]]] = {

@@ -86,7 +86,7 @@ def logistic_regression(
     >>> labels = rng.random(2000) < 1 / (1 + np.exp(-rows @ [1.0, -0.5]))
     >>> regression = logistic_regression(rows, labels)
     >>> kernel = gs.ContinuousGibbs(minibatch="auto")
-    >>> result = gs.sample(regression.model, kernel, sweeps=500, rng=1, progress=False)
+    >>> result = gs.sample(regression.model, kernel, sweeps=200, rng=1, progress=False)
     >>> bool(abs(result.marginals["0"]["mean"] - regression.mode[0]) < 0.1)
     True
     """

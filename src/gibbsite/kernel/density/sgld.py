@@ -111,7 +111,7 @@ class SGLD(WalkingKernel):
     ... )
     >>> kernel = gs.SGLD(1e-5, batch=100, control_variates=[3.0])
     >>> with warnings.catch_warnings(record=True):
-    ...     result = gs.sample(target, kernel, sweeps=5000, start=[3.0], rng=1, progress=False)
+    ...     result = gs.sample(target, kernel, sweeps=1000, start=[3.0], rng=1, progress=False)
     >>> bool(abs(result.marginals["0"]["mean"] - data.mean()) < 0.01)
     True
     """
