@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from tests.scale.running import same, sample
 
 pytest.importorskip("distributed")
 # by default, `test_dask.py` compares workers with threads
-pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.campaign]
+pytestmark = pytest.mark.filterwarnings("default")
 
 # Seven chains: neither 2 nor 3 nor 5 workers have the same number of them each.
 KERNELS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -26,7 +27,7 @@ KERNELS: dict[str, tuple[Any, dict[str, Any]]] = {
     "HerdedGibbs": (gs.ising_grid((5, 5), coupling=0.3), {"kernel": gs.HerdedGibbs()}),
 }
 COUNTS = (1, 2, 3, 5)
-RESUMED = ("Gibbs", "Tempered")
+FEW = ("Gibbs", "Tempered")  # of which runs go on elsewhere, too
 SWEEPS = 60
 
 
@@ -41,12 +42,12 @@ def how(name: str) -> dict[str, Any]:
     return {"chains": 7, "warmup": 10, "sweeps": SWEEPS, "checkpoint_every": 1e9, **KERNELS[name][1]}
 
 
-@pytest.fixture(scope="module")
-def on_threads() -> dict[str, gs.Result]:
-    """What one thread gives, and two."""
-    found = {name: sample(model, **how(name), threads=1) for name, (model, _) in KERNELS.items()}
-    for name, (model, _) in KERNELS.items():
-        assert same(found[name], sample(model, **how(name), threads=2))
+@functools.cache
+def on_threads(name: str) -> gs.Result:
+    """Return what one thread gives, and two."""
+    model = KERNELS[name][0]
+    found = sample(model, **how(name), threads=1)
+    assert same(found, sample(model, **how(name), threads=2))
     return found
 
 
@@ -55,16 +56,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("checkpoints")
 
 
-@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize(
+    ("names", "count"),
+    [(FEW, count) for count in COUNTS]
+    + [pytest.param(tuple(KERNELS), count, marks=pytest.mark.campaign) for count in COUNTS],
+)
 def test_numbers_of_workers_give_the_bytes_of_threads(
-    count: int, machines: Machines, on_threads: dict[str, gs.Result], folder: Path
+    names: tuple[str, ...], count: int, machines: Machines, folder: Path
 ) -> None:
     """Each kernel in a fresh run; besides, runs that are begun on threads go on from count to count."""
     machines.have(count)
-    for name, (model, _) in KERNELS.items():
-        assert same(on_threads[name], sample(model, **how(name), on=machines.client)), name
-    for name in RESUMED:
-        model, path = KERNELS[name][0], folder / f"{name}.chk"
+    for name in names:
+        model = KERNELS[name][0]
+        assert same(on_threads(name), sample(model, **how(name), on=machines.client)), name
+    for name in FEW:
+        model, path = KERNELS[name][0], folder / f"{name} of {len(names)}.chk"
         resumed = {**how(name), "checkpoint": path, "resume": True}
         # a sixth of the run is made on threads, one on each number of workers, and the last on threads
         parts, part = len(COUNTS) + 2, COUNTS.index(count) + 1
@@ -72,10 +78,11 @@ def test_numbers_of_workers_give_the_bytes_of_threads(
             sample(model, **resumed | {"sweeps": SWEEPS // parts})
         sample(model, **resumed | {"sweeps": SWEEPS * (part + 1) // parts}, on=machines.client)
         if part == len(COUNTS):
-            assert same(on_threads[name], sample(model, **resumed)), name
+            assert same(on_threads(name), sample(model, **resumed)), name
 
 
-def test_fewer_workers_go_on(machines: Machines, on_threads: dict[str, gs.Result], folder: Path) -> None:
+@pytest.mark.campaign
+def test_fewer_workers_go_on(machines: Machines, folder: Path) -> None:
     """From threads to 3 workers to 5, to 2, and back to threads."""
     name, path = "Gibbs", folder / "down.chk"
     model, resumed = KERNELS[name][0], {**how(name), "checkpoint": path, "resume": True}
@@ -83,9 +90,10 @@ def test_fewer_workers_go_on(machines: Machines, on_threads: dict[str, gs.Result
     for sweeps, count in ((20, 3), (35, 5), (50, 2)):
         machines.have(count)
         sample(model, **resumed | {"sweeps": sweeps}, on=machines.client)
-    assert same(on_threads[name], sample(model, **resumed))
+    assert same(on_threads(name), sample(model, **resumed))
 
 
+@pytest.mark.campaign
 def test_threads_of_a_worker_share_the_rungs_of_a_chain() -> None:
     model = gs.potts_grid((6, 6), 3, 1.0)
     how = {"kernel": gs.Tempered(ladder=(0.0, 0.3, 0.6, 1.0)), "chains": 1, "sweeps": SWEEPS, "warmup": 10}
