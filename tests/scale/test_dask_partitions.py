@@ -65,7 +65,7 @@ def sample_on(client: Any, workers: int, model: Any, **how: Any) -> gs.Result:
 
 
 # Chains of replicas are shared out by their rungs.
-LADDER = np.linspace(0.0, 1.0, 19)
+LADDER = np.linspace(0.0, 1.0, 19)  # two groups of rungs side by side
 TEMPERED: dict[str, Any] = {
     "Potts": (lambda: gs.potts_grid((12, 10), 3, 0.9), gs.Tempered(ladder=LADDER)),
     "side by side": (lambda: gs.ising_grid((12, 10), coupling=0.6), gs.Tempered(ladder=LADDER)),

@@ -77,7 +77,7 @@ def sample(model: Any, kernel: Any, crew: Crew | None = None, **how: Any) -> gs.
 
 
 LADDER = (0.0, 0.3, 0.5, 0.7, 0.85, 0.95, 1.0)
-LONG = tuple(np.linspace(0.0, 1.0, 19).tolist())
+LONG = tuple(np.linspace(0.0, 1.0, 37).tolist())
 
 
 def tables() -> gs.FactorGraph:

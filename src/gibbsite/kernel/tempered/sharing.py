@@ -27,6 +27,9 @@ from gibbsite.scan.base import period, refresh
 
 Floats = NDArray[np.float64]
 
+# Lanes that stay together: loops over fewer take as long.
+_GROUP = 2 * LANES
+
 
 @compiled_loop
 def _refresh(schedule: Any, order: NDArray[np.int32], words: NDArray[np.uint64]) -> None:
@@ -246,7 +249,17 @@ class SharedLanes(Ensemble):
 
     def __init__(self, rungs: int) -> None:
         self.lanes = lanes_for(rungs)
-        self.most = self.lanes // LANES
+        self.most = -(-self.lanes // _GROUP)
+
+    def first(self, bounds: Sequence[int]) -> list[int]:
+        """Return the first lane of each share, and where the last one ends.
+
+        Examples
+        --------
+        >>> SharedLanes(20).first([0, 1, 2])
+        [0, 16, 24]
+        """
+        return [min(_GROUP * bound, self.lanes) for bound in bounds]
 
     def bare(self, memory: TemperedMemory) -> TemperedMemory:
         """Leave out states and sums."""
@@ -254,16 +267,17 @@ class SharedLanes(Ensemble):
 
     def cut(self, memory: TemperedMemory, low: int, high: int) -> Arrays:
         """Return the states of some groups of lanes, and U of them."""
-        columns = memory.states.reshape(-1, self.lanes)[:, LANES * low : LANES * high]
-        return {"states": columns.copy(), "gain": memory.work.gain[LANES * low : LANES * high]}
+        columns = slice(*self.first([low, high]))
+        states = memory.states.reshape(-1, self.lanes)[:, columns]
+        return {"states": states.copy(), "gain": memory.work.gain[columns]}
 
     def join(
         self, memory: TemperedMemory, before: TemperedMemory, bounds: Sequence[int], owned: Sequence[Arrays]
     ) -> TemperedMemory:
         """Put lanes side by side; add up what was seen at all rungs."""
-        sums = before.sums.copy()
+        sums, first = before.sums.copy(), self.first(bounds)
         for host, own in enumerate(owned):
-            columns = slice(LANES * bounds[host], LANES * bounds[host + 1])
+            columns = slice(first[host], first[host + 1])
             memory.states.reshape(-1, self.lanes)[:, columns] = own["states"]
             memory.work.gain[columns] = own["gain"]
             sums += own["sums"]
@@ -298,7 +312,7 @@ class _LaneShare(Share):
     ) -> None:
         chain = _with_room(chain, parameters.betas.size)
         self.parameters, self.schedule, self.chain = parameters, schedule, chain
-        self.first = [LANES * bound for bound in bounds]
+        self.first = ensemble.first(bounds)
         self.host, self.hosts, self.recorder = host, len(bounds) - 1, 0
         self.low, self.high = self.first[host], self.first[host + 1]
         memory, lanes = chain.memory, self.high - self.low
