@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 import gibbsite as gs
 
 
@@ -26,6 +28,19 @@ def sample(model: Any, **how: Any) -> gs.Result:
     kernel = how.pop("kernel", None)
     options = {"sweeps": 200, "rng": 3, "progress": False, "second_look": False, **how}
     return gs.sample(model, kernel, **options)
+
+
+def sample_by(crew: Any, model: Any, **how: Any) -> gs.Result:
+    """Sample with a crew of a test, as if it were that of a cluster; with threads where it is None."""
+    if crew is None:
+        return sample(model, **how)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gibbsite.scale.choosing._employ", lambda *client: crew)
+
+        class Client:
+            submit = scatter = staticmethod(lambda: None)
+
+        return sample(model, **how, on=Client())
 
 
 RECORDED = ("totals", "trace", "draw_sites", "values", "energy", "bests", "best_x", "pulse")

@@ -89,16 +89,7 @@ class InOneProcess(Crew):
 
 
 def sample(model: Any, crew: Crew | None = None, **how: Any) -> gs.Result:
-    options = {"sweeps": 70, "chains": 2, **how}
-    if crew is None:
-        return running.sample(model, **options)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gibbsite.scale.choosing._employ", lambda *client: crew)
-
-        class Client:
-            submit = scatter = staticmethod(lambda: None)
-
-        return running.sample(model, **options, on=Client())
+    return running.sample_by(crew, model, **{"sweeps": 70, "chains": 2, **how})
 
 
 # One of each layout, in few shares; the others differ in shape and number alone.

@@ -65,15 +65,7 @@ class InOneProcess(Crew):
 
 def sample(model: Any, kernel: Any, crew: Crew | None = None, **how: Any) -> gs.Result:
     options = {"sweeps": 60, "warmup": 20, "chains": 2, "kernel": kernel, **how}
-    if crew is None:
-        return running.sample(model, **options)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gibbsite.scale.choosing._employ", lambda *client: crew)
-
-        class Client:
-            submit = scatter = staticmethod(lambda: None)
-
-        return running.sample(model, **options, on=Client())
+    return running.sample_by(crew, model, **options)
 
 
 LADDER = (0.0, 0.3, 0.5, 0.7, 0.85, 0.95, 1.0)

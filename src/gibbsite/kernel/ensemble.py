@@ -27,6 +27,19 @@ class Chain(NamedTuple):
     words: NDArray[np.uint64]
 
 
+class Place(NamedTuple):
+    """Where one of several processes is: what all of them have, where shares begin, and which one it is.
+
+    ``parameters``, ``arrays`` and ``schedule`` are those of the run, as compiled code sees them.
+    """
+
+    parameters: Any
+    arrays: Any
+    schedule: Any
+    bounds: Sequence[int]
+    host: int
+
+
 class Message(NamedTuple):
     """Numbers that a process has, and another one needs."""
 
@@ -119,14 +132,5 @@ class Ensemble(ABC):
         """Return the memory of a chain, given the bare one, the one before, and what all shares have."""
 
     @abstractmethod
-    def share(
-        self,
-        parameters: Any,
-        arrays: Any,
-        schedule: Any,
-        chain: Chain,
-        bounds: Sequence[int],
-        host: int,
-        own: Arrays,
-    ) -> Share:
+    def share(self, place: Place, chain: Chain, own: Arrays) -> Share:
         """Return the share of a process, given the bare memory of a chain and what :meth:`cut` returned."""

@@ -19,7 +19,7 @@ from gibbsite._compile.jit import compiled_loop
 from gibbsite._compile.lane_sums import LANES
 from gibbsite._random.generators import load, store
 from gibbsite.kernel.base import Team, alone
-from gibbsite.kernel.ensemble import Arrays, Chain, Ensemble, Message, Share, to_all
+from gibbsite.kernel.ensemble import Arrays, Chain, Ensemble, Message, Place, Share, to_all
 from gibbsite.kernel.tempered.exchange import BEGUN, SWEEPS, TemperedMemory, exchange
 from gibbsite.kernel.tempered.side_by_side import SideParameters, SideWork, lanes_for, move_lanes, sum_up
 from gibbsite.kernel.tempered.tempered import TemperedParameters, is_possible, move_rung
@@ -97,21 +97,38 @@ def _sweep_lanes(
     move_lanes(parameters, schedule, work, states, order, zero, cycle, turn, target, cond, keep)
 
 
-def _with_room(chain: Chain, rungs: int) -> Chain:
-    """Return a chain with room for what is seen at its rungs, where that is asked for."""
-    cells = chain.memory.sums.shape[1]
-    return chain._replace(memory=chain.memory._replace(sums=np.zeros((rungs if cells else 0, cells))))
-
-
-class SharedRungs(Ensemble):
-    """Ranges of rungs, each a graph of its own."""
-
-    def __init__(self, rungs: int) -> None:
-        self.most = rungs
+class _Rungs(Ensemble):
+    """What both ways to share rungs have in common."""
 
     def bare(self, memory: TemperedMemory) -> TemperedMemory:
         """Leave out states and sums."""
         return memory._replace(states=memory.states[:0], sums=memory.sums[:0])
+
+
+class _TemperedShare(Share):
+    """The place of a process, and the chain, with room for what is seen at its rungs if that is kept."""
+
+    def __init__(self, place: Place, chain: Chain) -> None:
+        self.place, self.host, self.hosts = place, place.host, len(place.bounds) - 1
+        memory, cells = chain.memory, chain.memory.sums.shape[1]
+        sums = np.zeros((memory.gain.size if cells else 0, cells))
+        self.chain = chain._replace(memory=memory._replace(sums=sums))
+
+    def refresh(self) -> None:
+        """Draw a new order, where the scan is random."""
+        _refresh(self.place.schedule, self.chain.order, self.chain.words)
+
+    def swap(self, possible: bool, by_place: bool) -> None:
+        """Make the swaps that all processes make."""
+        parameters, chain = self.place.parameters, self.chain
+        _exchange(parameters.gap, parameters.cut, chain.memory, chain.x, possible, by_place, chain.words)
+
+
+class SharedRungs(_Rungs):
+    """Ranges of rungs, each a graph of its own."""
+
+    def __init__(self, rungs: int) -> None:
+        self.most = rungs
 
     def cut(self, memory: TemperedMemory, low: int, high: int) -> Arrays:
         """Return the states of some rungs but the target, and their generators."""
@@ -132,39 +149,19 @@ class SharedRungs(Ensemble):
             sums += own["sums"]
         return memory._replace(sums=sums)
 
-    def share(
-        self,
-        parameters: Any,
-        arrays: Any,
-        schedule: Any,
-        chain: Chain,
-        bounds: Sequence[int],
-        host: int,
-        own: Arrays,
-    ) -> Share:
+    def share(self, place: Place, chain: Chain, own: Arrays) -> Share:
         """Return the share of a process."""
-        return _RungShare(self, parameters, arrays, schedule, chain, bounds, host, own)
+        return _RungShare(self, place, chain, own)
 
 
-class _RungShare(Share):
-    def __init__(
-        self,
-        ensemble: SharedRungs,
-        parameters: TemperedParameters,
-        arrays: Any,
-        schedule: Any,
-        chain: Chain,
-        bounds: Sequence[int],
-        host: int,
-        own: Arrays,
-    ) -> None:
-        self.ensemble, self.parameters, self.arrays, self.schedule = ensemble, parameters, arrays, schedule
-        chain = _with_room(chain, ensemble.most)
-        self.bounds, self.host, self.hosts, self.chain = bounds, host, len(bounds) - 1, chain
-        self.low, self.high = bounds[host], bounds[host + 1]
+class _RungShare(_TemperedShare):
+    def __init__(self, ensemble: SharedRungs, place: Place, chain: Chain, own: Arrays) -> None:
+        super().__init__(place, chain)
+        self.ensemble, self.bounds = ensemble, place.bounds
+        self.low, self.high = self.bounds[self.host], self.bounds[self.host + 1]
         self.recorder = self.hosts - 1  # has the last rung
         self.possible = np.ones(1)
-        memory, rungs = chain.memory, ensemble.most
+        memory, rungs = self.chain.memory, ensemble.most
         rows = memory.states.reshape(rungs - 1, -1)
         if memory.counts[BEGUN]:
             rows[memory.place[self.low : min(self.high, rungs - 1)]] = own["states"]
@@ -173,17 +170,13 @@ class _RungShare(Share):
             memory.counts[BEGUN] = 1
         memory.words[self.low : self.high] = own["words"]
 
-    def refresh(self) -> None:
-        """Draw a new order, where the scan is random."""
-        _refresh(self.schedule, self.chain.order, self.chain.words)
-
     def sweep(self, turn: int, put: bool, members: int, member: int) -> None:
         """Move every ``members``-th of the own rungs."""
         chain = self.chain
         _move_rungs(
-            self.parameters,
-            self.arrays,
-            self.schedule,
+            self.place.parameters,
+            self.place.arrays,
+            self.place.schedule,
             chain.memory,
             chain.x,
             chain.order,
@@ -201,7 +194,7 @@ class _RungShare(Share):
         memory, x = self.chain.memory, self.chain.x
         knows = int(np.searchsorted(self.bounds, memory.gain.size - 2, side="right")) - 1
         if self.host == knows:
-            self.possible[0] = _possible(self.parameters, self.arrays, memory, x)
+            self.possible[0] = _possible(self.place.parameters, self.place.arrays, memory, x)
         found = to_all(knows, self.hosts, self.possible)
         for host in range(self.hosts):
             found += to_all(host, self.hosts, memory.gain[self.bounds[host] : self.bounds[host + 1]])
@@ -209,17 +202,9 @@ class _RungShare(Share):
 
     def meet(self, put: bool, show: bool) -> list[Message]:
         """Swap; states that cross a border are sent both ways."""
-        memory, x = self.chain.memory, self.chain.x
+        memory = self.chain.memory
         before, parity = memory.label.copy(), int(memory.counts[SWEEPS]) % 2
-        _exchange(
-            self.parameters.gap,
-            self.parameters.cut,
-            memory,
-            x,
-            bool(self.possible[0]),
-            False,
-            self.chain.words,
-        )
+        self.swap(bool(self.possible[0]), by_place=False)
         found = []
         for host in range(1, self.hosts):
             k = self.bounds[host] - 1  # the last rung of the process before
@@ -244,7 +229,7 @@ class _RungShare(Share):
         return {**self.ensemble.cut(memory, self.low, self.high), "sums": memory.sums}
 
 
-class SharedLanes(Ensemble):
+class SharedLanes(_Rungs):
     """Groups of lanes of replicas side by side."""
 
     def __init__(self, rungs: int) -> None:
@@ -260,10 +245,6 @@ class SharedLanes(Ensemble):
         [0, 16, 24]
         """
         return [min(_GROUP * bound, self.lanes) for bound in bounds]
-
-    def bare(self, memory: TemperedMemory) -> TemperedMemory:
-        """Leave out states and sums."""
-        return memory._replace(states=memory.states[:0], sums=memory.sums[:0])
 
     def cut(self, memory: TemperedMemory, low: int, high: int) -> Arrays:
         """Return the states of some groups of lanes, and U of them."""
@@ -283,39 +264,19 @@ class SharedLanes(Ensemble):
             sums += own["sums"]
         return memory._replace(sums=sums)
 
-    def share(
-        self,
-        parameters: Any,
-        arrays: Any,
-        schedule: Any,
-        chain: Chain,
-        bounds: Sequence[int],
-        host: int,
-        own: Arrays,
-    ) -> Share:
+    def share(self, place: Place, chain: Chain, own: Arrays) -> Share:
         """Return the share of a process."""
-        return _LaneShare(self, parameters, schedule, chain, bounds, host, own)
+        return _LaneShare(self, place, chain, own)
 
 
-class _LaneShare(Share):
+class _LaneShare(_TemperedShare):
     """The lanes of one process stand side by side in arrays of their own, as if there were no others."""
 
-    def __init__(
-        self,
-        ensemble: SharedLanes,
-        parameters: SideParameters,
-        schedule: Any,
-        chain: Chain,
-        bounds: Sequence[int],
-        host: int,
-        own: Arrays,
-    ) -> None:
-        chain = _with_room(chain, parameters.betas.size)
-        self.parameters, self.schedule, self.chain = parameters, schedule, chain
-        self.first = ensemble.first(bounds)
-        self.host, self.hosts, self.recorder = host, len(bounds) - 1, 0
-        self.low, self.high = self.first[host], self.first[host + 1]
-        memory, lanes = chain.memory, self.high - self.low
+    def __init__(self, ensemble: SharedLanes, place: Place, chain: Chain, own: Arrays) -> None:
+        super().__init__(place, chain)
+        self.first, self.recorder = ensemble.first(place.bounds), 0
+        self.low, self.high = self.first[self.host], self.first[self.host + 1]
+        memory, lanes = self.chain.memory, self.high - self.low
         key = memory.work.key.reshape(2, -1)[:, self.low : self.high]
         self.work = SideWork(
             key=np.ascontiguousarray(key).ravel(),
@@ -329,7 +290,7 @@ class _LaneShare(Share):
         self.gain = np.zeros(ensemble.lanes)  # U of the lanes of all processes
         if memory.counts[BEGUN]:
             self.states = np.array(own["states"]).ravel()
-            if self._owner() == host:
+            if self._owner() == self.host:
                 self._columns()[:, self._target()] = chain.x
         else:
             self.states = np.repeat(chain.x, lanes)
@@ -347,21 +308,17 @@ class _LaneShare(Share):
         """Return where it is."""
         return int(self.chain.memory.place[-1]) - self.low
 
-    def refresh(self) -> None:
-        """Draw a new order, where the scan is random."""
-        _refresh(self.schedule, self.chain.order, self.chain.words)
-
     def sweep(self, turn: int, put: bool, members: int, member: int) -> None:
         """Move the own lanes; one thread does it."""
         if member:
             return
         chain, mine = self.chain, self._owner() == self.host
         betas = np.zeros(self.gain.size)
-        betas[chain.memory.place] = self.parameters.betas
+        betas[chain.memory.place] = self.place.parameters.betas
         self.work.beta[:] = betas[self.low : self.high]
         _sweep_lanes(
-            self.parameters,
-            self.schedule,
+            self.place.parameters,
+            self.place.schedule,
             self.work,
             self.states,
             chain.memory.counts,
@@ -385,7 +342,7 @@ class _LaneShare(Share):
         memory.gain[:] = self.gain[memory.place]
         if memory.sums.size:
             self._count()
-        _exchange(self.parameters.gap, self.parameters.cut, memory, chain.x, True, True, chain.words)
+        self.swap(possible=True, by_place=True)
         has = self._owner()
         if put:  # the next owner goes on with what is there: not every scan visits all sites in a sweep
             needed = {has, self.recorder} if show else {has}
@@ -402,7 +359,7 @@ class _LaneShare(Share):
         memory, columns = self.chain.memory, self._columns()
         for k, lane in enumerate(memory.place.tolist()):
             if self.low <= lane < self.high:
-                memory.sums[k, self.parameters.cell + columns[:, lane - self.low]] += 1.0
+                memory.sums[k, self.place.parameters.cell + columns[:, lane - self.low]] += 1.0
 
     def own(self) -> Arrays:
         """Return the states of the own lanes, U of them, and what was seen."""

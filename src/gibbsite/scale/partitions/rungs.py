@@ -18,7 +18,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from gibbsite._compile.jit import clock
-from gibbsite.kernel.ensemble import Chain, Ensemble, Message, Share
+from gibbsite.kernel.ensemble import Chain, Ensemble, Message, Place, Share
 from gibbsite.run.chain import State
 from gibbsite.run.chain_layout import ChainLayout
 from gibbsite.run.executor import Executor
@@ -110,7 +110,8 @@ def move_block(
         if segment.keep and state.cond.size and not marks.draws:
             write_indicators(tape, state.x, state.cond)
         chain = Chain(state.memory, state.x, state.cond, state.order, state.rng)
-        share = ensemble.share(worker.kernel, form.arrays(1), worker.schedule, chain, block.bounds, host, own)
+        place = Place(worker.kernel, form.arrays(1), worker.schedule, block.bounds, host)
+        share = ensemble.share(place, chain, own)
         if not segment.rounds:
             _rehearse(share, state.cond.size > 0)
             continue
