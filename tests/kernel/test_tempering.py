@@ -346,3 +346,9 @@ def test_sums_over_pairs_are_log_potentials(name: str) -> None:
         x = rng.integers(0, model.cards).astype(graph.state_dtype)
         found = _potential(arrays, x) + graph.log_offset
         assert found == pytest.approx(model.log_potential(x), abs=1e-12)
+
+
+def test_without_free_sites_there_is_nothing_to_move() -> None:
+    model = gs.FactorGraph({"a": 2}, [("a", [1, 2])]).observe({"a": 1})
+    with pytest.raises(gs.IncompatibleError, match="no free sites"):
+        gs.sample(model, gs.Tempered(), sweeps=10, rng=1, progress=False)

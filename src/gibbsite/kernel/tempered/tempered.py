@@ -175,6 +175,8 @@ class Tempered(Kernel):
                 f"Tempered needs an exact kernel, and {part(name, name)} is biased; {instead}."
             )
         inner.check(graph)
+        if not graph.n_sites:
+            raise IncompatibleError("Tempered has nothing to move: there are no free sites; use gs.Gibbs().")
         if not graph.discrete:
             raise IncompatibleError(
                 f"Tempered is for models of states, not for a {graph.kind} graph; use another kernel."
