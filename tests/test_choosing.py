@@ -38,7 +38,7 @@ def test_one_block_of_all_sites_comes_before_single_sites_where_it_is_small() ->
     model = gs.ising_grid(
         (10, 10), coupling=0.6, field=0.02
     )  # two modes, between which single sites hardly move
-    answer = gs.infer(model, exact=False, seconds=5, rng=1, progress=False)
+    answer = gs.infer(model, exact=False, seconds=60, rng=1, progress=False)
     assert answer.method == "blocks"
     assert answer.reason.endswith("all sites are drawn at once")
     assert answer.converged
@@ -75,7 +75,7 @@ def test_arguments_about_sampling_leave_the_choice_to_the_user() -> None:
 
 def test_what_converges_first_is_taken() -> None:
     model = gs.ising(np.triu(np.random.default_rng(1).normal(size=(80, 80)), 1) / 40.0)
-    answer = gs.infer(model, seconds=5, accuracy=0.1, rng=1, progress=False)
+    answer = gs.infer(model, seconds=60, accuracy=0.1, rng=1, progress=False)
     assert answer.converged
     assert answer.method == "gibbs"
     assert answer.reason.endswith("single sites")
@@ -164,7 +164,7 @@ def test_the_least_uncertain_answer_is_the_one_that_says_so() -> None:
 
 def test_chains_that_converge_are_checked_by_weighted_draws() -> None:
     model = gs.ising_grid((24, 24), coupling=0.1, field=0.1)
-    answer = gs.infer(model, exact=False, seconds=4, accuracy=0.05, rng=1, progress=False)
+    answer = gs.infer(model, exact=False, seconds=60, accuracy=0.05, rng=1, progress=False)
     assert answer.method == "gibbs"
     assert answer.converged
     assert answer.verdict.numbers["checked_by"] == "mini-bucket"

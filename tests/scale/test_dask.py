@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from gibbsite.scale import crew as crew_module
 from gibbsite.scale import dask as dask_module
 from gibbsite.scale.crew import RemoteCrew, Returned
 from gibbsite.scale.dask import DaskCrew
+from gibbsite.scale.partitions.together import TogetherCrew
 from gibbsite.scale.segment import Done, checksum, cut_segment, join_segment, move_segment
 from gibbsite.scale.warming import Warmed
 from tests.scale.machines import Machines
@@ -213,6 +215,46 @@ def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.raises(gs.SamplingError, match="no worker for 1 seconds"),
     ):
         sample(gs.ising_grid((3, 3)), on=lonely)
+
+
+@pytest.mark.parametrize("partitions", [None, 2])
+def test_a_client_that_is_not_the_current_one(
+    client: Any, partitions: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is asked of Dask is asked of the client that was given; others have other event loops."""
+    wait, asked = distributed.wait, []
+
+    def waiting(*given: Any, **more: Any) -> Any:
+        asked.append(distributed.Client.current())
+        return wait(*given, **more)
+
+    monkeypatch.setattr(distributed, "wait", waiting)
+    model = gs.ising_grid((70, 61), coupling=0.3)
+    where = {} if partitions is None else {"partitions": partitions}
+    with (
+        client.as_current(),
+        closing(distributed.Client(client.scheduler.address, set_as_default=False)) as mine,
+    ):
+        assert same(sample(model, sweeps=20), sample(model, sweeps=20, on=mine, **where))
+        assert asked
+        assert all(one is mine for one in asked)
+
+
+def test_a_client_that_is_closed_in_the_middle(client: Any) -> None:
+    """Everything that is asked of it is lost, and said to be so."""
+    mine = distributed.Client(client.scheduler.address, set_as_default=False)
+    crew = TogetherCrew(mine)
+    future = mine.submit(int)
+    mine.close()
+    mine.status = "running"  # as it was when it was looked at
+    assert crew.workers() == {}
+    mine.status = "closed"
+    assert crew.on_each("none", ["worker"], int, [()]) is None
+    assert list(crew._take(future)) == [None, "", ""]
+    crew.cancel([future])
+    crew.drop("worker")
+    crew.tell_to_forget(int, ["worker"])
+    crew.dismiss()
 
 
 def test_other_versions_are_refused(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:

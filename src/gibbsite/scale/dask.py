@@ -11,11 +11,11 @@ import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
-from gibbsite.errors import ArgumentError, SamplingError
+from gibbsite.errors import ArgumentError, GibbsiteError, SamplingError
 from gibbsite.scale.crew import RemoteCrew, Returned, Work
 from gibbsite.scale.segment import Done
 from gibbsite.scale.versions import differences, installed_versions
@@ -28,7 +28,7 @@ LOOK = 0.5  # seconds between two looks at the workers
 JOINING = 0.0  # seconds that a run waits for the answer of a worker that comes later, which gets work then
 _LOST = ("cancelled", "lost", "error")  # how what was sent is called after its workers were lost
 # What Dask may raise where a scheduler is gone, or something is lost on the way.
-GONE = (OSError, TimeoutError, CancelledError, RuntimeError)
+_GONE = (OSError, TimeoutError, CancelledError, RuntimeError)
 
 
 def _make(
@@ -69,6 +69,33 @@ class DaskCrew(RemoteCrew):
         self.emptied = 0.0  # when logs were last emptied
         self.heard: dict[str, tuple[float, float]] = {}  # last heartbeat of each worker, and when we saw it
 
+    @contextmanager
+    def in_spite_of_losses(self) -> Iterator[None]:
+        """Leave a block of code where the scheduler is gone, or something is lost on the way.
+
+        A client that is closed meanwhile, as it is when its scheduler stays away, may raise anything.
+        """
+        client = self.client
+        try:
+            yield
+        except GibbsiteError:
+            raise
+        except _GONE:
+            return
+        except Exception:
+            if client.status == "running":
+                raise
+
+    def wait_for(self, futures: list[Any], timeout: float, first: bool = False) -> None:
+        """Wait until all tasks are over, or the ``first`` of them.
+
+        Dask asks the current client of the thread otherwise, which may be another one: tasks would be waited
+        for in the event loop of that.
+        """
+        distributed: Any = import_module("distributed")
+        with self.client.as_current():
+            distributed.wait(futures, timeout, "FIRST_COMPLETED" if first else "ALL_COMPLETED")
+
     def workers(self) -> dict[str, Any]:
         """Return what the scheduler knows of its workers, by address.
 
@@ -98,7 +125,7 @@ class DaskCrew(RemoteCrew):
 
             return differences(versions)
 
-        with suppress(*GONE):
+        with self.in_spite_of_losses():
             for worker in [each for each in self.asked if each not in self.heard]:
                 self.asked.pop(worker).release()
             new = [worker for worker in there if worker not in self.asked]
@@ -112,12 +139,11 @@ class DaskCrew(RemoteCrew):
 
     def _await_answers(self, asked: Sequence[str]) -> None:
         """Wait until workers have answered, or are gone."""
-        distributed: Any = import_module("distributed")
         until = time.monotonic() + (SILENCE if self.blocks <= 1 else JOINING)
         while asked:
             left = until - time.monotonic()
             try:
-                distributed.wait([self.asked[worker] for worker in asked], timeout=max(0.0, min(LOOK, left)))
+                self.wait_for([self.asked[worker] for worker in asked], max(0.0, min(LOOK, left)))
                 return
             except TimeoutError:
                 if left <= 0.0:
@@ -130,7 +156,7 @@ class DaskCrew(RemoteCrew):
         answer = self.asked.get(worker)
         if answer is None or worker in self.admitted or answer.status == "pending":
             return
-        with suppress(*GONE):
+        with self.in_spite_of_losses():
             wrong = answer.exception(timeout=LOOK)
             other = f"no {wrong.name}" if isinstance(wrong, ModuleNotFoundError) else ""
             if wrong is None:
@@ -150,8 +176,9 @@ class DaskCrew(RemoteCrew):
         """Return what the scheduler knows of all its workers; nothing if it is gone."""
         if self.client.status != "running":
             return {}
-        with suppress(*GONE):
-            return dict(self.client.scheduler_info(n_workers=-1)["workers"])
+        with self.in_spite_of_losses():
+            # without workers, where the client was closed just now
+            return dict(self.client.scheduler_info(n_workers=-1).get("workers", {}))
         return {}
 
     def send_recipe(self, recipe: Any) -> None:
@@ -185,8 +212,9 @@ class DaskCrew(RemoteCrew):
         while True:
             self._connect_again()
             if self.workers():
-                self._send()
-                return
+                with self.in_spite_of_losses():
+                    self._send()
+                    return
             if not told and time.monotonic() - begun > LOOK:
                 self.say("No worker is there; waiting for one to come back.")
                 told = True
@@ -202,7 +230,7 @@ class DaskCrew(RemoteCrew):
         if self.client.status != "closed":
             return
         distributed: Any = import_module("distributed")
-        with suppress(*GONE):
+        with self.in_spite_of_losses():
             self.own = self.client = distributed.Client(self.address, timeout=2 * LOOK)
             self.sent = None
 
@@ -227,9 +255,9 @@ class DaskCrew(RemoteCrew):
         self._await_workers()
         waiting: dict[Any, tuple[int, Any]] = {}
         try:
-            try:
+            with self.in_spite_of_losses():
                 self._submit(work, tasks, waiting)
-            except GONE:  # lost with the scheduler
+            if len(waiting) < len(tasks):  # lost with the scheduler
                 yield from ((number, Returned(None, "")) for number, _ in tasks)
                 return
             while waiting:
@@ -261,7 +289,7 @@ class DaskCrew(RemoteCrew):
         if not now and time.monotonic() - self.emptied < LOOK:
             return
         self.emptied = time.monotonic()
-        with suppress(*GONE, AttributeError):  # other versions may have other logs
+        with self.in_spite_of_losses(), suppress(AttributeError):  # other versions may have other logs
             self.client.scheduler_comm.recent_message_log.clear()
             self.client.run_on_scheduler(empty)
 
@@ -300,7 +328,7 @@ class DaskCrew(RemoteCrew):
         silent = [worker for worker in self.heard if worker not in there]
         if not silent or not there:
             return
-        try:
+        with self.in_spite_of_losses():  # which are found out when what is lost is waited for
             theirs = {key for worker in silent for key in self.client.processing([worker]).get(worker, ())}
             lost = [future for future in waiting if future.key in theirs]
             if not lost:
@@ -312,8 +340,6 @@ class DaskCrew(RemoteCrew):
             again = [waiting.pop(future) for future in lost]
             self.client.cancel(lost, force=True)
             self._submit(work, again, waiting)
-        except GONE:  # lost with the scheduler; found out when they are waited for
-            return
 
     def _wait(self, futures: list[Any], needed: Sequence[str] = (), first: bool = False) -> None:
         """Wait for tasks, or for the ``first`` of them; until one of the workers that are needed is lost.
@@ -321,14 +347,11 @@ class DaskCrew(RemoteCrew):
         A cluster without workers is given up after a while. Tasks that nobody is at for some time, though
         there are workers, are handed out again.
         """
-        distributed: Any = import_module("distributed")
         if not first:
             self.seen = time.monotonic()
         while True:
             try:
-                distributed.wait(
-                    futures, timeout=LOOK, return_when="FIRST_COMPLETED" if first else "ALL_COMPLETED"
-                )
+                self.wait_for(futures, LOOK, first)
                 return
             except TimeoutError:
                 self._await_workers()
@@ -338,7 +361,7 @@ class DaskCrew(RemoteCrew):
                     self.seen = time.monotonic()
                 elif time.monotonic() - self.seen > PATIENCE:
                     self.say("No worker is at any chain; they are handed out again.")
-                    self.client.cancel(futures)
+                    self.cancel(futures)
                     self.sent = None
                     return
                 if first and len(self.workers()) < len(self.heard):
@@ -348,7 +371,7 @@ class DaskCrew(RemoteCrew):
 
     def _is_anybody_at(self, futures: list[Any]) -> bool:
         """Tell whether a worker that can be heard is at one of some tasks, or has finished it."""
-        with suppress(*GONE):
+        with self.in_spite_of_losses():
             there = self.workers()
             told = self.client.processing().items()
             now = {key for worker, keys in told if worker in there for key in keys}
@@ -381,12 +404,17 @@ class DaskCrew(RemoteCrew):
 
         if self._is_done(future):
             # what was finished may be lost with its worker before it is here; Dask raises one of these then
-            with suppress(KilledWorker, *GONE):
+            with self.in_spite_of_losses(), suppress(KilledWorker):
                 found: Returned = future.result(timeout=PATIENCE)
                 return found
         return Returned(None, "")
 
+    def cancel(self, futures: list[Any], force: bool = False) -> None:
+        """Let the scheduler forget tasks; also those that others have asked for, by ``force``."""
+        with self.in_spite_of_losses():
+            self.client.cancel(futures, force=force)
+
     def drop(self, worker: str) -> None:
         """Retire a worker."""
-        with suppress(*GONE):
+        with self.in_spite_of_losses():
             self.client.retire_workers([worker], close_workers=True)

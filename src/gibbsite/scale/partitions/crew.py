@@ -260,6 +260,8 @@ class PartitionedCrew(TogetherCrew):
         if addresses is None:
             return None
         links = call_all(addresses, token) if self.reachable else None
+        if links is None and self._is_missing(workers):
+            return None
         if links is None and self.reachable:
             self.reachable = False
             self.say("Workers cannot be reached from here; everything goes by way of the scheduler.")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import CancelledError
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
-from gibbsite.scale.dask import GONE, LOOK, DaskCrew, allow_large_messages
+from gibbsite.scale.dask import LOOK, DaskCrew, allow_large_messages
 
 _FAREWELL = 5.0  # seconds in which workers are told that they can forget something
 
@@ -22,26 +21,28 @@ class TogetherCrew(DaskCrew):
     ) -> list[Any] | None:
         """Run a task on each worker at the same time; return nothing if one of them is lost."""
         self.attempts += 1
-        with allow_large_messages():
-            futures = [
-                self.client.submit(
-                    function,
-                    *given,
-                    key=(name, self.run, number, self.blocks, self.attempts),
-                    workers=[worker],
-                    allow_other_workers=False,
-                    pure=False,
-                    retries=0,
-                )
-                for number, (worker, given) in enumerate(zip(workers, arguments, strict=True))
-            ]
+        futures: list[Any] = []
         try:
-            self._wait(futures, workers)
-            done = [self._is_done(future) for future in futures]  # all are asked: no error is to be missed
-            if not all(done):
-                self.client.cancel(futures, force=True)
-                return None
-            return self._gather(futures, workers)
+            with allow_large_messages(), self.in_spite_of_losses():
+                for number, (worker, given) in enumerate(zip(workers, arguments, strict=True)):
+                    futures.append(
+                        self.client.submit(
+                            function,
+                            *given,
+                            key=(name, self.run, number, self.blocks, self.attempts),
+                            workers=[worker],
+                            allow_other_workers=False,
+                            pure=False,
+                            retries=0,
+                        )
+                    )
+            if len(futures) == len(workers):
+                self._wait(futures, workers)
+                done = [self._is_done(future) for future in futures]  # all are asked: no error is missed
+                if all(done):
+                    return self._gather(futures, workers)
+            self.cancel(futures, force=True)
+            return None
         finally:
             for future in futures:
                 future.release()  # so that the scheduler forgets the block
@@ -58,8 +59,9 @@ class TogetherCrew(DaskCrew):
 
         def bring() -> None:
             try:
-                answer.put(list(self.client.gather(futures)))
-            except (CancelledError, KilledWorker):
+                with self.in_spite_of_losses(), suppress(KilledWorker):
+                    answer.put(list(self.client.gather(futures)))
+                    return
                 answer.put(None)
             except BaseException as wrong:  # raised again where somebody listens
                 answer.put(wrong)
@@ -70,7 +72,7 @@ class TogetherCrew(DaskCrew):
                 found = answer.get(timeout=LOOK)
             except Empty:
                 if self._is_missing(workers):
-                    self.client.cancel(futures, force=True)
+                    self.cancel(futures, force=True)
                     return None
                 continue
             if isinstance(found, BaseException):
@@ -85,7 +87,7 @@ class TogetherCrew(DaskCrew):
         there = [worker for worker in workers if worker in self.workers()]
 
         def tell() -> None:
-            with suppress(*GONE):
+            with self.in_spite_of_losses():
                 self.client.run(function, self.run, *about, workers=there, wait=False, on_error="ignore")
 
         if there:
