@@ -88,6 +88,6 @@ def test_infer_answers_with_bounds() -> None:
     assert low < exact < high
     assert abs(data["log_z"] - exact) < 5 * data["log_z_error"]
     assert (answer.kind, answer.converged) == ("estimate", True)
-    marginals = gs.infer(model, method="mini-bucket", seconds=1.0, accuracy=0.02, rng=1, progress=False)
+    marginals = gs.infer(model, method="mini-bucket", seconds=60, accuracy=0.02, rng=1, progress=False)
     assert marginals.converged
     assert gs.compare(marginals.result, gs.solve_exact(model)).max_abs < 0.02

