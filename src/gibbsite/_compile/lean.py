@@ -128,9 +128,15 @@ def _make_pipelines() -> tuple[type, type]:
             return number
 
         def __eq__(self, other: object) -> bool:
-            same = isinstance(other, given_flags) and self._values == other._values
-            return same or bool(super().__eq__(other))
+            if not isinstance(other, given_flags):
+                return NotImplemented
+            return self._values == other._values or _differing(self) == _differing(other)
 
+    def _differing(flags: Any) -> dict[str, Any]:
+        """Return the options of flags that are not as they are by default."""
+        return {name: value for name, value in flags._values.items() if value != defaults[name]}
+
+    defaults = {name: option.default for name, option in given_flags.options.items()}
     number = hash(given_flags())  # which depends on the names of the options only
     if hash(given_flags(Flags())) != number:
         raise ValueError("flags have hashes of their own")
