@@ -275,6 +275,7 @@ def test_without_a_cache_everything_works(place: str, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.long
 @needs_compiler
 def test_a_run_survives_a_damaged_cache(tmp_path: Path) -> None:
     whole = python(RUN)  # also fills the usual cache

@@ -246,6 +246,7 @@ def test_interrupts_end_it_and_keep_the_run() -> None:
     assert result.diagnostics.second_look == "no time"
 
 
+@pytest.mark.long
 def test_tiny_models() -> None:
     """Random factor graphs: no verdict is false. The campaign asks 5,000 of them.
 

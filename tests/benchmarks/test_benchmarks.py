@@ -161,6 +161,7 @@ def test_a_race_counts_rounds_and_forms_ratios_by_repetition():
     assert times["a"].against(times["b"]).high == max(expected)
 
 
+@pytest.mark.long
 def test_memory_of_a_small_lattice():
     seen = memory.weigh("ising", "ising", 10)
     assert seen["sites"] == 100

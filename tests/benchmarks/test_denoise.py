@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import gibbsite as gs
 from benchmarks import denoise
 from benchmarks.speed import Chain
 
 
+@pytest.mark.long
 def test_the_numpy_sampler_has_the_posterior_as_its_law():
     # 64 independent pixels side by side: without neighbours every sweep is an independent draw
     y = np.random.default_rng(1).normal(size=(1, 64))

@@ -25,6 +25,7 @@ def test_all_have_the_same_target() -> None:
         np.testing.assert_allclose(densities.slope_chain(x), -precision @ x, rtol=1e-9)
 
 
+@pytest.mark.long
 def test_movers_move() -> None:
     mover(densities.chain_density(), gs.MALA(densities.STEP), start=np.zeros(densities.DIM))(50)
     model = densities.regression(200)

@@ -18,6 +18,7 @@ def row(case: str, method: str, error: float, **more: Any) -> dict[str, Any]:
     return {"case": case, "method": method, "limit": 5.0, "commit": "abc", "error": error, **told, **more}
 
 
+@pytest.mark.long
 def test_runs_are_made_once_and_longer_limits_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asia = gs.example("asia")
     known = {site: list(law.values()) for site, law in gs.solve_exact(asia).marginals.items()}

@@ -126,6 +126,7 @@ def test_the_same_seed_gives_the_same_states_on_any_number_of_threads() -> None:
     assert short[0].tobytes() == short[2].tobytes() != short[1].tobytes()
 
 
+@pytest.mark.long
 def test_the_time_is_used_and_kept() -> None:
     found = search_best(DENSE, seconds=1.5, rng=1, progress=False)
     assert 1.3 < found.seconds < 30.0  # a search that forgot its limit would not end

@@ -29,7 +29,7 @@ def test_the_first_raises_a_flag_and_the_second_stops(number: signal.Signals) ->
     assert signal.getsignal(number) is before
 
 
-@pytest.mark.parametrize("on", ["threads", "local-dask"])
+@pytest.mark.parametrize("on", ["threads", pytest.param("local-dask", marks=pytest.mark.long)])
 def test_a_run_that_is_told_to_end_leaves_a_checkpoint_and_an_answer(tmp_path: Path, on: str) -> None:
     """By SIGTERM alone; or by Ctrl-C in a terminal, which its workers get, too."""
     saved, answer = tmp_path / "run.npz", tmp_path / "answer.json"

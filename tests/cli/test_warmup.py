@@ -94,6 +94,7 @@ for dtype in sys.argv[1:]:
     assert len(overloads) == 4
 
 
+@pytest.mark.long
 def test_every_kernel_is_given_scans_of_what_it_visits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels of blocks have orders of blocks; runs are stopped before anything is compiled."""
 

@@ -146,6 +146,7 @@ def whole() -> list[str]:
     return whole
 
 
+@pytest.mark.long
 @needs_compiler
 def test_without_any_of_the_parts_the_numbers_are_the_same(whole: list[str], tmp_path: Path) -> None:
     every = {"GIBBSITE_WITHOUT": " ".join(PARTS), "GIBBSITE_CACHE_DIR": str(tmp_path)}

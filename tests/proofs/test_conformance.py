@@ -19,8 +19,8 @@ MINIBATCHES = [
 OTHERS = [kernel for kernel in KERNELS if type(kernel) in CLASSES]
 
 
-def kinds_by_default(kernel: gs.Kernel) -> tuple[str, ...]:
-    """Return the kinds on which a kernel is proved by default; the campaign takes all.
+def kinds_with_changes(kernel: gs.Kernel) -> tuple[str, ...]:
+    """Return the kinds on which a kernel is proved with every change; the campaign takes all.
 
     `Gibbs` is proved on all kinds. Others move sites by functions that know no kind (blocks), or by the
     conditionals of a kind, which `Gibbs` proves: one kind of two states and one of more will do. Besides,
@@ -39,15 +39,15 @@ def kinds_by_default(kernel: gs.Kernel) -> tuple[str, ...]:
     return TWO_KINDS
 
 
-def _default_or_campaign(kernel: gs.Kernel, kind: str) -> Any:
-    rest = kind not in kinds_by_default(kernel)
-    marks = [pytest.mark.campaign] if rest else []
+def _marked(kernel: gs.Kernel, kind: str) -> Any:
+    if kind not in kinds_with_changes(kernel):
+        marks = [pytest.mark.campaign]
+    else:
+        marks = [] if kind == "ising" else [pytest.mark.long]
     return pytest.param(kernel, kind, marks=marks, id=f"{kernel}-{kind}")
 
 
-@pytest.mark.parametrize(
-    ("kernel", "kind"), [_default_or_campaign(kernel, kind) for kernel in OTHERS for kind in KINDS]
-)
+@pytest.mark.parametrize(("kernel", "kind"), [_marked(kernel, kind) for kernel in OTHERS for kind in KINDS])
 def test_every_kernel_on_every_kind(kernel: gs.Kernel, kind: str) -> None:
     """With scans that `test_the_scans_cover_all_pairs` is about."""
     report = check_kernel(kernel, kinds=[kind], scans_of=cover(kernel, kind))
@@ -57,6 +57,7 @@ def test_every_kernel_on_every_kind(kernel: gs.Kernel, kind: str) -> None:
     assert report.passed, str(report)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kernel", MINIBATCHES, ids=str)
 def test_minibatch_kernels(kernel: gs.Kernel) -> None:
     """On one kind with one scan: test_minibatch.py proves their steps on all kinds."""
@@ -78,15 +79,15 @@ def test_the_scans_cover_all_pairs() -> None:
     assert {(kernel, kind) for kernel, kind, _ in met} == set(product(CLASSES, KINDS))
     assert {(kernel, k) for kernel, _, k in met} == {(type(one), k) for one in OTHERS for k in taken(one)}
     assert {entry for entry in met if entry[0] is gs.Gibbs} == set(product([gs.Gibbs], KINDS, every))
-    by_default = {
+    with_changes = {
         (type(kernel), k)
         for kernel in OTHERS
-        for kind in kinds_by_default(kernel)
+        for kind in kinds_with_changes(kernel)
         for k in numbers(kernel, kind)
     }
     for one in OTHERS:
-        met_by_default = [k for kernel, k in by_default if kernel is type(one)]
-        assert len(met_by_default) >= min(2, len(kinds_by_default(one)))
+        met_with_changes = [k for kernel, k in with_changes if kernel is type(one)]
+        assert len(met_with_changes) >= min(2, len(kinds_with_changes(one)))
 
 
 def test_the_tiny_models_need_every_kind() -> None:

@@ -122,7 +122,7 @@ def models() -> dict[str, gs.FactorGraph]:
 
 # every third combination of a kind and keys, so that each meets some of the other; all in the campaign
 COMBINATIONS = [
-    pytest.param(name, keys, marks=() if (i + j) % 3 == 0 else pytest.mark.campaign)
+    pytest.param(name, keys, marks=pytest.mark.long if (i + j) % 3 == 0 else pytest.mark.campaign)
     for i, name in enumerate(sorted(models()))
     for j, keys in enumerate(KEYS)
 ]
@@ -213,6 +213,7 @@ def test_a_full_hash_table_is_an_error_that_names_the_site() -> None:
         gs.sample(model, gs.HerdedGibbs(storage="dense"), sweeps=10, rng=1, progress=False)
 
 
+@pytest.mark.long
 def test_threads_do_not_matter() -> None:
     model = gs.ising_grid((200, 200), coupling=0.3, field=0.05)
     for keys in ("blanket", "shared", "site"):

@@ -251,12 +251,11 @@ def random_starts(model: gs.FactorGraph, chains: int) -> Any:
     return np.random.default_rng(1).integers(0, 2, (chains, model.n_sites)).astype(np.int8)
 
 
+LONG = {"weak": [pytest.mark.campaign], "strong": [pytest.mark.campaign], "usual": [pytest.mark.long]}
+
+
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.campaign] if name in ("weak", "strong") else [])
-        for name in sorted(tiny() | medium())
-    ],
+    "name", [pytest.param(name, marks=LONG.get(name, [])) for name in sorted(tiny() | medium())]
 )
 def test_states_are_those_of_64_bit_log_odds(name: str) -> None:
     """Bit by bit: what 32-bit sums leave open is decided by the log-odds of plain Gibbs."""

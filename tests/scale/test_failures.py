@@ -94,6 +94,7 @@ def test_a_scheduler_that_is_started_again_is_waited_for(undisturbed: gs.Result,
     assert any("waiting" in text for text in said) or not given_up
 
 
+@pytest.mark.long
 def test_without_a_scheduler_a_run_ends_with_a_checkpoint(
     undisturbed: gs.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +179,7 @@ def strangers(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, 
     return str(place / "bin" / "python"), {"PYTHONPATH": str(told.parent)}
 
 
+@pytest.mark.long
 def test_workers_without_gibbsite_are_named(
     undisturbed: gs.Result, strangers: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

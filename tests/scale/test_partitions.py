@@ -99,7 +99,8 @@ SHARES = ((1, 1, 1), (2, 2, 1), (3, 3, 1), (7, 2, 2), (7, 7, 1))  # parts, hosts
 
 @pytest.mark.parametrize(
     ("name", "shares"),
-    [(name, SHARES[2:4]) for name in LAYOUTS]
+    [(LAYOUTS[0], SHARES[2:4])]
+    + [pytest.param(name, SHARES[2:4], marks=pytest.mark.long) for name in LAYOUTS[1:]]
     + [pytest.param(name, SHARES, marks=pytest.mark.campaign) for name in MODELS],
 )
 def test_shares_give_the_bytes_of_one_process(name: str, shares: Any) -> None:
@@ -115,7 +116,7 @@ def test_shares_give_the_bytes_of_one_process(name: str, shares: Any) -> None:
     [
         ("lattice", "shared"),
         pytest.param("periodic lattice with fields", "shared", marks=pytest.mark.campaign),
-        ("random graph", "blanket"),
+        pytest.param("random graph", "blanket", marks=pytest.mark.long),
     ],
 )
 def test_herding_in_shares(name: str, keys: str) -> None:
@@ -152,7 +153,10 @@ RECORDED: dict[str, Any] = {
 
 @pytest.mark.parametrize(
     ("name", "what"),
-    [("lattice", what) for what in RECORDED]
+    [
+        pytest.param("lattice", what, marks=[pytest.mark.long] if number % 3 else [])
+        for number, what in enumerate(RECORDED)
+    ]
     + [
         pytest.param(name, what, marks=pytest.mark.campaign)
         for name in LAYOUTS[1:]

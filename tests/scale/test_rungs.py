@@ -112,7 +112,8 @@ FEW = ("zeros", "side by side", "side by side, all rungs")
 
 @pytest.mark.parametrize(
     ("name", "shares"),
-    [(name, SHARES[2:]) for name in FEW]
+    [(FEW[0], SHARES[2:])]
+    + [pytest.param(name, SHARES[2:], marks=pytest.mark.long) for name in FEW[1:]]
     + [pytest.param(name, SHARES, marks=pytest.mark.campaign) for name in CASES],
 )
 def test_shares_give_the_bytes_of_one_process(name: str, shares: Any) -> None:
