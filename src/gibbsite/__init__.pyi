@@ -155,6 +155,7 @@ from gibbsite.model import potts_grid as potts_grid
 from gibbsite.model import product_factors as product_factors
 from gibbsite.model import rbm as rbm
 from gibbsite.model.stored import StoredPairs as StoredPairs
+from gibbsite.model.stored import StoredPotts as StoredPotts
 from gibbsite.model.stored import open_model as open_model
 from gibbsite.partition.annealed import AnnealedEstimate as AnnealedEstimate
 from gibbsite.partition.annealed import annealed_importance as annealed_importance

@@ -208,3 +208,27 @@ def test_info(run: Any, folder: Path, tmp_path: Path) -> None:
     none = np.zeros(0, int)
     alone = gs.store_edges([(none, none, 0.5)], tmp_path / "alone", sites=3)
     assert json.loads(run("info", alone.path, "--json")[1])["degree"] == {"mean": 0.0, "largest": 0}
+
+
+def test_a_potts_model(run: Any, tmp_path: Path) -> None:
+    """Made of a list of edges and a number of states; answers have the states of all sites."""
+    (tmp_path / "ring.edges").write_text("".join(f"{k} {(k + 1) % 50} 0.5\n" for k in range(50)))
+    path = tmp_path / "ring.pairs"
+    assert run("convert", tmp_path / "ring.edges", path, "--states", 3)[0] == 0
+    facts = json.loads(run("info", path, "--json")[1])
+    assert (facts["states_per_site"], facts["graph_kind"], facts["stored_version"]) == ({"3": 50}, "potts", 4)
+    assert facts["memory_bytes_per_chain"] == {"states": 100, "sums_of_marginals": 1200}
+    known = gs.sample(gs.open_model(path), sweeps=60, rng=1, progress=False, second_look=False)
+    _, out, _ = run("infer", path, *HOW, "--format", "csv")
+    rows = list(csv.reader(io.StringIO(out)))[1:]
+    assert [row[:2] for row in rows] == [[str(k), str(a)] for k in range(50) for a in range(3)]
+    assert np.allclose([float(row[2]) for row in rows], known.marginals.to_array().ravel(), atol=1e-15)
+    best = tmp_path / "best.MAP"
+    how = ["--sweeps", "60", "--rng", "1", "--task", "MAP", "--format", "uai"]
+    assert run("infer", path, *how, "-o", best)[0] == run("infer", path, *how)[0]
+    said = best.read_text().split()
+    assert said[:2] == ["MAP", "50"]
+    assert set(said[2:]) <= {"0", "1", "2"}
+    code, _, err = run("convert", tmp_path / "ring.edges", tmp_path / "ring.uai", "--states", 3)
+    assert code == 2
+    assert "--states is for a TARGET that ends in .pairs" in err

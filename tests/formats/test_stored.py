@@ -222,7 +222,7 @@ def test_log_potentials_are_those_of_a_model_in_memory(
     for _ in range(5):
         x = rng.integers(0, 2, 60)
         assert model.log_potential(x) == pytest.approx(in_memory(edges, field).log_potential(x), abs=1e-5)
-    with pytest.raises(gs.ModelError, match="60 codes, each 0 or 1"):
+    with pytest.raises(gs.ModelError, match="60 codes from 0 to 1"):
         model.log_potential([2] * 60)
 
 

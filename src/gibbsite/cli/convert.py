@@ -13,21 +13,29 @@ from gibbsite.cli.parameters import FORMAT, MODEL, OUTPUT
 @click.argument("target", type=OUTPUT)
 @format_option
 @click.option("--to", "to_format", type=FORMAT, help="Format of the target, if its name does not tell.")
-def command(source: str, target: str, from_format: str | None, to_format: str | None) -> None:
+@click.option(
+    "--states", type=click.IntRange(2), help="Of a TARGET in .pairs: a Potts model of so many states."
+)
+def command(
+    source: str, target: str, from_format: str | None, to_format: str | None, states: int | None
+) -> None:
     """Read SOURCE and write it as TARGET.
 
     Formats go by suffix: .uai .bif .xmlbif .bqm .coo, .rudy (max-cut) and .edges, each also with .gz. The
     last four hold two-state sites and pairs, the last two no fields; in .rudy couplings are minus weights.
 
     A TARGET that ends in .pairs is a folder for gs.open_model. It is made of a list of edges between sites
-    that are numbers (.edges, or .parquet), which is read piece by piece and may be larger than memory.
+    that are numbers (.edges, or .parquet), which is read piece by piece and may be larger than memory, and
+    is an Ising model, or with --states a Potts model.
     """
     if target.endswith(".pairs"):
         from gibbsite.formats.stored import store_edges
 
-        made = store_edges(source, target)
+        made = store_edges(source, target, states=states)
         click.echo(f"gibbsite: {made.n_sites:,} sites and {made.n_edges:,} pairs in {target}", err=True)
         return
+    if states is not None:
+        raise click.UsageError("--states is for a TARGET that ends in .pairs; other formats name the states.")
     from gibbsite.formats import write_model
     from gibbsite.formats.files import find_lost_names
 

@@ -119,22 +119,24 @@ def describe_stored(model: StoredPairs) -> dict[str, Any]:
     """Collect the facts about a stored model; where rows begin is read, piece by piece, and nothing else."""
     import numpy as np
 
-    start, largest = model.array("start"), 0
+    from gibbsite.graph.compile import compile_graph
+
+    start, largest, graph = model.array("start"), 0, compile_graph(model)
     for begin in range(0, model.n_sites, _SITES):
         largest = max(largest, int(np.diff(start[begin : begin + _SITES + 1].astype(np.int64)).max()))
     return {
         "sites": model.n_sites,
-        "states_per_site": {"2": model.n_sites},
+        "states_per_site": {str(model.n_states): model.n_sites},
         "pairs": model.n_edges,
         "degree": {"mean": round(2 * model.n_edges / model.n_sites, 3), "largest": largest},
         "couplings": model.couplings,
-        "graph_kind": "ising",
+        "graph_kind": graph.kind,
         "stored_version": model.manifest["version"],
         "files": {name: about["bytes"] for name, about in model.manifest["files"].items()},
         "bytes_on_disk": sum(about["bytes"] for about in model.manifest["files"].values()),
         "memory_bytes_per_chain": {
-            "states": model.n_sites,
-            "sums_of_marginals": 8 * model.n_sites,
+            "states": model.n_sites * np.dtype(graph.state_dtype).itemsize,
+            "sums_of_marginals": 8 * graph.n_cells,
         },
     }
 

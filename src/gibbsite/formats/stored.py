@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from gibbsite._compile.jit import Integer, compiled, inlined
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, FormatError, ModelError
-from gibbsite.model.stored import ARRAYS, FORMAT, MANIFEST, WHICH, StoredPairs, open_model
+from gibbsite.model.domain import Label, read_labels
+from gibbsite.model.stored import FORMAT, MANIFEST, OFFSET, WHICH, StoredPairs, open_model
 
 _BUCKETS = 256
 _MOST_VALUES = 256  # couplings that a byte can tell apart
@@ -37,13 +38,23 @@ _TEXT_BYTES = 1 << 24  # of a text read at a time
 _ROWS = 1 << 20  # of a table read at a time
 
 
-def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field: Any = 0.0) -> StoredPairs:
-    """Write an Ising model of any size into a folder, from which it is sampled without being loaded.
+def store_edges(
+    edges: Any,
+    path: str | Path,
+    *,
+    sites: int | None = None,
+    field: Any = 0.0,
+    states: int | Sequence[Label] | None = None,
+) -> StoredPairs:
+    """Write a model of any size into a folder, from which it is sampled without being loaded.
 
-    The model is ``p(s) ~ exp(sum of J s_a s_b + sum of h s_a)``, as that of :func:`gibbsite.ising`. Couplings
-    are kept as 32-bit floats; those of a pair that is listed twice add up. A coupling that is that of all
-    pairs is kept once, which takes half of the space, and of up to 256 distinct ones a byte for each pair
-    and direction says which it is.
+    The model is ``p(s) ~ exp(sum of J s_a s_b + sum of h s_a)``, as that of :func:`gibbsite.ising`, or with
+    ``states`` the Potts model ``p(x) ~ exp(sum of J [x_a = x_b] + sum of h_a(x_a))``, as that of
+    :func:`gibbsite.potts`.
+
+    Couplings are kept as 32-bit floats; those of a pair that is listed twice add up. A coupling that is that
+    of all pairs is kept once, which takes half of the space, and of up to 256 distinct ones a byte for each
+    pair and direction says which it is.
 
     Parameters
     ----------
@@ -56,7 +67,9 @@ def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field
     sites : int, optional
         Number of sites; of a file it is found out, by reading it twice.
     field : float or array
-        h, one for all sites or for each.
+        h, one for all sites or for each; of a Potts model one for each state, ``(K,)`` or ``(sites, K)``.
+    states : int or sequence of labels, optional
+        Of a Potts model: the number of states K, labelled 0 .. K-1, or the labels, text or numbers.
 
     Returns
     -------
@@ -96,9 +109,7 @@ def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field
         raise ArgumentError(
             f"{argument('edges')} must be a file, or pieces (a, b, J) of a list of edges, got {edges!r}."
         )
-    fields = np.asarray(field, np.float64)
-    if fields.shape not in ((), (sites,)) or not np.isfinite(fields).all():
-        raise ModelError(f"{argument('field')} must be one finite number, or one for each of {sites} sites.")
+    form = _Spins(int(sites), field) if states is None else _Potts(int(sites), field, states)
     for torn in folder.parent.glob(
         f".{glob.escape(folder.name)}.*.part"
     ):  # left by a process that was killed
@@ -108,7 +119,7 @@ def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field
     try:
         spare.mkdir(parents=True)
         listed = _distribute(pieces, spare, sites)
-        _assemble(spare, sites, listed, fields)
+        _assemble(spare, listed, form)
         os.replace(spare, folder)
     except OSError as reason:
         raise FormatError(
@@ -117,6 +128,79 @@ def store_edges(edges: Any, path: str | Path, *, sites: int | None = None, field
     finally:
         shutil.rmtree(spare, ignore_errors=True)
     return open_model(folder)
+
+
+class _Spins:
+    """What is kept of an Ising model: the log-odds of state 1, with x = 0 and 1 for s = 2 x - 1."""
+
+    scale = 4.0  # of couplings
+    version = 2
+
+    def __init__(self, sites: int, field: Any) -> None:
+        self.sites, self.fields = sites, _read_fields(field)
+        if self.fields.shape not in ((), (sites,)):
+            raise ModelError(
+                f"{argument('field')} must be one finite number, or one for each of {sites} sites."
+            )
+
+    @property
+    def files(self) -> dict[str, tuple[Any, int]]:
+        """Types and lengths of arrays besides rows and couplings."""
+        return {"field": (np.float64, self.sites)}
+
+    def rows(self, low: int, high: int, sums: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+        """Return what these hold for some sites, given the sums of their couplings."""
+        # log-odds are 2 h - 2 sum of J, and 4 J for each neighbour in state 1
+        fields = np.broadcast_to(self.fields, (self.sites,))[low:high]
+        return {"field": 2.0 * fields - 2.0 * sums}
+
+    def about(self, total: float) -> dict[str, Any]:
+        """Return what the manifest says of the model, given the sum of all couplings."""
+        return {"log_offset": total - float(np.broadcast_to(self.fields, (self.sites,)).sum())}
+
+
+class _Potts:
+    """What is kept of a Potts model: its couplings, and the fields of states, for each site or for all."""
+
+    scale = 1.0
+    version = 4
+
+    def __init__(self, sites: int, field: Any, states: Any) -> None:
+        self.labels = read_labels(states, argument("states"))
+        self.sites, count = sites, len(self.labels)
+        given = _read_fields(field)
+        self.fields = np.full(count, given) if given.ndim == 0 else given
+        if self.fields.shape not in ((count,), (sites, count)):
+            raise ModelError(
+                f"{argument('field')} must be {count} finite numbers, one for each state, or as many for "
+                f"each of {sites} sites."
+            )
+
+    @property
+    def files(self) -> dict[str, tuple[Any, int]]:
+        """Types and lengths of arrays besides rows and couplings."""
+        return {"field": (np.float64, self.fields.size), OFFSET: (np.int64, self.sites + 1)}
+
+    def rows(self, low: int, high: int, sums: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+        """Return what these hold for some sites; fields that are those of all sites come with the first."""
+        own = self.fields.ndim == 2
+        fields = self.fields[low:high] if own else self.fields if low == 0 else np.zeros(0)
+        last = high + (high == self.sites)
+        return {"field": fields, OFFSET: len(self.labels) * np.arange(low, last)}
+
+    def about(self, total: float) -> dict[str, Any]:
+        """Return what the manifest says of the model."""
+        return {"log_offset": 0.0, "states": list(self.labels)}
+
+
+def _read_fields(field: Any) -> NDArray[np.float64]:
+    try:
+        fields = np.asarray(field, np.float64)
+    except (TypeError, ValueError):
+        raise ModelError(f"{argument('field')} must be numbers, got {field!r}.") from None
+    if not np.isfinite(fields).all():
+        raise ModelError(f"{argument('field')} must be finite numbers.")
+    return fields
 
 
 @dataclass
@@ -301,19 +385,22 @@ class _Tee:
         return self.growing.file.write(data)
 
 
-def _assemble(folder: Path, sites: int, listed: _Listed, fields: NDArray[np.float64]) -> None:
+def _assemble(folder: Path, listed: _Listed, form: _Spins | _Potts) -> None:
     """Read bucket after bucket, sort it, and append it to the arrays; then write the manifest."""
-    width, entries = -(-sites // _BUCKETS), listed.entries
+    sites, entries = form.sites, listed.entries
+    width = -(-sites // _BUCKETS)
     equal = listed.distinct == 1  # half of what a sweep reads need not be there
     few = listed.few and not equal
-    values = 4.0 * listed.bits[: listed.distinct].view(np.float32) if equal or few else np.zeros(0)
-    index = np.uint32 if entries < 2**32 else np.uint64
-    start = _Growing(folder / "start.npy", index, sites + 1)
-    neighbour = _Growing(folder / "neighbour.npy", np.uint32, entries)
-    coupling = _Growing(folder / "coupling.npy", np.float32, values.size if equal or few else entries)
-    which = _Growing(folder / f"{WHICH}.npy", np.uint8, entries) if few else None
-    field = _Growing(folder / "field.npy", np.float64, sites)
-    start.write(np.zeros(1))
+    values = form.scale * listed.bits[: listed.distinct].view(np.float32) if equal or few else np.zeros(0)
+    files = {
+        "start": (np.uint32 if entries < 2**32 else np.uint64, sites + 1),
+        "neighbour": (np.uint32, entries),
+        "coupling": (np.float32, values.size if equal or few else entries),
+        **form.files,
+        **({WHICH: (np.uint8, entries)} if few else {}),
+    }
+    arrays = {name: _Growing(folder / f"{name}.npy", *about) for name, about in files.items()}
+    arrays["start"].write(np.zeros(1))
     done = 0
     for k, low in enumerate(range(0, sites, width)):
         high = min(low + width, sites)
@@ -322,33 +409,32 @@ def _assemble(folder: Path, sites: int, listed: _Listed, fields: NDArray[np.floa
         file.unlink()
         rows, sums = np.zeros(high - low + 1, np.int64), np.zeros(high - low)
         ends, others, weights = (np.ascontiguousarray(data[name]) for name in ("here", "there", "weight"))
-        kept: NDArray[Any] = np.empty(data.size, np.uint8) if few else 4.0 * weights
+        kept: NDArray[Any] = np.empty(data.size, np.uint8) if few else form.scale * weights
         if few:
             _code(weights.view(np.uint32), listed.bits, listed.distinct, kept)
         there, sorted_ = np.empty(data.size, np.uint32), np.empty_like(kept)
         _sort_bucket(ends, others, weights, kept, low, rows, there, sorted_, sums)
-        start.write(rows[1:] + done)
-        neighbour.write(there)
+        arrays["start"].write(rows[1:] + done)
+        arrays["neighbour"].write(there)
         if not equal:
-            (which or coupling).write(sorted_)
-        # s = 2 x - 1: log-odds are 2 h - 2 sum of J, and 4 J for each neighbour in state 1
-        field.write(2.0 * np.broadcast_to(fields, (sites,))[low:high] - 2.0 * sums)
+            arrays[WHICH if few else "coupling"].write(sorted_)
+        for name, values_of_sites in form.rows(low, high, sums).items():
+            arrays[name].write(values_of_sites)
         done += data.size
-    coupling.write(values)
-    files = dict(
-        zip(ARRAYS, (start.close(), neighbour.close(), coupling.close(), field.close()), strict=True)
-    )
-    if which is not None:
-        files[WHICH] = which.close()
-    version = 2 if which is None else 3  # the lowest that can hold it
-    digest = hashlib.blake2b(json.dumps([FORMAT, version, files], sort_keys=True).encode(), digest_size=16)
+    if equal or few:
+        arrays["coupling"].write(values)
+    written = {name: array.close() for name, array in arrays.items()}
+    version = max(form.version, 3 if few else 2)  # the lowest that can hold it
+    told = form.about(listed.total)
+    identity = [FORMAT, version, written, *([told["states"]] if "states" in told else [])]
+    digest = hashlib.blake2b(json.dumps(identity, sort_keys=True).encode(), digest_size=16)
     manifest = {
         "format": FORMAT,
         "version": version,
         "sites": sites,
         "entries": entries,
-        "log_offset": listed.total - float(np.broadcast_to(fields, (sites,)).sum()),
-        "files": files,
+        **told,
+        "files": written,
         "digest": digest.hexdigest(),
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")

@@ -146,7 +146,7 @@ class Graph:
             raise IncompatibleError(
                 "This reads the whole model, and a stored one stays in its files; sample it with "
                 f"{part('Gibbs')}, {part('HerdedGibbs')} or {part('AnnealedGibbs')}"
-                f"{in_python(', or build it in memory with gs.ising')}."
+                f"{in_python(', or build it in memory with gs.ising or gs.potts')}."
             )
         raise IncompatibleError(f"A graph of kind {self.kind} cannot be represented by tables.")
 

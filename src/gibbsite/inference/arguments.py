@@ -128,7 +128,9 @@ def _check_stored(task: str, method: str | Kernel | Proposal) -> None:
         reads = _spell(method)
         instead = f"sample it with {argument('method', 'gibbs' if task == 'MAR' else 'annealed')}"
     if reads is not None:
-        raise IncompatibleError(f"{reads} {stays}; {instead}{in_python(', or build it with gs.ising')}.")
+        raise IncompatibleError(
+            f"{reads} {stays}; {instead}{in_python(', or build it with gs.ising or gs.potts')}."
+        )
 
 
 def read_best(best: Any, task: str, method: str | Kernel | Proposal, search: bool = True) -> int:

@@ -1,4 +1,4 @@
-"""Ising models in files that need not fit into memory: rows of neighbours, mapped as they are read.
+"""Ising and Potts models in files that need not fit into memory: rows of neighbours, mapped as they are read.
 
 A stored model is a folder: a manifest with sizes and checksums, and arrays in NumPy's own format. Sweeps in
 the order of the sites read them from beginning to end.
@@ -22,12 +22,14 @@ from gibbsite.model.domain import Domains, SiteNames
 MANIFEST = "manifest.json"
 FORMAT = "gibbsite-pairs"
 #: Version 2: couplings that are all equal are kept once; 3: few distinct ones are, too, and a byte for each
-#: entry says which of them it has. A model is of the lowest version that can hold it.
-READABLE = (1, 2, 3)
+#: entry says which of them it has; 4: Potts models. A model is of the lowest version that can hold it.
+READABLE = (1, 2, 3, 4)
 #: Names of the arrays: rows of compressed neighbours, couplings, and a field for each site.
 ARRAYS = ("start", "neighbour", "coupling", "field")
 #: Of the array of version 3: which coupling an entry has.
 WHICH = "which"
+#: Of the array of Potts models: where the states of each site begin among those of all.
+OFFSET = "offset"
 _PIECE = 1 << 24  # bytes read at a time
 _SITES = 1 << 18  # whose rows are read at a time
 
@@ -43,12 +45,18 @@ class StoredPairs(Model):
     def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
         self.path, self.manifest = path, manifest
         self.structure: dict[str, Any] = {}
-        self._domains = Domains(SiteNames(int(manifest["sites"])), ((-1, 1),), np.zeros(0, np.int32))
+        labels = tuple(manifest.get("states", (-1, 1)))
+        self._domains = Domains(SiteNames(int(manifest["sites"])), (labels,), np.zeros(0, np.int32))
 
     @property
     def domains(self) -> Domains:
         """Names and states of the sites."""
         return self._domains
+
+    @property
+    def n_states(self) -> int:
+        """Number of states of every site."""
+        return len(self._domains.labels(0))
 
     @property
     def digest(self) -> str:
@@ -90,25 +98,35 @@ class StoredPairs(Model):
         ...     model.log_potential([1, 1, 0])
         1.0
         """
+        codes = self._check_state(x)
+        fields = float(codes @ self.array("field"))
+        # every pair stands in two rows
+        return self.log_offset + fields + 0.5 * self._sum_pairs(codes, np.multiply)
+
+    def _check_state(self, x: Any) -> NDArray[Any]:
         codes = np.asarray(x)
-        if codes.shape != (self.n_sites,) or not np.isin(codes, (0, 1)).all():
-            raise ModelError(f"a state of this model is {self.n_sites} codes, each 0 or 1.")
-        start, neighbour, coupling, field = (self.array(name) for name in ARRAYS)
+        if codes.shape != (self.n_sites,) or not np.isin(codes, np.arange(self.n_states)).all():
+            raise ModelError(f"a state of this model is {self.n_sites} codes from 0 to {self.n_states - 1}.")
+        return codes
+
+    def _sum_pairs(self, codes: NDArray[Any], combine: Any) -> float:
+        """Sum couplings times what the states of their sites combine to, over the entries of all rows."""
+        start, neighbour, coupling = (self.array(name) for name in ARRAYS[:3])
         which = self.array(WHICH) if self.coded else None
-        pairs = 0.0
+        total = 0.0
         for first in range(0, self.n_sites, _SITES):
             rows = start[first : min(first + _SITES, self.n_sites) + 1].astype(np.int64)
             here = np.repeat(codes[first : first + len(rows) - 1], np.diff(rows))
             part = slice(int(rows[0]), int(rows[-1]))
             weight = coupling[which[part]] if which is not None else coupling[part]
-            pairs += float((here * codes[neighbour[part]]) @ weight.astype(np.float64))
-        return self.log_offset + float(codes @ field) + 0.5 * pairs  # every pair stands in two rows
+            total += float(combine(here, codes[neighbour[part]]) @ weight.astype(np.float64))
+        return total
 
     def observe(self, evidence: Mapping[Any, Any]) -> Model:
         """Refuse: the arrays would have to be written anew."""
         raise IncompatibleError(
-            "A stored model cannot fold evidence in; store it without the observed sites, and add their "
-            "couplings, with the sign of their states, to the fields of their neighbours."
+            "A stored model cannot fold evidence in; store it without the observed sites, and add what they "
+            "contribute to the fields of their neighbours."
         )
 
     def array(self, name: str) -> NDArray[Any]:
@@ -119,7 +137,37 @@ class StoredPairs(Model):
         return np.broadcast_to(found, entries) if once else found
 
     def __repr__(self) -> str:
-        return f"StoredPairs({self.n_sites:,} sites, {self.n_edges:,} pairs, {self.path})"
+        return f"{type(self).__name__}({self.n_sites:,} sites, {self.n_edges:,} pairs, {self.path})"
+
+
+class StoredPotts(StoredPairs):
+    """A Potts model in a folder: pairs ask whether their states agree, and states may have fields.
+
+    Otherwise as :class:`StoredPairs`.
+    """
+
+    def log_potential(self, x: Any) -> float:
+        """Return the log-potential of a state given by codes from 0 on, reading all pairs once.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import gibbsite as gs
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model = gs.store_edges([([0, 1], [1, 2], 0.5)], folder + "/path", sites=3, states=4)
+        ...     model.log_potential([3, 3, 0])
+        0.5
+        """
+        codes = self._check_state(x)
+        field = self.array("field")
+        pairs = 0.5 * self._sum_pairs(codes, np.equal)
+        if field.size == self.n_states:  # those of all sites
+            return pairs + float(np.bincount(codes, minlength=self.n_states) @ field)
+        fields = 0.0
+        for first in range(0, self.n_sites, _SITES):
+            part = codes[first : first + _SITES]
+            fields += float(field[self.n_states * np.arange(first, first + part.size) + part].sum())
+        return pairs + fields
 
 
 def open_model(path: str | Path, verify: bool = False) -> StoredPairs:
@@ -151,7 +199,7 @@ def open_model(path: str | Path, verify: bool = False) -> StoredPairs:
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         kind = manifest["format"], manifest["version"]
-        names = (*ARRAYS, WHICH) if WHICH in manifest["files"] else ARRAYS
+        names = (*ARRAYS, *(name for name in (WHICH, OFFSET) if name in manifest["files"]))
         files = {name: manifest["files"][name] for name in names}
     except (OSError, ValueError, KeyError, TypeError) as reason:
         why = (
@@ -168,7 +216,7 @@ def open_model(path: str | Path, verify: bool = False) -> StoredPairs:
             raise FormatError(f"{file} is missing or has another size than its manifest says; store it anew.")
         if verify and hash_file(file) != about["blake2b"]:
             raise FormatError(f"{file} has changed since it was written; store the model anew.")
-    return StoredPairs(folder, manifest)
+    return (StoredPotts if "states" in manifest else StoredPairs)(folder, manifest)
 
 
 def hash_file(path: Path) -> str:

@@ -39,7 +39,7 @@ def has_zeros(graph: Graph) -> bool:
     >>> has_zeros(compile_graph(FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[1, 0], [1, 1]])])))
     True
     """
-    if graph.binary:
+    if graph.binary or graph.on_disk:  # neither can hold infinite numbers
         return False
     arrays = _known(graph).arrays
     logs = [arrays.log_unary]

@@ -16,6 +16,7 @@ from gibbsite._random.alias import build_alias_rows, draw_column
 from gibbsite._random.generators import Words, below
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.potts import PottsGraph
+from gibbsite.graph.kinds.stored import StoredPottsGraph
 from gibbsite.kernel.minibatch.factors import (
     Floats,
     Index,
@@ -63,6 +64,10 @@ def agreement_rows(graph: Graph) -> AgreementRows:
     if isinstance(arrays, PottsGraph):
         weight, step = arrays.coupling, arrays.step
         log_unary, offset = arrays.log_unary, arrays.offset
+    elif isinstance(arrays, StoredPottsGraph):
+        weight, step = np.asarray(arrays.coupling, np.float64), 1
+        log_unary = arrays.field if arrays.own else np.tile(arrays.field, graph.n_sites)
+        offset = arrays.offset
     else:
         # w x y = (w / 2) ([x = y] + x + y - 1) for x, y in {0, 1}: half the bound of w x y itself
         weight, step = 0.5 * np.asarray(arrays.coupling), 1
