@@ -326,7 +326,7 @@ def record_chains(
     )
     setup = Setup(model, kernel, scan, layout, form, plan, kernel.remarks(model, graph, scan))
     if crew is not None:
-        crew = crew.employ(Recipe(model, kernel, wanted, record, chains), progress.say)
+        crew = crew.employ(Recipe(model, kernel, wanted, record, chains), progress.say, form)
     return run_chains(setup, starts, budget, progress=progress, crew=crew, **how)
 
 

@@ -30,7 +30,7 @@ class InOneProcess(Crew):
     def __init__(self, hosts: int, threads: int = 1) -> None:
         self.hosts, self.threads = hosts, threads
 
-    def employ(self, recipe: Recipe, say: Any) -> Crew:
+    def employ(self, recipe: Recipe, say: Any, form: Any = None) -> Crew:
         self.recipe, self.run = recipe, str(id(recipe))
         return self
 

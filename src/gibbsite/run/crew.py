@@ -57,10 +57,10 @@ class Crew(ABC):
         """Whether states and tapes are with workers."""
         return False
 
-    def employ(self, recipe: Recipe, say: Callable[[str], None]) -> Crew:
+    def employ(self, recipe: Recipe, say: Callable[[str], None], form: ChainLayout | None = None) -> Crew:
         """Learn what the chains of the next run are made of; ``say`` tells the user something.
 
-        Return who is going to move them.
+        Return who is going to move them. A layout that nobody can move here is refused.
         """
         return self
 

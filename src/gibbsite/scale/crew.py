@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from gibbsite.errors import ArgumentError, SamplingError
+from gibbsite.run.chain_layout import ChainLayout
 from gibbsite.run.crew import Bundles, Crew
 from gibbsite.scale.segment import Done, checksum, cut_segment, join_segment, move_segment
 
@@ -62,7 +63,7 @@ class RemoteCrew(Crew):
         self.proved = False  # whether any task has come back
         self.say: Callable[[str], None] = lambda text: None
 
-    def employ(self, recipe: Any, say: Callable[[str], None]) -> Crew:
+    def employ(self, recipe: Any, say: Callable[[str], None], form: ChainLayout | None = None) -> Crew:
         """Send out what all tasks need: for chains, what they are made of."""
         self.run, self.blocks, self.proved, self.say = secrets.token_hex(8), 0, False, say
         self.send_recipe(recipe)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.run.chain_layout import PackedLayout
+from gibbsite.run.chain_layout import ChainLayout, PackedLayout
 from gibbsite.run.crew import Bundles, Crew, Threads
 from gibbsite.run.tape import DRAWS
 from gibbsite.scale.crew import MOST_ATTEMPTS, lost_too_often
@@ -89,12 +89,14 @@ class PartitionedCrew(TogetherCrew):
         self.reachable = True
         self.by_rungs: RungCrew | None = None
 
-    def employ(self, recipe: Any, say: Callable[[str], None]) -> Crew:
+    def employ(self, recipe: Any, say: Callable[[str], None], form: ChainLayout | None = None) -> Crew:
         """Share out the sites of each chain, or its replicas, where it has some."""
         if recipe.kernel.replicated:
             self.by_rungs = RungCrew(self.client, self.partitions)
-            return self.by_rungs.employ(recipe, say)
-        return super().employ(recipe, say)
+            return self.by_rungs.employ(recipe, say, form)
+        if form is not None:
+            check_form(form)
+        return super().employ(recipe, say, form)
 
     @property
     def away(self) -> bool:
