@@ -194,6 +194,18 @@ def test_other_commands_say_who_takes_it(run: Any, folder: Path) -> None:
         assert "this folder is a stored model, which gibbsite infer and info take" in err
 
 
+def test_what_a_stored_model_is_made_of(run: Any, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "ring.edges").write_text("0 1\n1 2\n")
+    for source, target, said in (
+        (tmp_path / "ring.edges", folder, "exists already; give the name of a new folder"),
+        (folder, tmp_path / "new.pairs", "is made of a list of edges"),
+        ("model.uai.gz", tmp_path / "new.pairs", "is made of a list of edges"),
+    ):
+        code, _, err = run("convert", source, target)
+        assert code == 2
+        assert said in " ".join(err.split())
+
+
 def test_info(run: Any, folder: Path, tmp_path: Path) -> None:
     code, out, _ = run("info", folder, "--json")
     facts = json.loads(out)

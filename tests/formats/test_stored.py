@@ -308,7 +308,7 @@ def test_from_a_text(
         ("0 1\n\n# y\n2 2", "line 4: this joins site 2 with itself"),
         ("0 -1", "line 1: this names site -1"),
         ("0 1\n0 3000000000", "line 2: this names site 3000000000"),
-        ("", "from 1 to"),
+        ("", "has no edges"),
     ],
 )
 def test_bad_texts(text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -455,6 +455,21 @@ def test_bad_arguments(tmp_path: Path) -> None:
         gs.store_edges([([0], [1], 1.0)], tmp_path / "file" / "model", sites=5)
 
 
+def test_what_is_no_path(tmp_path: Path) -> None:
+    with pytest.raises(gs.FormatError, match="named by a text or a path, got None"):
+        gs.open_model(None)  # type: ignore[arg-type]
+    with pytest.raises(gs.FormatError, match="named by a text or a path, got None"):
+        gs.store_edges([([0], [1], 1.0)], None, sites=2)  # type: ignore[arg-type]
+    with pytest.raises(gs.ModelError, match="must have numbers as couplings"):
+        gs.store_edges([([0], [1], 0.3 + 5j)], tmp_path / "model", sites=2)
+    (tmp_path / "none.edges").write_text("# nothing\n")
+    with pytest.raises(gs.FormatError, match=r"none\.edges has no edges"):
+        gs.store_edges(tmp_path / "none.edges", tmp_path / "model")
+    (tmp_path / "far.edges").write_text("0 1 0.3\n1 99999999999999999999 0.4\n")
+    with pytest.raises(gs.FormatError, match=r"far\.edges, line 2: expected two site numbers"):
+        gs.store_edges(tmp_path / "far.edges", tmp_path / "model")
+
+
 def test_damage_is_noticed(tmp_path: Path) -> None:
     with pytest.raises(gs.FormatError, match="No such file"):
         gs.open_model(tmp_path / "model")
@@ -463,7 +478,8 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
         file = tmp_path / "model" / f"{name}.npy"
         data = file.read_bytes()
         file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-        gs.open_model(tmp_path / "model")
+        if name != "start":
+            gs.open_model(tmp_path / "model")
         with pytest.raises(gs.FormatError, match=f"{name}.npy has changed"):
             gs.open_model(tmp_path / "model", verify=True)
         file.write_bytes(data[:-1])
@@ -478,6 +494,30 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
     manifest.write_text("{")
     with pytest.raises(gs.FormatError, match="manifest is damaged"):
         gs.open_model(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("start", -2),
+        ("start", 500),
+        ("start", 10),
+        ("start", 61),
+        ("field", 60),
+        ("offset", -3),
+        ("offset", 900),
+    ],
+)
+def test_damage_that_leaves_the_size_is_noticed(name: str, place: int, tmp_path: Path) -> None:
+    """In headers, and where compiled code would read beyond an array; elsewhere by verify=True alone."""
+    ring = np.arange(1000)
+    model = gs.store_edges([(ring, (ring + 1) % 1000, 0.1)], tmp_path / "model", sites=1000, states=3)
+    file = model.path / f"{name}.npy"
+    data = bytearray(file.read_bytes())
+    data[place] ^= 0x55
+    file.write_bytes(data)
+    with pytest.raises(gs.FormatError, match=rf"{name}\.npy is damaged"):
+        gs.open_model(model.path)
 
 
 def test_reading_one_as_a_file_says_what_it_is(tmp_path: Path) -> None:

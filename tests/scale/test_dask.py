@@ -26,7 +26,7 @@ from gibbsite.scale.crew import RemoteCrew, Returned
 from gibbsite.scale.dask import DaskCrew
 from gibbsite.scale.partitions.together import TogetherCrew
 from gibbsite.scale.segment import Done, checksum, cut_segment, join_segment, move_segment
-from gibbsite.scale.warming import Warmed
+from gibbsite.scale.warming import Warmed, warm_up
 from tests.scale.machines import Machines
 from tests.scale.running import local_client, same, sample
 
@@ -255,6 +255,28 @@ def test_a_client_that_is_closed_in_the_middle(client: Any) -> None:
     crew.drop("worker")
     crew.tell_to_forget(int, ["worker"])
     crew.dismiss()
+
+
+def test_workers_are_asked_for(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client asks its scheduler for other things, too, now and then, and remembers the last answer."""
+    last = property(lambda one: {"workers": {}}, lambda one, told: None)
+    monkeypatch.setattr(distributed.Client, "_scheduler_identity", last, raising=False)
+    assert len(DaskCrew(client).workers()) == 2
+
+
+def test_what_cannot_be_sent(client: Any) -> None:
+    lock = threading.Lock()
+    ends = gs.Observable("ends", lambda x: x[0] if lock else x[1])
+    with pytest.raises(gs.ArgumentError, match=r"cannot be sent to workers: .*locks and the like"):
+        sample(gs.ising_grid((3, 3)), record=ends, on=client)
+    gone = distributed.Client(client.scheduler.address, set_as_default=False)
+    gone.close()
+    with pytest.raises(gs.ArgumentError, match="on is closed; connect to its cluster anew"):
+        sample(gs.ising_grid((3, 3)), on=gone)
+    with pytest.raises(gs.ArgumentError, match=r"must be a client of Dask.*cluster\.get_client\(\)"):
+        sample(gs.ising_grid((3, 3)), on=client.cluster)
+    with pytest.raises(gs.ArgumentError, match="'ray' is unknown; choose one of local-dask, or the address"):
+        warm_up("ray")
 
 
 def test_other_versions_are_refused(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from gibbsite.cli.inputs import format_given_by, format_option, load
-from gibbsite.cli.parameters import FORMAT, MODEL, OUTPUT
+from gibbsite.cli.parameters import FORMAT, MODEL, Output
 
 
 @click.command("convert")
 @click.argument("source", type=MODEL)
-@click.argument("target", type=OUTPUT)
+@click.argument("target", type=Output(folders=(".pairs",)))
 @format_option
 @click.option("--to", "to_format", type=FORMAT, help="Format of the target, if its name does not tell.")
 @click.option(
@@ -31,6 +31,7 @@ def command(
     if target.endswith(".pairs"):
         from gibbsite.formats.stored import store_edges
 
+        _check_edges(source)
         made = store_edges(source, target, states=states)
         click.echo(f"gibbsite: {made.n_sites:,} sites and {made.n_edges:,} pairs in {target}", err=True)
         return
@@ -45,3 +46,16 @@ def command(
         write_model(model, target, to_format)
     if lost:
         click.echo(f"gibbsite: {lost}", err=True)
+
+
+def _check_edges(source: str) -> None:
+    """Refuse files of which it is known that they hold no list of edges."""
+    from gibbsite.formats.files import is_stored
+    from gibbsite.formats.registry import registered_formats
+
+    name = source.removesuffix(".gz")
+    others = (one.suffixes for format_, one in registered_formats().items() if format_ != "edges")
+    if is_stored(source) or any(name.endswith(suffixes) for suffixes in others):
+        raise click.UsageError(
+            f"a TARGET in .pairs is made of a list of edges (.edges, other texts, .parquet), not of {source}."
+        )

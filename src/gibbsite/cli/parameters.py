@@ -60,13 +60,15 @@ class Output(click.Path):
     ----------
     stream : bool
         "-" is stdout; otherwise it is refused.
+    folders : tuple of str
+        How names end of folders that are made; whoever makes them refuses those that there are.
     """
 
     name = "file"
 
-    def __init__(self, stream: bool = True) -> None:
+    def __init__(self, stream: bool = True, folders: tuple[str, ...] = ()) -> None:
         super().__init__(readable=False, allow_dash=True)
-        self.stream = stream
+        self.stream, self.folders = stream, folders
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the place."""
@@ -77,7 +79,8 @@ class Output(click.Path):
             self.fail("this does not go to stdout; give the name of a file.", param, ctx)
         from gibbsite.formats.parsing.text import check_writable
 
-        check_writable(str(place))
+        if not self.folders or not str(place).endswith(self.folders):
+            check_writable(str(place))
         return place
 
 

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from gibbsite._compile.jit import Integer, compiled, inlined
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, FormatError, ModelError
+from gibbsite.formats.parsing.text import path_text
 from gibbsite.model.domain import Label, read_labels
 from gibbsite.model.stored import FORMAT, MANIFEST, OFFSET, WHICH, StoredPairs, open_model
 
@@ -93,7 +94,7 @@ def store_edges(
     ...     0.4 < gs.sample(model, **how).marginals["7"][1] < 0.6
     True
     """
-    folder = Path(path)
+    folder = Path(path_text(path))
     if folder.exists():
         raise ArgumentError(f"{folder} exists already; give the name of a new folder.")
     file = Path(edges) if isinstance(edges, str | Path) else None
@@ -101,6 +102,8 @@ def store_edges(
         if file is None:
             raise ArgumentError(f"{argument('sites')} is needed where edges do not come from a file.")
         sites = 1 + max((int(max(a.max(), b.max())) for a, b, _ in _read(file, None)), default=-1)
+        if not sites:
+            raise FormatError(f"{file} has no edges; a model without any needs {argument('sites')}.")
     if isinstance(sites, bool) or not isinstance(sites, int | np.integer):
         raise ArgumentError(f"{argument('sites')} must be a whole number, got {sites!r}.")
     if not 0 < sites < 2**31:
@@ -274,7 +277,10 @@ def _distribute(pieces: Iterable[Any], folder: Path, sites: int) -> _Listed:
                 raise ModelError(f"piece {number} of the edges must be (a, b, J): sites, sites, couplings.")
             first, second, coupling = piece
             a, b = np.atleast_1d(np.asarray(first)), np.atleast_1d(np.asarray(second))
-            given = np.asarray(coupling, np.float32)
+            given = np.asarray(coupling)
+            if given.dtype.kind not in "iuf":
+                raise ModelError(f"piece {number} of the edges must have numbers as couplings.")
+            given = given.astype(np.float32)
             weight = np.broadcast_to(given, a.shape)
             _check(a, b, weight, sites, number)
             both = np.empty(2 * a.size, _ENTRY)
@@ -534,7 +540,7 @@ def _fault(path: Path, lines: list[bytes], columns: int, before: int) -> FormatE
             if not words or (
                 len(words) == columns
                 and columns in (2, 3)
-                and [float(int(word)) for word in words[:2]]
+                and all(abs(int(word)) < 2**53 for word in words[:2])  # all of which floats can tell apart
                 and len([float(word) for word in words]) == columns
             ):
                 continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,47 @@ class StoredPairs(Model):
             "contribute to the fields of their neighbours."
         )
 
+    @property
+    def lengths(self) -> dict[str, tuple[int, ...]]:
+        """How long each array may be."""
+        sites, entries = self.n_sites, int(self.manifest["entries"])
+        couplings = tuple(range(1, 257)) if self.coded else (1, entries)
+        which = {WHICH: (entries,)} if self.coded else {}
+        return {
+            "start": (sites + 1,),
+            "neighbour": (entries,),
+            "coupling": couplings,
+            "field": (sites,),
+            **which,
+        }
+
+    def check(self) -> None:
+        """Refuse arrays that would let compiled code read beyond their ends.
+
+        Where rows begin is read whole, the neighbours are not: that takes as long as a sweep
+        (``open_model(verify=True)``).
+        """
+        for name, lengths in self.lengths.items():
+            file = self.path / f"{name}.npy"
+            try:
+                good = np.load(file, mmap_mode="r").shape in [(length,) for length in lengths]
+            except Exception:  # of a damaged header NumPy may raise anything
+                good = False
+            if not good:
+                raise FormatError(f"{file} is damaged; store the model anew.")
+        self._check_steps("start", int(self.manifest["entries"]))
+
+    def _check_steps(self, name: str, last: int, step: int | None = None) -> None:
+        """Refuse an array that does not ascend from 0 to ``last``, or not in equal steps."""
+        numbers = self.array(name)
+        good = bool(numbers[0] == 0 and int(numbers[-1]) == last)
+        for first in range(0, self.n_sites, _SITES):
+            part = numbers[first : first + _SITES + 1].astype(np.int64)
+            steps = np.diff(part)
+            good &= bool((steps >= 0).all() if step is None else (steps == step).all())
+        if not good:
+            raise FormatError(f"{self.path / name}.npy is damaged; store the model anew.")
+
     def array(self, name: str) -> NDArray[Any]:
         """Return an array, mapped as it is read; a coupling that is that of all pairs, repeated."""
         found = np.asarray(np.load(self.path / f"{name}.npy", mmap_mode="r"))
@@ -145,6 +187,17 @@ class StoredPotts(StoredPairs):
 
     Otherwise as :class:`StoredPairs`.
     """
+
+    @property
+    def lengths(self) -> dict[str, tuple[int, ...]]:
+        """How long each array may be."""
+        fields = (self.n_states, self.n_sites * self.n_states)
+        return {**super().lengths, "field": fields, OFFSET: (self.n_sites + 1,)}
+
+    def check(self) -> None:
+        """Refuse arrays that would let compiled code read beyond their ends."""
+        super().check()
+        self._check_steps(OFFSET, self.n_sites * self.n_states, self.n_states)
 
     def log_potential(self, x: Any) -> float:
         """Return the log-potential of a state given by codes from 0 on, reading all pairs once.
@@ -195,6 +248,8 @@ def open_model(path: str | Path, verify: bool = False) -> StoredPairs:
     ...     model.n_sites, model.n_edges
     (3, 2)
     """
+    if not isinstance(path, str | os.PathLike):
+        raise FormatError(f"a folder is named by a text or a path, got {path!r}.")
     folder = Path(path)
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
@@ -216,7 +271,9 @@ def open_model(path: str | Path, verify: bool = False) -> StoredPairs:
             raise FormatError(f"{file} is missing or has another size than its manifest says; store it anew.")
         if verify and hash_file(file) != about["blake2b"]:
             raise FormatError(f"{file} has changed since it was written; store the model anew.")
-    return (StoredPotts if "states" in manifest else StoredPairs)(folder, manifest)
+    model = (StoredPotts if "states" in manifest else StoredPairs)(folder, manifest)
+    model.check()
+    return model
 
 
 def hash_file(path: Path) -> str:

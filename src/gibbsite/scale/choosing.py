@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -70,12 +70,17 @@ def find_crew(on: Any, partitions: int | None = None) -> Iterator[Crew | None]:
         with connect(on) as client, _dismissing(_employ(client, partitions)) as crew:
             yield crew
     elif callable(getattr(on, "submit", None)) and callable(getattr(on, "scatter", None)):
+        if getattr(on, "status", "running") in ("closing", "closed"):
+            raise ArgumentError(
+                f"The client given as {argument('on')} is closed; connect to its cluster anew."
+            )
         with _dismissing(_employ(on, partitions)) as crew:
             yield crew
     else:
+        hint = " (a cluster has one: cluster.get_client())" if hasattr(on, "get_client") else ""
         raise ArgumentError(
             f"{argument('on')} must be a client of Dask, the address of its scheduler, or one of "
-            f"{', '.join(CLUSTERS)}, got {on!r}."
+            f"{', '.join(CLUSTERS)}, got {on!r}{hint}."
         )
 
 
@@ -102,11 +107,14 @@ def _dismissing(crew: Crew) -> Iterator[Crew]:
 
 
 @contextmanager
-def connect(on: str) -> Iterator[Any]:
-    """Connect to a scheduler of Dask by its address, or start one with a process for every core."""
+def connect(on: str, clusters: Sequence[str] = CLUSTERS) -> Iterator[Any]:
+    """Connect to a scheduler of Dask by its address, or start one with a process for every core.
+
+    ``clusters`` are what else might have been meant.
+    """
     if on != "local-dask" and "://" not in on:
         raise ArgumentError(
-            unknown(argument("on"), on, CLUSTERS, ", or the address of a scheduler such as tcp://host:8786")
+            unknown(argument("on"), on, clusters, ", or the address of a scheduler such as tcp://host:8786")
         )
     _need("distributed", "dask")
     distributed: Any = import_module("distributed")

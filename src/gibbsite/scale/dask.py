@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from gibbsite.errors import ArgumentError, GibbsiteError, SamplingError
@@ -43,6 +44,20 @@ def _make(
 
     worker, other = str(get_worker().address), differences(versions)
     return Returned(None if other else function(run, recipe, task), worker, other)
+
+
+def known_workers(client: Any) -> dict[str, Any]:
+    """Return what a scheduler knows of all its workers, by address; nothing if its client is closed.
+
+    It is asked by ourselves: ``client.scheduler_info`` returns whatever the client has heard last, which may
+    be an answer without workers to a question of its own.
+    """
+    distributed: Any = import_module("distributed")
+    named = signature(distributed.Scheduler.identity).parameters
+    all_of_them = {"n_workers": -1} if "n_workers" in named else {}  # older ones name all anyway
+    if client.status != "running" or client.scheduler is None:
+        return {}
+    return dict(client.sync(client.scheduler.identity, **all_of_them)["workers"])
 
 
 def allow_large_messages() -> Any:
@@ -174,17 +189,20 @@ class DaskCrew(RemoteCrew):
 
     def _known(self) -> dict[str, Any]:
         """Return what the scheduler knows of all its workers; nothing if it is gone."""
-        if self.client.status != "running":
-            return {}
         with self.in_spite_of_losses():
-            # without workers, where the client was closed just now
-            return dict(self.client.scheduler_info(n_workers=-1).get("workers", {}))
+            return known_workers(self.client)
         return {}
 
     def send_recipe(self, recipe: Any) -> None:
         """Send the recipe to the scheduler."""
         cloudpickle: Any = import_module("cloudpickle")
-        self.packed, self.sent = cloudpickle.dumps(recipe), None
+        try:
+            self.packed, self.sent = cloudpickle.dumps(recipe), None
+        except (TypeError, AttributeError, pickle.PicklingError) as reason:
+            raise ArgumentError(
+                f"What is sampled cannot be sent to workers: {reason}. Functions of yours must not use open "
+                "files, locks and the like."
+            ) from None
         self._await_workers()
 
     def _send(self) -> None:

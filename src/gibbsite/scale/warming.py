@@ -7,6 +7,7 @@ import sys
 from typing import NamedTuple
 
 from gibbsite.scale.choosing import connect
+from gibbsite.scale.dask import known_workers
 
 
 class Warmed(NamedTuple):
@@ -26,9 +27,8 @@ def warm_up(on: str, jobs: int | None = None) -> dict[str, Warmed]:
     jobs : int, optional
         Processes that compile on each machine; one for each core by default.
     """
-    with connect(on) as client:
-        workers = client.scheduler_info(n_workers=-1)["workers"]
-        first = {info["host"]: address for address, info in workers.items()}
+    with connect(on, ("local-dask",)) as client:
+        first = {info["host"]: address for address, info in known_workers(client).items()}
         found: dict[str, Warmed] = client.run(_warm, jobs, workers=list(first.values()))
     host_of = {address: host for host, address in first.items()}
     return {host_of[address]: warmed for address, warmed in found.items()}

@@ -241,6 +241,8 @@ class PartitionedCrew(TogetherCrew):
     def _open(self, form: PackedLayout, chains: Bundles) -> _Hosts | None:
         """Open a host on as many workers as there are partitions, or on all of them."""
         workers = sorted(self.workers())[: self.partitions]
+        if not workers:  # all of them are gone
+            return None
         ranges = host_ranges(form.packed, self.partitions, len(workers))
         opening, token = secrets.token_hex(8), secrets.token_bytes(_TOKEN)
         planes = count_planes(form, chains.tapes[0])

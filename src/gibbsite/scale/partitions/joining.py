@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._wording import argument, part
 from gibbsite.errors import IncompatibleError
 from gibbsite.run.chain import State
-from gibbsite.run.chain_layout import ChainLayout, PackedLayout
+from gibbsite.run.chain_layout import LEAST_CHAINS, LEAST_SITES, ChainLayout, PackedLayout
 from gibbsite.run.stretch import record_stretch, state_potential
 from gibbsite.run.tape import COUNT, DRAWS, EVERY_DRAW, Tape, pulse_due, recording_on
 from gibbsite.scale.partitions.draws import Demand, rest_of
@@ -33,8 +34,10 @@ def check_form(form: ChainLayout) -> PackedLayout:
     if not isinstance(form, PackedLayout) or not form.way.divisible:
         raise IncompatibleError(
             f"A run can be partitioned where many sites of a chain move at once, and this one has another "
-            f"layout ({form.name!r}): take Gibbs() or HerdedGibbs() with Chromatic(), fewer than 16 chains, "
-            "and a binary model or, with Gibbs(), a Potts lattice; or leave out the partitions."
+            f"layout ({form.name!r}). It takes {part('Gibbs')} or {part('HerdedGibbs')}, no scan or "
+            f"{part('Chromatic')}, fewer than {LEAST_CHAINS} chains, some {LEAST_SITES} sites of one color, "
+            f"and a model in memory that is binary or, with {part('Gibbs')}, a Potts lattice; or leave out "
+            f"{argument('partitions')}."
         )
     return form
 

@@ -54,6 +54,8 @@ class RungCrew(TogetherCrew):
     def _try(self, ensemble: Ensemble, chains: Bundles, rounds: int, sweeps: int, keep: bool) -> float | None:
         """Have a block made; return the seconds it took, or nothing if a worker was lost."""
         workers = sorted(self.workers())[: min(self.partitions, ensemble.most)]
+        if not workers:  # all of them are gone
+            return None
         opening, token = secrets.token_hex(8), secrets.token_bytes(_TOKEN)
         asked = (installed_versions(), self.run, self.sent, opening, token)
         addresses = self.on_each("gibbs-doors", workers, open_door, [asked] * len(workers))
