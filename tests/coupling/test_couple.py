@@ -16,6 +16,8 @@ from gibbsite.errors import ConvergenceWarning
 from gibbsite.exact.transition import sweep_matrix
 from gibbsite.testing import tiny_models
 
+pytestmark = pytest.mark.long
+
 TINY = tiny_models()
 # Two-sided, of a normal: 2e-9. A few hundred of them stay below 1e-6.
 MOST_ERRORS = 6.0

@@ -20,6 +20,8 @@ from gibbsite.support.start import find_start
 from gibbsite.testing import check_kernel
 from tests.data import HERE
 
+pytestmark = pytest.mark.long
+
 GRID = gs.ising_grid((3, 3), coupling=0.5, field=np.linspace(-0.4, 0.6, 9).reshape(3, 3))
 
 

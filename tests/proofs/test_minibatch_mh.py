@@ -11,6 +11,8 @@ import pytest
 import gibbsite as gs
 from tests.proofs.density_laws import FALSE_ALARM, Floats, Grid, move_each, p_value
 
+pytestmark = pytest.mark.long
+
 SITES = {"a": gs.Interval(-1.0, 2.0), "b": gs.Interval(-2.0, 1.0)}
 DATA = np.array([-0.3, 0.4, 1.1, 0.2, -1.4, 0.9, 2.0])
 

@@ -22,6 +22,8 @@ from gibbsite.run.record import lay_out
 from gibbsite.testing import law_p_value
 from tests.proofs.test_tempered import joint_chain
 
+pytestmark = pytest.mark.long
+
 #: A frustrated cycle with fields.
 GLASS = gs.ising(
     (np.array([0, 1, 0]), np.array([1, 2, 2]), np.array([1.1, -0.7, 0.9])), np.array([0.3, -0.2, 0.1])

@@ -27,6 +27,7 @@ from tests.scale.running import local_client, same
 
 distributed = pytest.importorskip("distributed")
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.filterwarnings("default"),
     pytest.mark.filterwarnings("ignore::gibbsite.errors.ConvergenceWarning"),
 ]
@@ -128,7 +129,7 @@ def test_a_run_goes_on_elsewhere(
     assert same(sample(model, warmup=20, sweeps=80), sample(model, sweeps=80, **how))
 
 
-@pytest.mark.parametrize("name", [pytest.param("Potts", marks=pytest.mark.long), "side by side"])
+@pytest.mark.parametrize("name", TEMPERED)
 def test_rungs_give_the_bytes_of_threads(client: Any, tmp_path: Path, name: str) -> None:
     """On other workers in other shares; and a run that is begun on threads, and ended there."""
     make, kernel = TEMPERED[name]
@@ -222,12 +223,7 @@ SHARED = pytest.mark.parametrize(
     ("model", "kernel", "sweeps"),
     [
         (gs.ising_grid((300, 300), coupling=0.3), None, 3000),
-        pytest.param(
-            gs.potts_grid((60, 60), 3, 0.9),
-            gs.Tempered(ladder=np.linspace(0.0, 1.0, 7)),
-            1500,
-            marks=pytest.mark.long,
-        ),
+        (gs.potts_grid((60, 60), 3, 0.9), gs.Tempered(ladder=np.linspace(0.0, 1.0, 7)), 1500),
     ],
     ids=["sites", "rungs"],
 )

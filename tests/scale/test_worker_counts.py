@@ -16,7 +16,7 @@ from tests.scale.running import same, sample
 
 pytest.importorskip("distributed")
 # by default, `test_dask.py` compares workers with threads
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("default")]
 
 # Seven chains: neither 2 nor 3 nor 5 workers have the same number of them each.
 KERNELS: dict[str, tuple[Any, dict[str, Any]]] = {
