@@ -25,7 +25,9 @@ def measure(*, quick: bool = False) -> list[Section]:
 
     with (
         warnings.catch_warnings(),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         warnings.simplefilter("ignore")

@@ -17,7 +17,9 @@ def local_client(workers: int) -> Iterator[Any]:
     import distributed
 
     with (
-        distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+        ) as cluster,
         distributed.Client(cluster) as found,
     ):
         yield found

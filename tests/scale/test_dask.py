@@ -210,7 +210,7 @@ def test_steps_that_go_wrong_are_told(client: Any) -> None:
 def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask_module, "PATIENCE", 1.0)
     with (
-        distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster,
         distributed.Client(cluster) as lonely,
         pytest.raises(gs.SamplingError, match="no worker for 1 seconds"),
     ):

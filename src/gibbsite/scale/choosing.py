@@ -122,7 +122,7 @@ def connect(on: str, clusters: Sequence[str] = CLUSTERS) -> Iterator[Any]:
         try:
             with _deaf_children():
                 cluster = distributed.LocalCluster(
-                    n_workers=usable_cores(), threads_per_worker=1, dashboard_address=None
+                    n_workers=usable_cores(), threads_per_worker=1, dashboard_address="127.0.0.1:0"
                 )
         except RuntimeError as reason:
             raise ArgumentError(
