@@ -15,6 +15,7 @@ import pytest
 import gibbsite as gs
 from gibbsite.cli import main
 from gibbsite.formats import stored
+from gibbsite.formats.parsing import edge_lists
 from gibbsite.graph.color import color_sites
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.kernel.herded.keys import Keys
@@ -279,7 +280,7 @@ def test_a_checkpoint_belongs_to_its_model(tmp_path: Path) -> None:
 def test_from_a_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(stored, "_TEXT_BYTES", 20)  # a few lines at a time
+    monkeypatch.setattr(edge_lists, "_TEXT_BYTES", 20)  # a few lines at a time
     a, b, coupling = random_edges(30, 80)
     lines = [f"{i} {j} {w!r}" for i, j, w in zip(a.tolist(), b.tolist(), coupling.tolist(), strict=True)]
     lines[3:3] = ["# a comment", "", "  "]
@@ -312,7 +313,7 @@ def test_from_a_text(
     ],
 )
 def test_bad_texts(text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored, "_TEXT_BYTES", 5)  # a line at a time
+    monkeypatch.setattr(edge_lists, "_TEXT_BYTES", 5)  # a line at a time
     (tmp_path / "graph.edges").write_text(text)
     with pytest.raises((gs.FormatError, gs.ModelError), match=said):
         gs.store_edges(tmp_path / "graph.edges", tmp_path / "model")
@@ -362,7 +363,7 @@ def convert(monkeypatch: pytest.MonkeyPatch, *words: Path) -> Any:
 def test_from_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr(stored, "_ROWS", 7)
+    monkeypatch.setattr(edge_lists, "_ROWS", 7)
     a, b, coupling = random_edges(30, 80)
     file = tmp_path / "graph.parquet"
     parquet.write_table(arrow.table({"a": a, "b": b, "J": coupling, "note": ["x"] * 80}), file)

@@ -9,15 +9,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import glob
-import gzip
 import hashlib
 import json
 import os
 import shutil
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +25,7 @@ from numpy.typing import NDArray
 from gibbsite._compile.jit import Integer, compiled, inlined
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, FormatError, ModelError
+from gibbsite.formats.parsing.edge_lists import find_fault, read_edges
 from gibbsite.formats.parsing.text import path_text
 from gibbsite.model.domain import Label, read_labels
 from gibbsite.model.stored import FORMAT, MANIFEST, OFFSET, WHICH, StoredPairs, open_model
@@ -35,8 +33,6 @@ from gibbsite.model.stored import FORMAT, MANIFEST, OFFSET, WHICH, StoredPairs, 
 _BUCKETS = 256
 _MOST_VALUES = 256  # couplings that a byte can tell apart
 _ENTRY = np.dtype([("here", np.uint32), ("there", np.uint32), ("weight", np.float32)])
-_TEXT_BYTES = 1 << 24  # of a text read at a time
-_ROWS = 1 << 20  # of a table read at a time
 
 
 def store_edges(
@@ -101,7 +97,7 @@ def store_edges(
     if sites is None:
         if file is None:
             raise ArgumentError(f"{argument('sites')} is needed where edges do not come from a file.")
-        sites = 1 + max((int(max(a.max(), b.max())) for a, b, _ in _read(file, None)), default=-1)
+        sites = 1 + max((int(max(a.max(), b.max())) for a, b, _ in read_edges(file, None)), default=-1)
         if not sites:
             raise FormatError(f"{file} has no edges; a model without any needs {argument('sites')}.")
     if isinstance(sites, bool) or not isinstance(sites, int | np.integer):
@@ -118,7 +114,7 @@ def store_edges(
     ):  # left by a process that was killed
         shutil.rmtree(torn, ignore_errors=True)
     spare = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    pieces = edges if file is None else _read(file, sites)
+    pieces = edges if file is None else read_edges(file, sites)
     try:
         spare.mkdir(parents=True)
         listed = _distribute(pieces, spare, sites)
@@ -305,26 +301,9 @@ def _check(a: NDArray[Any], b: NDArray[Any], weight: NDArray[np.float32], sites:
     where = f"piece {number} of the edges"
     if a.shape != b.shape or a.ndim != 1 or a.dtype.kind not in "iu" or b.dtype.kind not in "iu":
         raise ModelError(f"{where} must have two arrays of equally many whole numbers.")
-    fault = _find_fault(a, b, weight, sites)
+    fault = find_fault(a, b, weight, sites)
     if fault is not None:
         raise ModelError(f"{where} {fault[1]}.")
-
-
-def _find_fault(
-    a: NDArray[Any], b: NDArray[Any], weight: NDArray[Any], sites: int | None
-) -> tuple[int, str] | None:
-    """Return the number of an edge that cannot be, and what is wrong with it."""
-    most = 2**31 - 1 if sites is None else sites
-    for ends in (a, b):
-        bad = np.flatnonzero((ends < 0) | (ends >= most))
-        if bad.size:
-            return int(bad[0]), f"names site {int(ends[bad[0]])}; there are 0 to {most - 1}"
-    own = np.flatnonzero(a == b)
-    if own.size:
-        return int(own[0]), f"joins site {int(a[own[0]])} with itself"
-    with np.errstate(over="ignore"):
-        wrong = np.flatnonzero(~np.isfinite(4.0 * weight.astype(np.float32)))  # as it will be kept
-    return (int(wrong[0]), "has a coupling that is not finite, or beyond 8e37") if wrong.size else None
 
 
 @compiled
@@ -444,108 +423,3 @@ def _assemble(folder: Path, listed: _Listed, form: _Spins | _Potts) -> None:
         "digest": digest.hexdigest(),
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
-
-
-def _read(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
-    """Yield the edges of a file, piece by piece; ``sites`` is how many there are, where that is known."""
-    read = _read_table if path.suffix in (".parquet", ".pq") else _read_text
-    try:
-        yield from read(path, sites)
-    except (OSError, EOFError, zlib.error) as reason:
-        said = getattr(reason, "strerror", None) or str(reason)
-        raise FormatError(f"Cannot read {path}: {said.rstrip('.')}.") from None
-
-
-def _read_table(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
-    try:
-        arrow: Any = import_module("pyarrow")
-        parquet: Any = import_module("pyarrow.parquet")
-    except ImportError:
-        raise ArgumentError(
-            "Parquet files need pyarrow, which is not installed; run: pip install pyarrow"
-        ) from None
-    row = 0
-    try:
-        with parquet.ParquetFile(path) as table:
-            kinds = [column.type for column in table.schema_arrow][:3]
-            whole = [arrow.types.is_integer(kind) for kind in kinds]
-            number = [
-                is_whole or arrow.types.is_floating(kind) for is_whole, kind in zip(whole, kinds, strict=True)
-            ]
-            if len(kinds) < 2 or not all(whole[:2]) or not all(number):
-                raise FormatError(
-                    f"{path} must have two columns of whole numbers, the sites, and perhaps couplings; "
-                    f"it has {', '.join(map(str, kinds)) or 'none'}."
-                )
-            for batch in table.iter_batches(batch_size=_ROWS, columns=table.schema_arrow.names[:3]):
-                for column in batch.columns:
-                    if column.null_count:
-                        missing = row + int(np.argmin(np.asarray(column.is_valid()))) + 1
-                        raise FormatError(f"{path}, row {missing}: a number is missing.")
-                columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
-                a, b, weight = *columns[:2], columns[2] if len(columns) > 2 else np.ones(1)
-                fault = _find_fault(a, b, weight, sites)
-                if fault is not None:
-                    raise FormatError(f"{path}, row {row + fault[0] + 1}: this {fault[1]}.")
-                if len(a):
-                    yield a, b, weight
-                row += len(a)
-    except arrow.ArrowException as reason:
-        raise FormatError(
-            f"{path} is no Parquet file, or a damaged one: {str(reason).rstrip('.')}."
-        ) from None
-
-
-def _read_text(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
-    """Yield the edges of a text, some lines at a time."""
-    columns, line = 0, 0
-    with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:
-        while lines := file.readlines(_TEXT_BYTES):
-            kept = [text for each in lines if (text := each.partition(b"#")[0].strip())]
-            if kept:
-                columns = columns or len(kept[0].split())
-                numbers = _numbers(kept, columns)
-                if numbers is None:
-                    raise _fault(path, lines, columns, line)
-                values = numbers.reshape(-1, columns)
-                with np.errstate(invalid="ignore"):
-                    ends = values[:, :2].astype(np.int64)
-                if not (ends == values[:, :2]).all():
-                    raise _fault(path, lines, columns, line)
-                weight = values[:, 2] if columns == 3 else np.ones(1)
-                fault = _find_fault(ends[:, 0], ends[:, 1], weight, sites)
-                if fault is not None:
-                    filled = [k for k, each in enumerate(lines, line + 1) if each.partition(b"#")[0].strip()]
-                    raise FormatError(f"{path}, line {filled[fault[0]]}: this {fault[1]}.")
-                yield ends[:, 0], ends[:, 1], weight
-            line += len(lines)
-
-
-def _numbers(lines: list[bytes], columns: int) -> NDArray[np.float64] | None:
-    """Return all numbers of some lines; None if one has another number of them."""
-    if columns not in (2, 3):
-        return None
-    try:
-        found = np.array(b" ".join(lines).split(), np.float64)
-    except ValueError:
-        return None
-    return found if found.size == columns * len(lines) else None
-
-
-def _fault(path: Path, lines: list[bytes], columns: int, before: int) -> FormatError:
-    """Return the error of the first line that is no edge."""
-    for number, each in enumerate(lines, before + 1):
-        words = each.partition(b"#")[0].split()
-        with contextlib.suppress(ValueError):
-            if not words or (
-                len(words) == columns
-                and columns in (2, 3)
-                and all(abs(int(word)) < 2**53 for word in words[:2])  # all of which floats can tell apart
-                and len([float(word) for word in words]) == columns
-            ):
-                continue
-        return FormatError(
-            f"{path}, line {number}: expected two site numbers and perhaps a coupling, as many words on "
-            f"every line, got {each.strip()[:60].decode(errors='replace')!r}."
-        )
-    return FormatError(f"{path}: lines have different numbers of words.")

@@ -108,7 +108,7 @@ class StoredPairs(Model):
         codes = np.asarray(x)
         if codes.shape != (self.n_sites,) or not np.isin(codes, np.arange(self.n_states)).all():
             raise ModelError(f"a state of this model is {self.n_sites} codes from 0 to {self.n_states - 1}.")
-        return codes
+        return codes.astype(np.int16, copy=False)
 
     def _sum_pairs(self, codes: NDArray[Any], combine: Any) -> float:
         """Sum couplings times what the states of their sites combine to, over the entries of all rows."""
