@@ -20,14 +20,14 @@ _ROWS = 1 << 20  # of a table read at a time
 
 
 def read_edges(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
-    """Yield the edges of a file, piece by piece; ``sites`` is how many there are, where that is known.
+    r"""Yield the edges of a file, piece by piece; ``sites`` is how many there are, where that is known.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "a.edges")
-    ...     _ = path.write_text("0 1 0.5  # the first\\n1 2 -1\\n")
+    ...     _ = path.write_text("0 1 0.5  # the first\n1 2 -1\n")
     ...     [(a.tolist(), b.tolist(), weight.tolist()) for a, b, weight in read_edges(path, 3)]
     [([0, 1], [1, 2], [0.5, -1.0])]
     """
