@@ -116,7 +116,7 @@ def test_nothing_of_a_run_stays_with_the_scheduler(client: Any) -> None:
 def test_killed_workers_change_nothing() -> None:
     """Workers are killed three times while a run goes on; each costs the segment it was at."""
     model = gs.ising_grid((60, 60), coupling=0.3, field=0.1)
-    how: dict[str, Any] = {"sweeps": 6000, "scan": gs.Systematic()}
+    how: dict[str, Any] = {"sweeps": 24_000, "scan": gs.Systematic()}
     undisturbed = sample(model, **how)
     with Machines(workers=2) as machines:
         over, killed = threading.Event(), []

@@ -180,6 +180,29 @@ def strangers(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, 
 
 
 @pytest.mark.long
+def test_tasks_of_a_worker_that_is_gone_are_handed_out_again(
+    undisturbed: gs.Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were meant for it alone, as the other one had not been heard; it is idle, and gets them soon."""
+    monkeypatch.setattr(dask_module, "PATIENCE", 600.0)
+    known = DaskCrew.workers
+    with Machines(workers=2) as machines:
+        pids = machines.client.run(os.getpid)
+        first = min(pids)
+
+        def workers(crew: DaskCrew) -> dict[str, Any]:
+            found = known(crew)
+            return {first: found[first]} if first in found else found
+
+        monkeypatch.setattr(DaskCrew, "workers", workers)
+        with disturbing(lambda: os.kill(pids[first], signal.SIGKILL), when=4) as said:
+            begun = time.monotonic()
+            assert same(undisturbed, sample(MODEL, **HOW, on=machines.client))
+        assert time.monotonic() - begun < 300.0  # not after the 600 seconds of above
+    assert any("No worker is at any chain" in text for text in said)
+
+
+@pytest.mark.long
 def test_workers_without_gibbsite_are_named(
     undisturbed: gs.Result, strangers: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

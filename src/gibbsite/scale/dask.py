@@ -7,6 +7,7 @@ for.
 
 from __future__ import annotations
 
+import math
 import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,8 @@ from gibbsite.scale.versions import differences, installed_versions
 
 # Seconds that a run waits for a scheduler or a worker to come back.
 PATIENCE = 60.0
+# Seconds that tasks wait while no worker does anything: those they were meant for are gone.
+IDLE = 2.0
 # Seconds without a heartbeat after which others make what a worker was at; there is one every few seconds.
 SILENCE = 30.0
 LOOK = 0.5  # seconds between two looks at the workers
@@ -375,9 +378,10 @@ class DaskCrew(RemoteCrew):
                 self._await_workers()
                 if self._is_missing(needed):
                     return
-                if self._is_anybody_at(futures):
+                patience = self._patience(futures)
+                if patience == math.inf:
                     self.seen = time.monotonic()
-                elif time.monotonic() - self.seen > PATIENCE:
+                elif time.monotonic() - self.seen > patience:
                     self.say("No worker is at any chain; they are handed out again.")
                     self.cancel(futures)
                     self.sent = None
@@ -387,14 +391,21 @@ class DaskCrew(RemoteCrew):
             except CancelledError:  # lost with the scheduler
                 return
 
-    def _is_anybody_at(self, futures: list[Any]) -> bool:
-        """Tell whether a worker that can be heard is at one of some tasks, or has finished it."""
+    def _patience(self, futures: list[Any]) -> float:
+        """Return how many seconds tasks that nobody is at are waited for; forever, if somebody is.
+
+        Workers that do something else may come to them later. Tasks that were meant for workers that are gone
+        by now would wait in vain, though others are idle.
+        """
         with self.in_spite_of_losses():
             there = self.workers()
-            told = self.client.processing().items()
-            now = {key for worker, keys in told if worker in there for key in keys}
-            return any(future.key in now or future.status == "finished" for future in futures)
-        return False
+            now = {
+                key for worker, keys in self.client.processing().items() if worker in there for key in keys
+            }
+            if any(future.key in now or future.status == "finished" for future in futures):
+                return math.inf
+            return PATIENCE if now else IDLE
+        return PATIENCE
 
     def _is_missing(self, needed: Sequence[str]) -> bool:
         """Tell whether one of some workers is gone."""
