@@ -310,6 +310,7 @@ VERDICT = """
 """
 
 
+@pytest.mark.long
 @needs_compiler
 def test_verdict_and_exit_code_do_not_depend_on_the_cache(tmp_path: Path) -> None:
     # compiling takes longer than the second that the run is given; a run that has not converged exits with 4,

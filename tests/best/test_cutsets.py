@@ -19,6 +19,7 @@ def ring_model() -> gs.FactorGraph:
     return gs.FactorGraph(dict.fromkeys("abcd", 2), list(zip(scopes, RING, strict=True)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("price", [np.inf, 4.0])
 def test_cutsets_are_drawn_from_the_law_at_their_temperature(price: float) -> None:
     # The cutset of a ring is one site, so that draws are independent. The temperature changes after every

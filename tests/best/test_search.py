@@ -368,6 +368,7 @@ def test_a_checkpoint_of_another_layout_is_refused_in_one_sentence(tmp_path: Any
             search_best(glass((4, 4), 3), sweeps=100, resume=True, **given)
 
 
+@pytest.mark.long
 def test_cutsets_come_where_cheaper_moves_lead_chains_to_different_ends() -> None:
     task = Task(tied(1), None)
     turns = _Turns(task)

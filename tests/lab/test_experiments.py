@@ -16,6 +16,8 @@ from gibbsite.lab.herded.silhouettes import draw_strokes, find_silhouette
 from gibbsite.lab.herded.two_variables import EPSILONS
 from tests.lab.quick_runs import FAMILIES, check_what_it_says_and_saves, family, findings
 
+pytestmark = pytest.mark.long
+
 # error times length as measured by others, from other start weights
 CONSTANTS = {0.1: 4.5, 0.01: 16.4}
 

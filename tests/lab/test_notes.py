@@ -24,6 +24,8 @@ from gibbsite.lab.notes.denoising import COUPLINGS, conditional_gap
 from gibbsite.lab.notes.ula_bias import KNOWN, STEPS, doubt
 from tests.lab.quick_runs import check_what_it_says_and_saves, claims, family, findings
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("name", family("notes"))
 def test_experiments_say_what_they_are_and_save_what_they_found(name: str, tmp_path: Path) -> None:

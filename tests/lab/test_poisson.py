@@ -16,6 +16,8 @@ from gibbsite.lab.poisson import spin as poisson_spin
 from gibbsite.lab.poisson.potts import distance_from_uniform, error_at
 from tests.lab.quick_runs import check_what_it_says_and_saves, claims, family, findings
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("name", family("poisson"))
 def test_experiments_say_what_they_are_and_save_what_they_found(name: str, tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from tests.lab.quick_runs import check_what_it_says_and_saves, claims, family, findings
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("name", family("tempering"))
 def test_experiments_say_what_they_are_and_save_what_they_found(name: str, tmp_path: Path) -> None:

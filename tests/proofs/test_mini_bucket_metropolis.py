@@ -15,6 +15,8 @@ from gibbsite.importance.mini_buckets.buckets import largest_table
 from gibbsite.testing import check_kernel
 from tests.importance.models import random_model
 
+pytestmark = pytest.mark.long
+
 # Of up to 300 states, by the number that makes them; every third has zeros, some have tables of four sites.
 SMALL = [n for n in range(120) if random_model(n).cards.prod() <= 300]
 

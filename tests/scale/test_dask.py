@@ -113,6 +113,7 @@ def test_nothing_of_a_run_stays_with_the_scheduler(client: Any) -> None:
     assert client.run_on_scheduler(sent) == []
 
 
+@pytest.mark.long
 def test_killed_workers_change_nothing() -> None:
     """Workers are killed three times while a run goes on; each costs the segment it was at."""
     model = gs.ising_grid((60, 60), coupling=0.3, field=0.1)
