@@ -11,6 +11,8 @@ from gibbsite.best.blocks import BlockMoves
 from gibbsite.best.cutsets import CutsetMoves, find_cutset_moves
 from gibbsite.best.search import search_best
 
+pytestmark = pytest.mark.long
+
 RING = [np.array(t) for t in ([[3, 1], [0, 2]], [[1, 4], [2, 0.5]], [[1, 0], [2, 1]], [[5, 1], [1, 2]])]
 
 
@@ -19,7 +21,6 @@ def ring_model() -> gs.FactorGraph:
     return gs.FactorGraph(dict.fromkeys("abcd", 2), list(zip(scopes, RING, strict=True)))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("price", [np.inf, 4.0])
 def test_cutsets_are_drawn_from_the_law_at_their_temperature(price: float) -> None:
     # The cutset of a ring is one site, so that draws are independent. The temperature changes after every

@@ -127,7 +127,6 @@ def test_spins_all_methods_go_the_same_way_and_interpolated_densities_a_bit_slow
     assert claims("poisson-spin")["PGDA converges faster than PGITS with equal degrees"] == "yes"
 
 
-@pytest.mark.long
 def test_spins_true_marginals_are_those_of_a_long_run() -> None:
     weights = 0.7 * (1 - np.eye(3))
     truth, slopes = poisson_spin.true_marginals(gs.continuous_spins(weights), weights, 4_000, 1)

@@ -19,6 +19,8 @@ from gibbsite.kernel.clusters.houdayer import exchange, exchange_around, exchang
 from gibbsite.testing import check_kernel, tiny_models
 from tests.data import DATA, needs_data
 
+pytestmark = pytest.mark.long
+
 RNG = np.random.default_rng(7)
 CLOCK = np.zeros((3, 3))
 CLOCK[[0, 1, 2], [1, 2, 0]] = 0.8  # the second site is one ahead

@@ -14,6 +14,8 @@ import gibbsite as gs
 from gibbsite import compatibility, random
 from tests.proofs.density_laws import FALSE_ALARM, Floats, Normal, move_each, p_value
 
+pytestmark = pytest.mark.long
+
 COVARIANCE = np.array([[1.0, 0.8, 0.3], [0.8, 2.0, 0.1], [0.3, 0.1, 0.5]])
 PRECISION = np.linalg.inv(COVARIANCE)
 FACTOR = np.linalg.cholesky(np.linalg.inv(PRECISION[:2, :2]))

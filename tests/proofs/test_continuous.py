@@ -33,6 +33,8 @@ from gibbsite.kernel.continuous.inverse import draw_quadratic
 from gibbsite.kernel.continuous.method import answer, ask
 from tests.proofs.density_laws import move_each
 
+pytestmark = pytest.mark.long
+
 Floats = NDArray[np.float64]
 FALSE_ALARM = 1e-7  # of one chi-square; there are fewer than ten in a test
 

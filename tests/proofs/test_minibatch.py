@@ -20,6 +20,8 @@ from gibbsite.kernel.minibatch.min_gibbs import Estimated
 from gibbsite.testing import KERNELS
 from tests.proofs import minibatch_laws as laws
 
+pytestmark = pytest.mark.long
+
 FALSE_ALARM = 1e-7  # per row of a table of frequencies; there are fewer than ten of them in a test
 
 

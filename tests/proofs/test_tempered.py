@@ -32,6 +32,8 @@ from gibbsite.run.chain import advance, start_chain
 from gibbsite.run.record import lay_out
 from gibbsite.testing import law_p_value
 
+pytestmark = pytest.mark.long
+
 LADDERS = [(0.0, 1.0), (0.0, 0.3, 1.0), (0.2, 0.6, 1.0)]
 
 

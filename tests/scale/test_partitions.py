@@ -20,6 +20,8 @@ from gibbsite.scale.partitions.links import Link, LinkLost, connect, listen
 from tests.scale import running
 from tests.scale.running import same
 
+pytestmark = pytest.mark.long
+
 
 def random_graph(n: int, degree: int) -> gs.FactorGraph:
     rng = np.random.default_rng(5)
@@ -99,8 +101,7 @@ SHARES = ((1, 1, 1), (2, 2, 1), (3, 3, 1), (7, 2, 2), (7, 7, 1))  # parts, hosts
 
 @pytest.mark.parametrize(
     ("name", "shares"),
-    [(LAYOUTS[0], SHARES[2:4])]
-    + [pytest.param(name, SHARES[2:4], marks=pytest.mark.long) for name in LAYOUTS[1:]]
+    [(name, SHARES[2:4]) for name in LAYOUTS]
     + [pytest.param(name, SHARES, marks=pytest.mark.campaign) for name in MODELS],
 )
 def test_shares_give_the_bytes_of_one_process(name: str, shares: Any) -> None:
@@ -116,7 +117,7 @@ def test_shares_give_the_bytes_of_one_process(name: str, shares: Any) -> None:
     [
         ("lattice", "shared"),
         pytest.param("periodic lattice with fields", "shared", marks=pytest.mark.campaign),
-        pytest.param("random graph", "blanket", marks=pytest.mark.long),
+        ("random graph", "blanket"),
     ],
 )
 def test_herding_in_shares(name: str, keys: str) -> None:
@@ -153,10 +154,7 @@ RECORDED: dict[str, Any] = {
 
 @pytest.mark.parametrize(
     ("name", "what"),
-    [
-        pytest.param("lattice", what, marks=[pytest.mark.long] if number % 3 else [])
-        for number, what in enumerate(RECORDED)
-    ]
+    [("lattice", what) for what in RECORDED]
     + [
         pytest.param(name, what, marks=pytest.mark.campaign)
         for name in LAYOUTS[1:]

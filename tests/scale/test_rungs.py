@@ -19,7 +19,7 @@ from gibbsite.scan.base import period
 from tests.scale import running
 from tests.scale.running import same
 
-pytestmark = pytest.mark.filterwarnings("ignore::gibbsite.errors.ConvergenceWarning")
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::gibbsite.errors.ConvergenceWarning")]
 
 
 class InOneProcess(Crew):
@@ -112,8 +112,7 @@ FEW = ("zeros", "side by side", "side by side, all rungs")
 
 @pytest.mark.parametrize(
     ("name", "shares"),
-    [(FEW[0], SHARES[2:])]
-    + [pytest.param(name, SHARES[2:], marks=pytest.mark.long) for name in FEW[1:]]
+    [(name, SHARES[2:]) for name in FEW]
     + [pytest.param(name, SHARES, marks=pytest.mark.campaign) for name in CASES],
 )
 def test_shares_give_the_bytes_of_one_process(name: str, shares: Any) -> None:
