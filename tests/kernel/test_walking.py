@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 import gibbsite as gs
 
+pytestmark = pytest.mark.long
+
 Floats = NDArray[np.float64]
 NORMAL = gs.LogDensity(
     lambda x: -0.5 * (x[0] ** 2 + (x[1] / 3.0) ** 2), lambda x: np.array([-x[0], -x[1] / 9.0]), dim=2

@@ -17,6 +17,8 @@ import pytest
 import gibbsite as gs
 from tests.proofs.density_laws import FALSE_ALARM, Floats, Grid, Normal, move_each, p_value
 
+pytestmark = pytest.mark.long
+
 MEAN = np.array([1.0, -2.0, 0.5])
 COVARIANCE = np.array([[1.0, 0.8, 0.0], [0.8, 2.0, -0.3], [0.0, -0.3, 0.5]])
 PRECISION = np.linalg.inv(COVARIANCE)
