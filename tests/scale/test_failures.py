@@ -183,22 +183,37 @@ def strangers(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, 
 def test_tasks_of_a_worker_that_is_gone_are_handed_out_again(
     undisturbed: gs.Result, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They were meant for it alone, as the other one had not been heard; it is idle, and gets them soon."""
+    """They are meant for it alone, as the other one was not heard; that is idle, and gets them soon."""
     monkeypatch.setattr(dask_module, "PATIENCE", 600.0)
-    known = DaskCrew.workers
+    known, submit, given = DaskCrew.workers, DaskCrew._submit, list[str]()
     with Machines(workers=2) as machines:
-        pids = machines.client.run(os.getpid)
-        first = min(pids)
 
-        def workers(crew: DaskCrew) -> dict[str, Any]:
-            found = known(crew)
-            return {first: found[first]} if first in found else found
+        def submit_to_the_dead(crew: DaskCrew, *words: Any) -> None:
+            if crew.blocks < 4 or given:
+                return submit(crew, *words)
+            pids = machines.client.run(os.getpid)
+            first = min(pids)
+            told = known(crew)[first]
+            os.kill(pids[first], signal.SIGKILL)
+            while first in known(crew):
+                time.sleep(0.05)
+            given.append(first)
 
-        monkeypatch.setattr(DaskCrew, "workers", workers)
-        with disturbing(lambda: os.kill(pids[first], signal.SIGKILL), when=4) as said:
+            def workers(crew: DaskCrew) -> dict[str, Any]:
+                known(crew)
+                crew.heard[first] = (0.0, time.monotonic())
+                return {first: told}
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(DaskCrew, "workers", workers)
+                return submit(crew, *words)
+
+        monkeypatch.setattr(DaskCrew, "_submit", submit_to_the_dead)
+        with disturbing(when=1) as said:
             begun = time.monotonic()
             assert same(undisturbed, sample(MODEL, **HOW, on=machines.client))
         assert time.monotonic() - begun < 300.0  # not after the 600 seconds of above
+    assert given
     assert any("No worker is at any chain" in text for text in said)
 
 
