@@ -43,6 +43,8 @@ class StoredPairs(Model):
     (``gs.Marginals(batches=False)``).
     """
 
+    _combine: Any = np.multiply  # what a coupling counts for, given the states of its sites
+
     def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
         self.path, self.manifest = path, manifest
         self.structure: dict[str, Any] = {}
@@ -88,7 +90,9 @@ class StoredPairs(Model):
         return float(self.manifest["log_offset"])
 
     def log_potential(self, x: Any) -> float:
-        """Return the log-potential of a state given by codes (0 for -1, 1 for 1), reading all pairs once.
+        """Return the log-potential of a state given by codes from 0 on, reading all pairs once.
+
+        Codes of spins are 0 for -1 and 1 for 1.
 
         Examples
         --------
@@ -99,18 +103,18 @@ class StoredPairs(Model):
         ...     model.log_potential([1, 1, 0])
         1.0
         """
-        codes = self._check_state(x)
-        fields = float(codes @ self.array("field"))
-        # every pair stands in two rows
-        return self.log_offset + fields + 0.5 * self._sum_pairs(codes, np.multiply)
-
-    def _check_state(self, x: Any) -> NDArray[Any]:
         codes = np.asarray(x)
         if codes.shape != (self.n_sites,) or not np.isin(codes, np.arange(self.n_states)).all():
             raise ModelError(f"a state of this model is {self.n_sites} codes from 0 to {self.n_states - 1}.")
-        return codes.astype(np.int16, copy=False)
+        codes = codes.astype(np.int16, copy=False)
+        # every pair stands in two rows
+        return self.log_offset + self._sum_fields(codes) + 0.5 * self._sum_pairs(codes)
 
-    def _sum_pairs(self, codes: NDArray[Any], combine: Any) -> float:
+    def _sum_fields(self, codes: NDArray[Any]) -> float:
+        """Sum what single sites contribute."""
+        return float(codes @ self.array("field"))
+
+    def _sum_pairs(self, codes: NDArray[Any]) -> float:
         """Sum couplings times what the states of their sites combine to, over the entries of all rows."""
         start, neighbour, coupling = (self.array(name) for name in ARRAYS[:3])
         which = self.array(WHICH) if self.coded else None
@@ -120,7 +124,7 @@ class StoredPairs(Model):
             here = np.repeat(codes[first : first + len(rows) - 1], np.diff(rows))
             part = slice(int(rows[0]), int(rows[-1]))
             weight = coupling[which[part]] if which is not None else coupling[part]
-            total += float(combine(here, codes[neighbour[part]]) @ weight.astype(np.float64))
+            total += float(self._combine(here, codes[neighbour[part]]) @ weight.astype(np.float64))
         return total
 
     def observe(self, evidence: Mapping[Any, Any]) -> Model:
@@ -186,7 +190,18 @@ class StoredPotts(StoredPairs):
     """A Potts model in a folder: pairs ask whether their states agree, and states may have fields.
 
     Otherwise as :class:`StoredPairs`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import gibbsite as gs
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model = gs.store_edges([([0, 1], [1, 2], 0.5)], folder + "/path", sites=3, states=4)
+    ...     model.log_potential([3, 3, 0])
+    0.5
     """
+
+    _combine: Any = np.equal
 
     @property
     def lengths(self) -> dict[str, tuple[int, ...]]:
@@ -199,28 +214,15 @@ class StoredPotts(StoredPairs):
         super().check()
         self._check_steps(OFFSET, self.n_sites * self.n_states, self.n_states)
 
-    def log_potential(self, x: Any) -> float:
-        """Return the log-potential of a state given by codes from 0 on, reading all pairs once.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import gibbsite as gs
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     model = gs.store_edges([([0, 1], [1, 2], 0.5)], folder + "/path", sites=3, states=4)
-        ...     model.log_potential([3, 3, 0])
-        0.5
-        """
-        codes = self._check_state(x)
+    def _sum_fields(self, codes: NDArray[Any]) -> float:
         field = self.array("field")
-        pairs = 0.5 * self._sum_pairs(codes, np.equal)
         if field.size == self.n_states:  # those of all sites
-            return pairs + float(np.bincount(codes, minlength=self.n_states) @ field)
+            return float(np.bincount(codes, minlength=self.n_states) @ field)
         fields = 0.0
         for first in range(0, self.n_sites, _SITES):
             part = codes[first : first + _SITES]
             fields += float(field[self.n_states * np.arange(first, first + part.size) + part].sum())
-        return pairs + fields
+        return fields
 
 
 def open_model(path: str | Path, verify: bool = False) -> StoredPairs:
