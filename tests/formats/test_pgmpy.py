@@ -129,6 +129,10 @@ def test_names_and_states_of_other_types_become_text() -> None:
             r"two nodes have the same name as text",
         ),
         (Bayes(["rain"], [Table(["rain"], [0.5, 0.2], {"rain": RAIN})]), r"sums to 0\.7 over"),
+        (
+            Bayes(["rain"], [Table(["rain"], [0.5, 0.5], {"rain": RAIN})] * 2),
+            r"the site 'rain' has two conditional tables",
+        ),
     ],
 )
 def test_bad_networks(model: Any, message: str) -> None:

@@ -72,6 +72,20 @@ def test_tables_of_a_bayes_file_are_directed_where_they_are_conditional() -> Non
 
 
 @pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 2  2  1 0  1 0  2 0.3 0.7  2 0.3 0.7", "the site '0' has two conditional tables, over"),
+        ("2 2 2  1  1 0  2 0.3 0.7", "the site '1' has no conditional table"),
+        ("2 2 2  2  2 0 1  2 1 0  4 0.5 0.5 0.5 0.5  4 0.5 0.5 0.5 0.5", "form a cycle, '1' -> '0' -> '1'"),
+    ],
+)
+def test_a_bayes_file_holds_a_bayesian_network(text: str, message: str) -> None:
+    parse(f"MARKOV {text}")
+    with pytest.raises(FormatError, match=rf"{message}.*; a product of any factors is of type MARKOV\.$"):
+        parse(f"BAYES {text}")
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "markov 1 2 1 1 0 2 1 3",

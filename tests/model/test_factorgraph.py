@@ -15,6 +15,7 @@ from gibbsite.model import FactorGraph, SpinFactors, TableFactors, ising, ising_
 
 SITES: dict[str, list[str | int]] = {"A": ["no", "yes"], "B": ["lo", "mid", "hi"], "C": [1]}
 PAIR = [[0.1, 0.2, 0.3], [0.4, 0.5, 0.0]]
+EVEN = [[0.5, 0.5], [0.5, 0.5]]
 
 
 def sprinkler() -> FactorGraph:
@@ -179,6 +180,47 @@ def test_conditional_tables_must_be_normalised_over_the_child() -> None:
         FactorGraph({"A": 2, "B": 2}, [(("B", "A"), np.transpose(child_last))], directed=True)
     with pytest.raises(ModelError, match=r"conditional but sums to 0\.5 over its last site 'A'"):
         FactorGraph({"A": 2}, [("A", [0.25, 0.25])], directed=True)
+
+
+@pytest.mark.parametrize(
+    ("factors", "message"),
+    [
+        (
+            [("a", [0.3, 0.7]), ("b", [0.5, 0.5]), ("c", [0.5, 0.5]), ("a", [0.3, 0.7])],
+            r"^the site 'a' has two conditional tables, over \(a\) and over \(a\); each site of a ",
+        ),
+        (
+            [("a", [0.3, 0.7]), ("b", [0.5, 0.5]), (("b", "a"), EVEN), ("c", [0.5, 0.5])],
+            r"^the site 'a' has two conditional tables, over \(a\) and over \(b, a\); each site of a ",
+        ),
+        ([("a", [0.3, 0.7]), (("a", "c"), EVEN)], r"^the site 'b' has no conditional table; each site of a "),
+        (
+            [(("a", "b"), EVEN), (("b", "a"), EVEN), ("c", [0.5, 0.5])],
+            r"^the conditional tables form a cycle, 'b' -> 'a' -> 'b'; no site of a Bayesian network ",
+        ),
+        (
+            [(("c", "a"), EVEN), (("a", "b"), EVEN), (("b", "c"), EVEN)],
+            r"^the conditional tables form a cycle, 'b' -> 'c' -> 'a' -> 'b'; no site of a Bayesian ",
+        ),
+        (
+            [("a", [0.3, 0.7]), ("b", [0.5, 0.5]), ("c", [0.5, 0.5]), ((), 2.0)],
+            r"^factors\[3\] has no site, so it is no conditional table; remove it\.$",
+        ),
+    ],
+)
+def test_a_directed_model_is_a_bayesian_network(factors: list[Any], message: str) -> None:
+    FactorGraph(dict.fromkeys("abc", 2), factors)  # a product of factors has no such rules
+    with pytest.raises(ModelError, match=message):
+        FactorGraph(dict.fromkeys("abc", 2), factors, directed=True)
+
+
+def test_conditional_tables_among_groups_give_no_site_two_of_them() -> None:
+    law = TableFactors([[0, 1]], np.log([EVEN]), directed=True)
+    assert FactorGraph(2, groups=[law], states=2).groups == (law,)  # other sites need no table
+    with pytest.raises(ModelError, match=r"the site '1' has two conditional tables"):
+        FactorGraph(2, groups=[law, law], states=2)
+    whole = FactorGraph(2, [(0, [0.5, 0.5])], groups=[law], states=2, directed=True)
+    assert whole.log_potential([0, 1]) == np.log(0.25)
 
 
 def test_rounded_conditional_tables_are_accepted() -> None:

@@ -10,12 +10,13 @@ import itertools
 import re
 
 from gibbsite.errors import ModelError
-from gibbsite.formats.network import build_network, find_cycle, network_tables
+from gibbsite.formats.network import build_network, network_tables
 from gibbsite.formats.parsing.bif_tables import Block, Resolver, Row, Variable
 from gibbsite.formats.parsing.bif_text import Cursor, quoted
 from gibbsite.formats.parsing.decimals import decimals
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
 from gibbsite.formats.registry import Format, register
+from gibbsite.model.factor import find_cycle
 from gibbsite.model.factorgraph import FactorGraph
 
 
@@ -78,7 +79,7 @@ def parse_bif(source: Source) -> FactorGraph:
         tables.append(resolver.resolve(blocks[name]))
     cycle = find_cycle([scope[:-1] for scope, _ in tables])
     if cycle is not None:
-        name = list(variables)[cycle]
+        name = list(variables)[cycle[-1]]
         raise cursor.error(f"the variable {name!r} is its own ancestor.", blocks[name].place)
     try:
         return build_network({name: tuple(each.states) for name, each in variables.items()}, tables)

@@ -12,7 +12,7 @@ import numpy as np
 
 from gibbsite.errors import IncompatibleError
 from gibbsite.model.domain import FloatArray, Label, make_domains
-from gibbsite.model.factor import gather_tables
+from gibbsite.model.factor import find_cycle, gather_tables
 from gibbsite.model.factorgraph import FactorGraph
 
 ROW_TOLERANCE = 1e-2 - 1e-9
@@ -111,35 +111,5 @@ def network_tables(model: FactorGraph, wanted: str) -> list[Table]:
     complete = [table for table in found if table is not None]
     cycle = find_cycle([table.scope[:-1] for table in complete])
     if cycle is not None:
-        raise refuse(f"the site {model.sites[cycle]!r} is its own ancestor")
+        raise refuse(f"the site {model.sites[cycle[-1]]!r} is its own ancestor")
     return complete
-
-
-def find_cycle(parents: Sequence[Sequence[int]]) -> int | None:
-    """Return a site that is its own ancestor, or None.
-
-    Examples
-    --------
-    >>> find_cycle([[], [0, 2], [1]]), find_cycle([[1], []])
-    (1, None)
-    """
-    children: list[list[int]] = [[] for _ in parents]
-    missing = [len(each) for each in parents]
-    for site, each in enumerate(parents):
-        for parent in each:
-            children[parent].append(site)
-    ready = [site for site, count in enumerate(missing) if count == 0]
-    for site in ready:  # grows while it is walked
-        for child in children[site]:
-            missing[child] -= 1
-            if missing[child] == 0:
-                ready.append(child)
-    if len(ready) == len(parents):
-        return None
-    # Every site left has a parent that is left; going up from one ends in a cycle.
-    site = next(site for site, count in enumerate(missing) if count)
-    seen: set[int] = set()
-    while site not in seen:
-        seen.add(site)
-        site = next(parent for parent in parents[site] if missing[parent])
-    return site

@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gibbsite.errors import IncompatibleError
+from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE
 from gibbsite.formats.parsing.decimals import HIGHEST, LOWEST, decimals
 from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
 from gibbsite.formats.registry import Format, register, sites_are_counted, states_are_counted
 from gibbsite.model.domain import MOST_STATES, Domains, FloatArray, IntArray, SiteNames
-from gibbsite.model.factor import TableFactors
+from gibbsite.model.factor import TableFactors, check_network, find_cycle
 from gibbsite.model.factorgraph import FactorGraph, _restore
 
 # States of variables in no factor have no table behind them; so many are allowed on top of the numbers.
@@ -198,6 +198,12 @@ def _build(numbers: Numbers, cards: IntArray, layout: _Layout, directed: bool) -
                     group = TableFactors(scopes[part[some]], chosen, directed=flag)
                     groups.append((int(rows[part[some[0]]]), group))
     groups.sort(key=lambda item: item[0])
+    if directed:
+        try:
+            check_network(domains, [group for _, group in groups], complete=True)
+        except ModelError as error:
+            said = str(error).removesuffix(".")
+            raise numbers.source.error(f"{said}; a product of any factors is of type MARKOV.") from None
     return _restore(domains, tuple(group for _, group in groups), offset, {}, {})
 
 
@@ -295,11 +301,13 @@ def _within_range(model: FactorGraph, logs: FloatArray, scopes: IntArray) -> tup
 
 
 def _has_one_table_each(model: FactorGraph) -> bool:
-    """Return whether each site ends exactly one scope, as in the files called BAYES."""
+    """Return whether the scopes are those of a Bayesian network, as in the files called BAYES."""
     if model.log_offset or not any(group.directed for group in model.groups):
         return False
-    ends = [group.scopes[:, -1] for group in model.groups]
-    return bool((np.bincount(np.concatenate(ends), minlength=model.n_sites) == 1).all())
+    parents = {scope[-1]: scope[:-1] for group in model.groups for scope in group.scopes.tolist()}
+    if not len(parents) == model.n_sites == sum(group.size for group in model.groups):
+        return False
+    return find_cycle([parents[site] for site in range(model.n_sites)]) is None
 
 
 register(

@@ -12,13 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from gibbsite.errors import FormatError, IncompatibleError, ModelError
-from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE, build_network, find_cycle, network_tables
+from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE, build_network, network_tables
 from gibbsite.formats.parsing.decimals import decimals
 from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.text import PathLike, Source, load, save, shortened
 from gibbsite.formats.parsing.xml import Element, parse_xml
 from gibbsite.formats.registry import Format, register
 from gibbsite.model.domain import FloatArray
+from gibbsite.model.factor import find_cycle
 from gibbsite.model.factorgraph import FactorGraph
 
 # No document type declaration: readers built on small parsers stop at it.
@@ -109,7 +110,7 @@ def _build(source: Source, network: Element, variables: dict[str, _Variable]) ->
     ordered = [tables[name] for name in variables]
     cycle = find_cycle([scope[:-1] for scope, _ in ordered])
     if cycle is not None:
-        name = list(variables)[cycle]
+        name = list(variables)[cycle[-1]]
         raise _error(source, places[name], f"the variable {name!r} is its own ancestor.")
     try:
         return build_network({name: variable.states for name, variable in variables.items()}, ordered)

@@ -87,7 +87,7 @@ def find_network(model: FactorGraph) -> Network:
     Raises
     ------
     ModelError
-        If the conditional tables form a cycle, or a site has none.
+        If a site has no conditional table.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def find_network(model: FactorGraph) -> Network:
         if children != any_child:
             found = _order(model.n_sites, factors, any_child)
     if len(found) < model.n_sites:
-        raise ModelError(_no_network(model, factors, children, found))
+        raise ModelError(_no_network(model, found))
     used = {f for f, _ in found.values()}
     laws = [_with_last(factors[f], site) for site, (f, _) in found.items()]
     rest = [factor for f, factor in enumerate(factors) if f not in used]
@@ -177,25 +177,11 @@ def _with_last(factor: Factor, site: int) -> Factor:
     return Factor((*others, site), np.ascontiguousarray(np.moveaxis(factor.logs, at, -1)))
 
 
-def _no_network(
-    model: FactorGraph, factors: list[Factor], directed: list[tuple[int, ...]], found: dict[int, Any]
-) -> str:
-    """Say why there is no order: tables that form a cycle, or a site without any."""
-    law = {children[0]: factor for factor, children in zip(factors, directed, strict=True) if children}
-    left = [site for site in range(model.n_sites) if site not in found]
-    without = [site for site in left if site not in law]
-    if without:
-        return (
-            f"the model is no Bayesian network: no factor is the conditional law of the site "
-            f"{model.sites[without[0]]!r}, or none given sites that have one; forward draws need a law of "
-            "each site given its parents, so choose another method."
-        )
-    path = [left[0]]
-    while path.count(path[-1]) < 2:
-        path.append(next(site for site in law[path[-1]].sites[:-1] if site not in found))
-    cycle = path[path.index(path[-1]) :][::-1]
-    names = " -> ".join(repr(model.sites[site]) for site in cycle[:8]) + (" -> ..." if len(cycle) > 8 else "")
+def _no_network(model: FactorGraph, found: dict[int, Any]) -> str:
+    """Say which site has no law."""
+    without = next(site for site in range(model.n_sites) if site not in found)
     return (
-        f"the conditional tables of the model form a cycle, {names}, so there is no order to draw the sites "
-        "in; a Bayesian network has none, so correct the tables or choose another method."
+        f"the model is no Bayesian network: no factor is the conditional law of the site "
+        f"{model.sites[without]!r}, or none given sites that have one; forward draws need a law of "
+        "each site given its parents, so choose another method."
     )

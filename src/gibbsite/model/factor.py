@@ -7,7 +7,7 @@ whose factors have a single weight are in `weighted`, regular lattices in `latti
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -294,7 +294,9 @@ def _stack(
         if not log:
             with np.errstate(divide="ignore"):
                 np.log(stack, out=stack)
-        if directed and shape:
+        if directed and not shape:
+            raise ModelError(f"{what}[{numbers[0]}] has no site, so it is no conditional table; remove it.")
+        if directed:
             check_rows(stack, domains, rows, text_of)
         yield shape, (rows, stack)
 
@@ -391,6 +393,86 @@ def check_rows(tables: FloatArray, domains: Domains, scopes: IntArray, text_of: 
             f"{sums[(k, *codes)]:.4g} over its last site {domains.names[int(scopes[k][-1])]!r}; "
             "put the child last and normalise, or pass directed=False."
         )
+
+
+def check_network(domains: Domains, groups: Sequence[FactorGroup], *, complete: bool) -> None:
+    """Raise `ModelError` where conditional tables are not those of a Bayesian network.
+
+    Parameters
+    ----------
+    domains : Domains
+        The sites.
+    groups : sequence of FactorGroup
+        The groups whose ``directed`` is true must give no site two tables and form no cycle.
+    complete : bool
+        Whether each site must be the last one of a factor of these groups.
+
+    Examples
+    --------
+    >>> from gibbsite.model.domain import make_domains
+    >>> twice = TableFactors([[0], [0]], np.log([[0.5, 0.5]]), directed=True)
+    >>> check_network(make_domains(1, 2), [twice], complete=True)
+    Traceback (most recent call last):
+    gibbsite.errors.ModelError: the site '0' has two conditional tables, over (0) and over (0); ...
+    """
+    found: dict[int, list[int]] = {}
+    ended = np.zeros(domains.n_sites, np.bool_)
+    for group in groups:
+        ended[group.scopes[:, -1]] = True
+        for scope in group.scopes.tolist() if group.directed else ():
+            if scope[-1] in found:
+                raise ModelError(
+                    f"the site {domains.names[scope[-1]]!r} has two conditional tables, over "
+                    f"{domains.scope_text(found[scope[-1]])} and over {domains.scope_text(scope)}; "
+                    "each site of a Bayesian network has one table, in which it is the last site."
+                )
+            found[scope[-1]] = scope
+    if complete and not ended.all():
+        raise ModelError(
+            f"the site {domains.names[int(np.argmin(ended))]!r} has no conditional table; each site of a "
+            "Bayesian network has one table, in which it is the last site."
+        )
+    cycle = find_cycle([found[site][:-1] if site in found else [] for site in range(domains.n_sites)])
+    if cycle is not None:
+        most = 8
+        names = [repr(domains.names[site]) for site in [*cycle[:most], cycle[0]]]
+        if len(cycle) > most:
+            names.insert(most, "...")
+        raise ModelError(
+            f"the conditional tables form a cycle, {' -> '.join(names)}; no site of a Bayesian network is "
+            "its own ancestor."
+        )
+
+
+def find_cycle(parents: Sequence[Sequence[int]]) -> list[int] | None:
+    """Return sites of which each is a parent of the next and the last one of the first, or None.
+
+    Examples
+    --------
+    >>> find_cycle([[], [0, 2], [1]]), find_cycle([[1], []])
+    ([2, 1], None)
+    """
+    children: list[list[int]] = [[] for _ in parents]
+    missing = [len(each) for each in parents]
+    for site, each in enumerate(parents):
+        for parent in each:
+            children[parent].append(site)
+    ready = [site for site, count in enumerate(missing) if count == 0]
+    for site in ready:  # grows while it is walked
+        for child in children[site]:
+            missing[child] -= 1
+            if missing[child] == 0:
+                ready.append(child)
+    if len(ready) == len(parents):
+        return None
+    # Every site left has a parent that is left; going up from one ends in a cycle.
+    site = next(site for site, count in enumerate(missing) if count)
+    path: dict[int, None] = {}
+    while site not in path:
+        path[site] = None
+        site = next(parent for parent in parents[site] if missing[parent])
+    walked = list(path)
+    return walked[walked.index(site) :][::-1]
 
 
 def group_text(name: str | None) -> str:

@@ -29,7 +29,7 @@ from gibbsite.model.evidence import (
     read_evidence,
     soft_factors,
 )
-from gibbsite.model.factor import FactorGroup, gather_tables
+from gibbsite.model.factor import FactorGroup, check_network, gather_tables
 
 if TYPE_CHECKING:
     import hashlib
@@ -57,8 +57,9 @@ class FactorGraph(Model):
     states : sequence of labels or int, optional
         The states all sites have, when ``sites`` is not a mapping.
     directed : bool
-        Every entry of ``factors`` and ``log_factors`` is a conditional probability table of its
-        last site given the others (a Bayesian network).
+        The model is a Bayesian network: every entry of ``factors`` and ``log_factors`` is the
+        conditional probability table of its last site given the others, each site has exactly one,
+        and no site is its own ancestor. Rows sum to one, up to 0.01 for tables that are rounded.
 
     Raises
     ------
@@ -121,6 +122,9 @@ class FactorGraph(Model):
             if names.count(name) > 1:
                 raise ModelError(f"two groups are named {name!r}; group names must differ.")
         tables, offset = gather_tables(domains, factors, log_factors, directed=directed)
+        conditional = [group for group in (*given, *tables) if group.directed]
+        if directed or conditional:
+            check_network(domains, conditional, complete=directed)
         self._fill(domains, (*given, *tables), offset, {}, {}, {})
 
     def _fill(
