@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._random.generators import stream
-from gibbsite.errors import ModelError
-from gibbsite.exact import solve_exact
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError, ModelError
+from gibbsite.exact import predict_exact, solve_exact
 from gibbsite.graph.compile import compile_graph
 from gibbsite.influence import Influence, bound_influence, certify, dogs
 from gibbsite.influence.certificate import make_site_decay
@@ -33,6 +34,8 @@ SCANS = {
 }
 _MOST_STATISTICS = 1 << 23  # numbers in the statistics of all states, where these are listed
 _PARTS = 1 << 20  # streams that belong to one gradient step
+_ACCURACY = 0.01  # total variation between a chain's state and the model, unless another one is asked for
+_SWEEPS = 30  # of a chain at a gradient step where no number of updates is known to suffice
 
 
 class Estimate(NamedTuple):
@@ -74,8 +77,7 @@ class Exact:
     def __call__(self, theta: Floats, number: int = 0) -> Estimate:
         """Return the means under some parameters."""
         family = self.family
-        states = float(np.prod(family.base.cards.astype(float)))
-        if states * max(family.size, 1) > _MOST_STATISTICS:
+        if not self._listable():
             return Estimate(self._by_tree(theta), 0, 0, 0.0, 0.0)
         if not self.listed:
             codes = np.indices(tuple(family.base.cards)).reshape(family.base.n_sites, -1).T
@@ -84,8 +86,26 @@ class Exact:
         weights = np.exp(logs - logs.max())
         return Estimate(weights @ self.listed[0] / weights.sum(), 0, 0, 0.0, 0.0)
 
+    def seconds(self) -> float:
+        """Return roughly how long the means of one set of parameters take; an enumeration counts as none."""
+        if self._listable():
+            return 0.0
+        return predict_exact(self._watched(np.zeros(self.family.size))).seconds
+
+    def _listable(self) -> bool:
+        states = float(np.prod(self.family.base.cards.astype(float)))
+        return states * max(self.family.size, 1) <= _MOST_STATISTICS
+
     def _by_tree(self, theta: Floats) -> Floats:
-        """Let an extra site watch each pair: its marginal is the law of the pair."""
+        """Return the means from the marginals of the model and of the sites that watch its pairs."""
+        family = self.family
+        cells = solve_exact(self._watched(theta)).marginals.cells
+        n, k = family.base.n_sites, len(family.witness)
+        seen = int(family.witness.max()) + 1
+        return family.from_marginals(cells[n * k :].reshape(-1, seen), cells[: n * k].reshape(n, k))
+
+    def _watched(self, theta: Floats) -> FactorGraph:
+        """Return the model with an extra site for each pair, whose marginal is the law of the pair."""
         family, model = self.family, self.family.model(theta)
         n, pairs = model.n_sites, family.pairs
         code = family.witness
@@ -93,9 +113,7 @@ class Exact:
         table = np.where(code[:, :, None] == np.arange(seen), 0.0, -np.inf)
         scopes = np.column_stack([pairs, n + np.arange(len(pairs), dtype=np.int32)])
         sites = {str(i): k for i in range(n)} | {str(n + e): seen for e in range(len(pairs))}
-        groups = [*model.groups, TableFactors(scopes, table[None])]
-        cells = solve_exact(FactorGraph(sites, groups=groups)).marginals.cells
-        return family.from_marginals(cells[n * k :].reshape(-1, seen), cells[: n * k].reshape(n, k))
+        return FactorGraph(sites, groups=[*model.groups, TableFactors(scopes, table[None])])
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +125,11 @@ class Sampled:
     family : Family
         The models.
     scan : Scan or "dogs"
-        The order of updates; "dogs": optimised for each model.
-    accuracy : float
-        Total variation that is allowed; it decides the number of updates of a chain.
+        The order of updates; "dogs": optimised for each model, where a bound can tell good orders from bad
+        ones, otherwise systematic.
+    accuracy : float or None
+        Total variation that is allowed; it decides the number of updates of a chain. None: 0.01 where a
+        number of updates is known to reach it, otherwise 30 systematic sweeps.
     updates : int or None
         That number, if it is given.
     chains : int
@@ -122,7 +142,7 @@ class Sampled:
 
     family: Family
     scan: Scan | str
-    accuracy: float
+    accuracy: float | None
     updates: int | None
     chains: int
     persistent: bool
@@ -162,27 +182,62 @@ class Sampled:
     def _plan(self, model: FactorGraph) -> tuple[Scan, int, Floats]:
         """Return the scan, its number of steps, and bounds on the total variation of each site."""
         influence = bound_influence(model)
-        scan, length = (
-            self._certified(model, influence) if self.updates is None else (self.scan, self.updates)
-        )
-        if isinstance(scan, str):
-            scan = dogs(model, steps=length, influence=influence)
+        scan, length = self._choose(model, influence)
+        _check_visits(scan, length, model)
         decay = make_site_decay(model, scan, np.ones(model.n_sites), influence)
         return scan, length, decay.bounds(length)
+
+    def _choose(self, model: FactorGraph, influence: Influence) -> tuple[Scan, int]:
+        """Return the scan and its number of steps."""
+        if self.updates is None:
+            try:
+                return self._certified(model, influence)
+            except ModelError:
+                if self.accuracy is not None:
+                    raise
+            scan = Systematic() if isinstance(self.scan, str) else self.scan
+            return scan, max(_SWEEPS * model.n_sites, scan.cycle(compile_graph(model), model) or 0)
+        if not isinstance(self.scan, str):
+            return self.scan, self.updates
+        # A bound that says nothing cannot tell good orders from bad ones: its minimum may leave out sites.
+        best = dogs(model, steps=self.updates, influence=influence)
+        return (best if best.variation <= self.goal else Systematic()), self.updates
+
+    @property
+    def goal(self) -> float:
+        """Total variation that is allowed."""
+        return _ACCURACY if self.accuracy is None else self.accuracy
 
     def _certified(self, model: FactorGraph, influence: Influence) -> tuple[Scan, int]:
         """Return a scan and as many steps as the accuracy takes."""
         try:
             if isinstance(self.scan, str):
-                scan = dogs(model, accuracy=self.accuracy, influence=influence)
+                scan = dogs(model, accuracy=self.goal, influence=influence)
                 return scan, len(scan.order)
-            found = certify(model, scan=self.scan, accuracy=self.accuracy, influence=influence)
+            found = certify(model, scan=self.scan, accuracy=self.goal, influence=influence)
             if found.reached:
                 return self.scan, found.steps
             reason = found.statement
         except ModelError as failure:
             reason = str(failure)
         raise ModelError(
-            f"No number of updates is known to bring chains within {self.accuracy:g} of the model; give "
-            f"updates= to go without a guarantee, or mixing= to stay where there is one. ({reason})"
+            f"No number of updates is known to bring chains within {self.goal:g} of the model; leave out "
+            "accuracy=, or give updates=, to go without a guarantee, or mixing= to stay where there is one. "
+            f"({reason})"
+        )
+
+
+def _check_visits(scan: Scan, length: int, model: FactorGraph) -> None:
+    """Refuse steps that leave out a site: its mean would be that of its start state."""
+    graph, n = compile_graph(model), model.n_sites
+    missed = scan.left_out(graph, model).size
+    if not scan.random:
+        missed = n - np.unique(scan.visits(graph, model)[:length]).size
+    elif not missed:
+        missed = max(n - length, 0)
+    if missed:
+        raise ArgumentError(
+            f"{argument('updates')}={length} of the {argument('scan')} {type(scan).__name__} leave out "
+            f"{missed} of {n} sites, whose means the gradient needs; give more updates or a scan that visits "
+            "all sites."
         )

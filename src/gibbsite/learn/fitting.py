@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import announcing
 from gibbsite._wording import argument
-from gibbsite.errors import ArgumentError, ModelError
+from gibbsite.errors import ArgumentError, ConvergenceWarning, ModelError
 from gibbsite.learn.ascent import Path, Problem, ascend, bound_error
 from gibbsite.learn.expectation import Exact, Sampled
 from gibbsite.learn.family import Family, Floats, Pairs, make_spins, make_tables
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _STEP_SIZE = 0.1  # where there are no data to tell a better one
 _TOLERANCE = 1e-9  # of exact gradients
+_LONG = 1.0  # seconds for an exact gradient that are worth a word
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +147,8 @@ class Fit:
         text = f"{self.parameters.size} parameters, {self.gradient_steps} gradient steps, {how}."
         if self.interrupted:
             text = f"Interrupted before the end: {text}"
+        if unknown := _count_unknown(self.variations):
+            text += f" In {unknown} of them nothing is known about how far chains are from the model."
         if np.isfinite(self.error_bound):
             sure = "" if self.exact else f", with confidence {self.confidence:.3g}"
             return f"{text} Distance from the maximum: at most {self.error_bound:.3g}{sure}."
@@ -332,11 +336,25 @@ def _fit(family: Family, target: Floats, codes: NDArray[Any] | None, least: floa
         catch_interrupt(show.say) as stop,
         announcing(show.say),
     ):
+        if isinstance(oracle, Exact) and (each := oracle.seconds()) > _LONG:
+            show.say(
+                f"Each exact gradient takes about {each:.2g} s, and there are up to {steps:,}; "
+                'gradient="sampled" is faster, and steps= limits their number.'
+            )
         path = ascend(problem, oracle, first, steps, size, _TOLERANCE if exact else -1.0, show, stop)
         judged = how.check and not path.interrupted
         bound, spent = _judge(problem, oracle, path, 1.0 - how.confidence) if judged else (np.inf, 0)
     theta = path.theta
     couplings, fields = family.split(theta)
+    variations = np.array([each.variation for each in path.estimates])
+    if isinstance(oracle, Sampled) and oracle.updates is None and (unknown := _count_unknown(variations)):
+        warnings.warn(
+            f"In {unknown} of {len(variations)} gradient steps no number of updates is known to bring chains "
+            f"within {oracle.goal:g} of the model, and {path.estimates[-1].length:,} updates of each were "
+            "made; compare with more (updates=), or give mixing= to stay where the number is known.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
     return Fit(
         model=family.model(theta),
         pairs=family.pairs,
@@ -346,7 +364,7 @@ def _fit(family: Family, target: Floats, codes: NDArray[Any] | None, least: floa
         path=np.array(list(path.thetas.values())),
         path_steps=np.array(list(path.thetas)),
         lengths=np.array([each.length for each in path.estimates]),
-        variations=np.array([each.variation for each in path.estimates]),
+        variations=variations,
         updates=sum(each.updates for each in path.estimates),
         check_updates=spent,
         error_bound=bound,
@@ -355,6 +373,11 @@ def _fit(family: Family, target: Floats, codes: NDArray[Any] | None, least: floa
         seconds=time.monotonic() - begun,
         interrupted=path.interrupted,
     )
+
+
+def _count_unknown(variations: Floats) -> int:
+    """Return in how many steps the law of the chains' states may be anywhere."""
+    return int((~(variations < 1.0)).sum())
 
 
 def _judge(problem: Problem, oracle: Exact | Sampled, path: Path, risk: float) -> tuple[float, int]:

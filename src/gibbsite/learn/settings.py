@@ -37,10 +37,12 @@ class Settings:
     gradient : {"sampled", "exact"}
         Where mean statistics come from: chains, or all states (or a clique tree), for small models.
     scan : {"dogs", "systematic", "uniform", "shuffled", "chromatic"} or Scan
-        Order of updates: optimised anew at every gradient step, or fixed.
-    accuracy : float
+        Order of updates: "dogs" optimises it anew at every gradient step. Where the bound that it optimises
+        does not reach the accuracy, it cannot tell good orders from bad ones, and updates are systematic.
+    accuracy : float, optional
         How far the law of a chain's state may be from the model, in total variation; it decides how many
-        updates each chain makes at each gradient step.
+        updates each chain makes at each gradient step. If no number is known to suffice, an error is raised.
+        By default 0.01 where a number is known to suffice, otherwise 30 sweeps, with a warning.
     updates : int, optional
         That number; nothing is guaranteed then, but what can be said is in ``Fit.variations``.
     chains : int
@@ -76,7 +78,7 @@ class Settings:
     mixing: float | None = None
     gradient: str = "sampled"
     scan: Scan | str = "dogs"
-    accuracy: float = 0.01
+    accuracy: float | None = None
     updates: int | None = None
     chains: int = 1000
     persistent: bool = False
