@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gibbsite as gs
@@ -92,7 +93,7 @@ def test_mean_field_is_called_an_approximation_and_a_bound(run: Any) -> None:
     assert code == 0
     assert out.startswith("log Z >= -0.42")
     assert "lower bound" in out
-    assert "converged" in err
+    assert "settled" in err
     code, out, _ = run("infer", ASIA, "--task", "PR", "--method", "mean-field", "--json", "-q")
     answer = json.loads(out)
     assert (answer["kind"], answer["log_z_error"]) == ("lower bound", None)
@@ -125,6 +126,28 @@ def test_belief_propagation_says_what_it_is(run: Any) -> None:
     assert json.loads(out)["assignment"]["smoke"] in ("yes", "no")
     loopy = [*words, "--sweeps", "1", "--schedule", "sweep", "--observe", "dysp=yes", "-q"]
     assert (run(*loopy)[0], run(*loopy, "--strict")[0]) == (0, 4)
+
+
+def test_converged_is_not_said_of_answers_whose_error_is_not_known(run: Any, tmp_path: Any) -> None:
+    """Four sites in cycles of strong couplings: loopy beliefs and mean field come to rest at wrong answers."""
+    edges = [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (3, 0, 1.0), (0, 2, 1.0)]
+    loopy, tree = tmp_path / "loopy.uai", tmp_path / "tree.uai"
+    for path, chosen in ((loopy, edges), (tree, edges[:3])):
+        pairs = [((str(i), str(j)), np.exp(J * np.array([[1, -1], [-1, 1]]))) for i, j, J in chosen]
+        factors = [("0", [1.0, 1.5]), *pairs]
+        gs.write_model(gs.FactorGraph({str(i): 2 for i in range(4)}, factors), path)
+    for method in ("bp", "mean-field"):
+        for task in ("MAR", "PR", "MAP")[: 2 if method == "mean-field" else 3]:
+            words = ["infer", str(loopy), "--method", method, "--task", task, "--json"]
+            code, out, err = run(*words, "--strict")
+            found = json.loads(out)["diagnostics"]
+            assert (code, found["converged"], found["reasons"]) == (4, None, [])
+            assert "settled: " in err
+            assert run(*words)[0] == 0
+    for task in ("MAR", "PR", "MAP"):
+        code, out, err = run("infer", str(tree), "--method", "bp", "--task", task, "--json", "--strict")
+        assert (code, json.loads(out)["diagnostics"]["converged"]) == (0, True)
+        assert "converged: " in err
 
 
 def test_mean_field_is_damped_and_parallel_on_demand(run: Any) -> None:

@@ -147,7 +147,7 @@ _MOST_IN_JSON = 100_000  # sites of a stored model
 @click.option(
     "--no-second-look", is_flag=True, help="Do not compare the run with short chains from other starts."
 )
-@click.option("--strict", is_flag=True, help="Exit with 4 if the run has not converged.")
+@click.option("--strict", is_flag=True, help="Exit with 4 unless the answer is exact or has converged.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no verdict on stderr.")
 def command(**given: Any) -> int:
     """Posterior marginals, a most probable state, or the log-partition function of MODEL.

@@ -44,6 +44,9 @@ class Verdict:
         Diagnostics as plain data.
     plan : dict
         What decided the numbers, as plain data.
+    error_known : bool
+        Whether the method can tell how large the error of its answer is. Where it cannot, as with loopy
+        belief propagation, mean field and bounds, the answer is never called converged.
     """
 
     kind: str
@@ -51,6 +54,7 @@ class Verdict:
     reasons: tuple[str, ...] = ()
     numbers: dict[str, Any] = field(default_factory=dict)
     plan: dict[str, Any] = field(default_factory=dict)
+    error_known: bool = True
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -176,9 +180,14 @@ class Inference:
         return error
 
     @property
-    def converged(self) -> bool:
-        """Whether the answer can be relied upon: the run has converged, and to the accuracy asked for."""
-        return not self.reasons
+    def converged(self) -> bool | None:
+        """Whether the answer can be relied upon: the run has converged, and to the accuracy asked for.
+
+        None for bounds and approximations whose error is not known.
+        """
+        if self.reasons:
+            return False
+        return True if self.verdict.error_known else None
 
     @property
     def reasons(self) -> tuple[str, ...]:

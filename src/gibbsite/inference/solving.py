@@ -183,6 +183,7 @@ def _judge_mean_field(result: MeanFieldResult, task: str) -> Verdict:
         reasons=result.reasons,
         numbers={"change": result.change, "sweeps": result.sweeps, "tolerance": result.tolerance},
         plan=result.plan,
+        error_known=result.exact,
     )
 
 
@@ -213,6 +214,7 @@ def _judge_beliefs(result: BeliefResult, task: str) -> Verdict:
             "tree": result.exact,
         },
         plan=result.plan,
+        error_known=result.exact,
     )
 
 

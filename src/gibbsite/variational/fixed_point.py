@@ -77,7 +77,7 @@ def mean_field(
     sweeps : int
         Sweeps at most.
     tolerance : float
-        It has converged when no probability is further than this from the one its site should have.
+        It has come to rest when no probability is further than this from the one its site should have.
     seconds : float, optional
         Time limit.
     rng : int, Generator or SeedSequence, optional
@@ -93,7 +93,7 @@ def mean_field(
     Warns
     -----
     ConvergenceWarning
-        If it has not converged.
+        If it has not come to rest.
 
     Notes
     -----
@@ -109,7 +109,7 @@ def mean_field(
     >>> model = gs.ising_grid((10, 10), coupling=0.1, field=0.3)
     >>> field = gs.mean_field(model)
     >>> exact = gs.solve_exact(model)
-    >>> field.converged, 0 < exact.log_z - field.log_z < 2
+    >>> field.settled, 0 < exact.log_z - field.log_z < 2
     (True, True)
     >>> gs.compare(field, exact).max_abs < 0.02
     True
@@ -132,7 +132,7 @@ def mean_field(
                         break
     finally:
         show.close()
-    if not result.converged:
+    if result.reasons:
         reasons = " ".join(result.reasons)
         warnings.warn(f"Mean field has not converged: {reasons}", ConvergenceWarning, stacklevel=2)
     return result

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ApproximateLaw:
-    """Marginals that were not drawn and are not exact: tables of them.
+    """Marginals that were not drawn: tables of them, and what is known about their error.
 
     Attributes
     ----------
@@ -28,11 +28,33 @@ class ApproximateLaw:
         The model.
     cells : float array
         One probability per state of each site, for ``binary`` one per site, that of state 1.
+    exact : bool
+        All answers are exact up to rounding.
     """
 
     model: FactorGraph
     cells: NDArray[np.float64]
     binary: bool
+    exact: bool
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it has not converged, one sentence each."""
+        raise NotImplementedError
+
+    @property
+    def converged(self) -> bool | None:
+        """Whether the answer can be relied upon; None where its error is not known.
+
+        False where the iteration has not come to rest; True only where the answer is exact.
+        """
+        if self.reasons:
+            return False
+        return True if self.exact else None
+
+    def _word(self) -> str:
+        """Return the verdict in one or two words."""
+        return {True: "converged", False: "NOT CONVERGED", None: "settled"}[self.converged]
 
     @cached_property
     def marginals(self) -> SiteTable:
@@ -80,7 +102,7 @@ class MeanFieldResult(ApproximateLaw):
     --------
     >>> import gibbsite as gs
     >>> gs.mean_field(gs.ising_grid((3, 3), coupling=0.1, field=0.2))
-    MeanFieldResult(9 sites; approximate marginals, log_z >= 6.48108, converged in sweep 7)
+    MeanFieldResult(9 sites; approximate marginals, log_z >= 6.48108, settled in sweep 7)
     """
 
     model: FactorGraph
@@ -92,6 +114,8 @@ class MeanFieldResult(ApproximateLaw):
     plan: dict[str, Any] = field(default_factory=dict)
     interrupted: bool = False
     seconds: float = float("nan")
+
+    exact = False
 
     def joint(self, *sites: str | int) -> NDArray[np.float64]:
         """Return the joint probabilities of a set of sites under the law: products of marginals.
@@ -126,15 +150,15 @@ class MeanFieldResult(ApproximateLaw):
         return float(self.changes[-1])
 
     @property
-    def converged(self) -> bool:
-        """Whether the iteration has come to rest, at a law that excludes what is impossible."""
-        return not self.reasons
+    def settled(self) -> bool:
+        """Whether the iteration has come to rest."""
+        return self.change <= self.tolerance
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why it has not converged, one sentence each."""
         reasons = []
-        if self.change > self.tolerance:
+        if not self.settled:
             reasons.append(
                 f"probabilities still change by up to {self.change:.2g} in sweep {self.sweeps:,}, more than "
                 f"{self.tolerance:g}; use more sweeps or damping, or go in place."
@@ -148,9 +172,8 @@ class MeanFieldResult(ApproximateLaw):
 
     def line(self) -> str:
         """Return the verdict in one line."""
-        word = "converged" if self.converged else "NOT CONVERGED"
         return (
-            f"{word}: largest change {in_words(self.change, '.2g')} in sweep {self.sweeps:,}; marginals are "
+            f"{self._word()}: largest change {in_words(self.change, '.2g')} in sweep {self.sweeps:,}; marginals are "
             f"approximate, their error is not known; {self._bound('log Z')}"
         )
 
@@ -158,8 +181,7 @@ class MeanFieldResult(ApproximateLaw):
         return f"{name} >= {self.log_z:.6g}" if np.isfinite(self.log_z) else f"no bound of {name}"
 
     def __repr__(self) -> str:
-        word = "converged" if self.converged else "NOT converged"
         return (
             f"MeanFieldResult({self.model.n_sites:,} sites; approximate marginals, {self._bound('log_z')}, "
-            f"{word} in sweep {self.sweeps:,})"
+            f"{self._word()} in sweep {self.sweeps:,})"
         )

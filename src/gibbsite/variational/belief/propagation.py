@@ -167,7 +167,7 @@ def belief_propagation(
                 result = _on_tables(model, kept, how, show)
     finally:
         show.close()
-    if not result.converged:
+    if result.reasons:
         reasons = " ".join(result.reasons)
         warnings.warn(f"Belief propagation has not converged: {reasons}", ConvergenceWarning, stacklevel=2)
     return result

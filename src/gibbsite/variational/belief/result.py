@@ -158,11 +158,6 @@ class BeliefResult(ApproximateLaw):
         """Whether messages have come to rest."""
         return self.residual <= self.tolerance
 
-    @property
-    def converged(self) -> bool:
-        """Whether messages have come to rest and, for "max", the decoded state is possible."""
-        return not self.reasons
-
     @cached_property
     def reasons(self) -> tuple[str, ...]:
         """Why it has not converged, one sentence each."""
@@ -181,10 +176,9 @@ class BeliefResult(ApproximateLaw):
 
     def line(self) -> str:
         """Return the verdict in one line."""
-        word = "converged" if self.converged else "NOT CONVERGED"
         what = "the factors form a tree, so that it is exact" if self.exact else self._how_good()
         return (
-            f"{word}: largest change {in_words(self.residual, '.2g')} after {self.messages:,} messages; "
+            f"{self._word()}: largest change {in_words(self.residual, '.2g')} after {self.messages:,} messages; "
             f"{what}; {self._value('log Z')}"
         )
 
