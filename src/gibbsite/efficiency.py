@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite.errors import ConvergenceWarning
+from gibbsite.run.interrupt import whole_runs_only
 from gibbsite.sampling import sample
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def measure_efficiency(
     if warmup is None and sweeps is not None:
         warmup = max(200, sweeps // 5)
     how = {"chains": chains, "rng": rng, "threads": 1, "progress": False, **how}
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), whole_runs_only():
         warnings.simplefilter("ignore", ConvergenceWarning)  # that is what is measured
         sample(model, kernel, **{**how, "sweeps": _SHORT, "warmup": _SHORT})
         result = sample(model, kernel, sweeps=sweeps, warmup=warmup, **how)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gibbsite.errors import ConvergenceWarning
 from gibbsite.kernel.perfect.perfect import Perfect
 from gibbsite.run.budget import check_integer
+from gibbsite.run.interrupt import whole_runs_only
 from gibbsite.sampling import sample
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def perfect_draws(
     (3, 16)
     """
     count = check_integer("n", n, 1)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), whole_runs_only():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a verdict on marginals, which nobody asked for
         result = sample(
             model,

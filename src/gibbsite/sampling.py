@@ -24,6 +24,7 @@ from gibbsite.run.checkpoint import load_checkpoint, read_checkpoint
 from gibbsite.run.crew import Crew
 from gibbsite.run.engine import TUNED, Recording, Setup, run_chains
 from gibbsite.run.executor import read_threads
+from gibbsite.run.interrupt import whole_runs_only
 from gibbsite.run.pilot import ChainPilot
 from gibbsite.run.plan import make_plan, read_entropy, start_text
 from gibbsite.run.progress import Progress, choose_progress
@@ -227,6 +228,7 @@ def _bound_distance(recording: Recording, start: Any, warmup: int, threads: int)
     return min(1.0, float(found.bound(warmup) + found.bound_mcse(warmup)))
 
 
+@whole_runs_only()
 def try_out(
     model: Model,
     kernel: Kernel,
@@ -238,6 +240,8 @@ def try_out(
     threads: int | None = None,
 ) -> Result:
     """Sample for a short time, to see how a kernel does; what costs time is not asked about the result.
+
+    An interrupt raises KeyboardInterrupt: nothing is known from half of a trial.
 
     Examples
     --------

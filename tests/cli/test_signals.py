@@ -10,9 +10,13 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from gibbsite.run.interrupt import catch_interrupt
+import gibbsite as gs
+from gibbsite.cli import main
+from gibbsite.run import engine
+from gibbsite.run.interrupt import catch_interrupt, whole_runs_only
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -59,3 +63,94 @@ def test_a_run_that_is_told_to_end_leaves_a_checkpoint_and_an_answer(tmp_path: P
         process.kill()
     assert saved.stat().st_mtime_ns > seen
     assert json.loads(answer.read_text())["diagnostics"]["converged"] is False
+
+
+def test_runs_that_are_parts_of_something_larger_are_whole_or_raise() -> None:
+    said: list[str] = []
+    with whole_runs_only():
+        with catch_interrupt(said.append) as flag:
+            pass
+        assert not flag.up
+        with pytest.raises(KeyboardInterrupt), catch_interrupt(said.append) as flag:
+            signal.raise_signal(signal.SIGINT)
+            assert flag.up  # the run comes to its end in good order
+        with pytest.raises(ValueError, match="first"), catch_interrupt(said.append):
+            signal.raise_signal(signal.SIGINT)
+            raise ValueError("first")
+    with catch_interrupt(said.append) as flag:
+        signal.raise_signal(signal.SIGINT)
+    assert ["returning" in each for each in said] == [False, False, True]
+
+
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Interrupt every run when it begins to record; return a list with an entry for each such run."""
+    record, runs = engine._Run.record, []
+
+    def record_and_interrupt(self: engine._Run) -> None:
+        runs.append(1)
+        signal.raise_signal(signal.SIGINT)
+        record(self)
+
+    monkeypatch.setattr(engine._Run, "record", record_and_interrupt)
+    return runs
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
+    """Run the command line in this process; return the exit code."""
+    monkeypatch.setattr(sys, "argv", ["gibbsite", *map(str, words)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert isinstance(stop.value.code, int)
+    return stop.value.code
+
+
+def test_an_interrupted_experiment_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupted: list[int], capsys: pytest.CaptureFixture
+) -> None:
+    words = ["reproduce", "herded-discrepancy", "--quick", "-o", tmp_path]
+    assert call(monkeypatch, *words) == 130
+    assert len(interrupted) == 1  # it does not go on with the next run
+    assert not list(tmp_path.iterdir())
+    assert capsys.readouterr().err.endswith("gibbsite: interrupted\n")
+
+
+def test_an_interrupted_image_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupted: list[int]
+) -> None:
+    from gibbsite.applications import write_image
+
+    noisy, clean = tmp_path / "noisy.png", tmp_path / "clean.png"
+    write_image((np.random.default_rng(1).random((12, 12)) < 0.3).astype(np.uint8) * 255, str(noisy))
+    assert call(monkeypatch, "denoise", noisy, "-o", clean, "--rng", 1, "-q") == 130
+    assert len(interrupted) == 1
+    assert not clean.exists()
+
+
+def test_draws_that_were_asked_for_come_all_or_not_at_all(interrupted: list[int]) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        gs.perfect_draws(gs.ising_grid((3, 3), coupling=0.1), 100_000, rng=1)
+    with pytest.raises(KeyboardInterrupt):
+        gs.recommend(gs.ising_grid((4, 4), coupling=0.1), seconds=1.0)
+    assert len(interrupted) == 2
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_an_interrupt_while_the_command_line_is_loaded_ends_it_in_good_order(inside: bool) -> None:
+    """The interrupt comes with the first module that the command line needs, before it handles anything.
+
+    Inside an exec() as of a named tuple, Python would remember it, and end with the signal.
+    """
+    how = "signal.raise_signal(signal.SIGINT)"
+    how = f"exec('{how}')" if inside else how
+    code = (
+        "import runpy, signal, sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == 'click': {how}\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "sys.argv = ['gibbsite', 'infer', 'asia']\n"
+        "runpy.run_module('gibbsite', run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "gibbsite: interrupted\n")

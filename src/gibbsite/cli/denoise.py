@@ -101,6 +101,8 @@ def command(**given: Any) -> int:
         progress=False if given["quiet"] else None,
         **{name: given[name] for name in names},
     )
+    if getattr(done.result, "interrupted", False):
+        raise KeyboardInterrupt  # no part of an image is written as if it were the whole
     write_image(done.image, given["out"])
     if given["probability"] is not None:
         write_image(_as_picture(done, noisy.dtype), given["probability"])
@@ -108,7 +110,7 @@ def command(**given: Any) -> int:
         click.echo(write_json(_facts(done, given["sweeps"])))
     if not given["quiet"]:
         click.echo(done.line(), err=True)
-    return 130 if getattr(done.result, "interrupted", False) else 0
+    return 0
 
 
 def _check_options(given: dict[str, Any]) -> None:

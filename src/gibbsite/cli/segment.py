@@ -110,9 +110,11 @@ def scribbles(**given: Any) -> int:
         progress=False if given["quiet"] else None,
         **{name: given[name] for name in names},
     )
+    if done.interrupted:
+        raise KeyboardInterrupt  # no part of a segmentation is written as if it were the whole
     files = done.save(given["out"])
     if given["as_json"]:
         click.echo(write_json({**done.facts(), "files": [*files]}))
     if not given["quiet"]:
         click.echo(done.line(), err=True)
-    return 130 if done.interrupted else 0
+    return 0

@@ -39,6 +39,7 @@ from gibbsite.importance.run import sample_weighted
 from gibbsite.importance.verdict import WeightDiagnostics
 from gibbsite.result.wording import in_words
 from gibbsite.run.budget import is_real
+from gibbsite.run.interrupt import whole_runs_only
 from gibbsite.variational import belief_propagation, mean_field
 from gibbsite.variational.trees import bound_by_trees
 
@@ -246,7 +247,7 @@ def _bound_below(
 ) -> tuple[float, str]:
     """Return the best lower bound that a part of the time gives, and what has given it."""
     share = None if math.isinf(limit) else _MEAN_FIELD_SHARE * limit
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), whole_runs_only():
         warnings.simplefilter("ignore", ConvergenceWarning)  # any product law is a bound
         law = mean_field(model, progress=False, rng=0, seconds=share)
     lower, lower_by = float(law.log_z), "mean field"
@@ -276,7 +277,7 @@ def _bound_below(
 def _bound_above(model: FactorGraph, limit: float) -> tuple[float, str]:
     """Return the upper bound by messages, and its name."""
     share = None if math.isinf(limit) else _MESSAGES_SHARE * limit
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), whole_runs_only():
         warnings.simplefilter("ignore", ConvergenceWarning)  # any messages are a bound
         found = belief_propagation(
             model, kind="tree-reweighted", damping=_DAMPING, progress=False, seconds=share

@@ -77,10 +77,11 @@ def bound_below(model: FactorGraph, seconds: float | None) -> tuple[float, float
     import warnings
 
     from gibbsite.errors import ConvergenceWarning
+    from gibbsite.run.interrupt import whole_runs_only
     from gibbsite.variational import mean_field
 
     begun = time.monotonic()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), whole_runs_only():
         warnings.simplefilter("ignore", ConvergenceWarning)  # any product law is a bound
         law = mean_field(model, seconds=None if seconds is None else _BOUND_SHARE * seconds, progress=False)
     taken = min(time.monotonic() - begun, _BOUND_SHARE * (seconds or 0.0))
@@ -136,8 +137,6 @@ def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dic
     scores = []
     for one in candidates:
         found = try_out(model, one, seconds=turn, **given)
-        if found.interrupted:
-            raise KeyboardInterrupt  # there is nothing to answer with yet
         seen = found.diagnostics
         agree = seen.rhat_max is not None and seen.rhat_max <= _AGREE
         spread = found.numbers.spread

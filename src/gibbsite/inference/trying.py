@@ -80,7 +80,10 @@ def try_in_turn(
             if task == "MAR" and number < len(attempts) and needs_check(one) and limit > 0.0:
                 with suppress(GibbsiteError):  # what cannot take the model says nothing about the answer
                     second = answer(attempts[number], limit)
-                    tried[-1] = one._replace(verdict=compare_answers(one, second, accuracy))
+                    found = one.found
+                    if getattr(second.found, "interrupted", False):
+                        found = found.judged(interrupted=True)
+                    tried[-1] = Tried(attempt, found, compare_answers(one, second, accuracy))
             break
         others.append(attempt.method)
     chosen = tried[-1]

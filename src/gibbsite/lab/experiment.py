@@ -20,6 +20,7 @@ from gibbsite.errors import ArgumentError, FormatError
 from gibbsite.formats.parsing.text import check_writable, save
 from gibbsite.lab.findings import Findings
 from gibbsite.run.crew import Crew
+from gibbsite.run.interrupt import whole_runs_only
 from gibbsite.run.progress import Progress, Status, choose_progress
 from gibbsite.scale.choosing import find_crew
 from gibbsite.scale.tasks import map_tasks
@@ -195,6 +196,11 @@ def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None, o
     Findings
         Tables, arrays and notes.
 
+    Raises
+    ------
+    KeyboardInterrupt
+        If Ctrl-C or SIGTERM ends one of its runs; there are no findings from a part of an experiment.
+
     Examples
     --------
     >>> import gibbsite as gs
@@ -208,7 +214,7 @@ def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None, o
     display = choose_progress(progress)
     begun = time.monotonic()
     try:
-        with find_crew(on) as crew:
+        with find_crew(on) as crew, whole_runs_only():
             findings = experiment.run(bool(quick), rng, Meter(name, display, crew=crew))
     finally:
         display.close()

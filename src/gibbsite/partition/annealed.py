@@ -13,6 +13,7 @@ from gibbsite.errors import ConvergenceWarning
 from gibbsite.kernel.tempered.tempered import Tempered
 from gibbsite.partition.path import Floats, Path, log_mean, streams
 from gibbsite.run.budget import check_integer
+from gibbsite.run.interrupt import whole_runs_only
 from gibbsite.run.plan import read_entropy
 from gibbsite.sampling import sample
 
@@ -103,7 +104,7 @@ def annealed_importance(
 
 def _draw_model(path: Path, count: int, sweeps: int, entropy: int) -> tuple[NDArray[Any], bool]:
     """Return draws of the model, evenly spread over a tempered run, and whether that has converged."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), whole_runs_only():
         warnings.simplefilter("ignore", ConvergenceWarning)
         run = sample(path.model, Tempered(), sweeps=sweeps, rng=entropy, record="draws", progress=False)
     draws = run.values.reshape(-1, path.graph.n_sites)

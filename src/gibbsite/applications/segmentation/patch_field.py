@@ -29,6 +29,7 @@ from gibbsite.model import FactorGraph, potts, potts_grid
 from gibbsite.run import Marginals
 from gibbsite.run.budget import Budget, check_integer
 from gibbsite.run.executor import read_threads
+from gibbsite.run.interrupt import whole_runs_only
 from gibbsite.run.progress import choose_progress
 from gibbsite.sampling import record_chains
 from gibbsite.scan.base import Scan
@@ -170,6 +171,7 @@ def independent(fields: Floats) -> Labelled:
     return Labelled(fields.argmax(axis=2), p / p.sum(axis=2, keepdims=True), 0, 0.0)
 
 
+@whole_runs_only()
 def label_field(
     fields: Floats,
     method: str = "systematic",
