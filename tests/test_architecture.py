@@ -17,6 +17,7 @@ ORDER = [
     {"_wording", "_discover"},
     {"errors"},
     {"_compile"},
+    {"_files"},
     {"_random"},
     {"random", "lfsr"},
     {"model"},

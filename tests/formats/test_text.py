@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import random
+import subprocess
 import sys
 import tracemalloc
 import zlib
@@ -15,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gibbsite import read_model
 from gibbsite.errors import FormatError
 from gibbsite.formats.parsing import text
 from gibbsite.formats.parsing.decimals import decimals
@@ -197,3 +200,24 @@ def test_written_potentials_have_the_same_logarithm(values: list[float]) -> None
 def test_written_potentials_are_short() -> None:
     values = [0.1, 0.25, 12.5, 1e-7, 123456.0]
     assert decimals(np.log(values)).tolist() == ["0.1", "0.25", "12.5", "1e-07", "123456"]
+
+
+def test_what_has_no_end_is_not_read_to_its_end(tmp_path: Path) -> None:
+    assert "device" in refused(Path("/dev/zero"))
+    with pytest.raises(FormatError, match="device"):
+        read_model("/dev/zero")
+    with open(tmp_path / "large.uai", "wb") as file:
+        file.truncate(5 << 30)  # without taking space
+    assert "bytes" in refused(tmp_path / "large.uai")
+
+
+def test_a_pipe_may_hold_less_than_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gibbsite.formats.parsing.text._PIPE_LIMIT", 100)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for length, fits in ((50, True), (5000, False)):
+        with subprocess.Popen(["sh", "-c", f"yes | head -c {length} > '{pipe}'"]):
+            if fits:
+                assert len(load(pipe).data) == length
+            else:
+                assert "save them to a file" in refused(pipe)

@@ -8,16 +8,31 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import zlib
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import FormatError
-from gibbsite.formats.parsing.text import PathLike, load, save
+from gibbsite._files.boundary import (
+    Fail,
+    Wanted,
+    admit,
+    between,
+    check_description,
+    check_growth,
+    check_header,
+    check_text_growth,
+    read_json,
+)
+from gibbsite.errors import FormatError, ModelError
+from gibbsite.formats.parsing.text import PathLike, load, save, shortened
 
 VERSION = 1
+#: Says which arrays belong to a header.
+Expect: TypeAlias = Callable[[dict[str, Any]], Mapping[str, Wanted]]
 
 
 def pack(kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
@@ -26,7 +41,8 @@ def pack(kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> 
     Examples
     --------
     >>> data = pack("ner", {"name": "x"}, {"numbers": np.arange(3)})
-    >>> header, arrays = unpack("ner", data, "x.ner")
+    >>> wanted = {"numbers": Wanted(np.int64, ("n",), high=2)}
+    >>> header, arrays = unpack("ner", data, "x.ner", {"name": str}, lambda header: wanted)
     >>> header["name"], arrays["numbers"].tolist()
     ('x', [0, 1, 2])
     """
@@ -40,8 +56,14 @@ def pack(kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> 
     return f"gibbsite-{kind} {VERSION} {hashlib.sha256(packed).hexdigest()}\n".encode() + packed
 
 
-def unpack(kind: str, data: bytes, name: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return header and arrays; refuse other files, other versions and damaged ones."""
+def unpack(
+    kind: str, data: bytes, name: str, pattern: Mapping[str, Any], expect: Expect
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return header and arrays; refuse other files, other versions, damaged ones, and what is not expected.
+
+    ``pattern`` is what the header must be (see :func:`gibbsite._files.boundary.fits`); ``expect`` says, given
+    a header of that form, which arrays there are. Nothing is unpacked before its size is known.
+    """
     line, newline, packed = data.partition(b"\n")
     words = line.split(b" ")
     if not data.startswith(f"gibbsite-{kind} ".encode()) or not newline or len(words) != 3:
@@ -54,19 +76,70 @@ def unpack(kind: str, data: bytes, name: str) -> tuple[dict[str, Any], dict[str,
         )
     if hashlib.sha256(packed).hexdigest().encode() != words[2]:
         raise FormatError("the model is damaged (its checksum is wrong); fetch or train it again.", name)
+
+    def fail(reason: str) -> FormatError:
+        return FormatError(f"the model is damaged: {shortened(reason)}; fetch or train it again.", name)
+
+    body = _Unpacking(packed, fail)
+    size = int.from_bytes(body.take(8), "little")
+    check_text_growth(size, len(packed), fail)
+    header = read_json(body.take(size), fail)
+    check_header(header, {"arrays": {str: {"dtype": str, "shape": [between(0, 1 << 48)]}}, **pattern}, fail)
+    described = header.pop("arrays")
     try:
-        plain = zlib.decompress(packed)
-        size = int.from_bytes(plain[:8], "little")
-        header: dict[str, Any] = json.loads(plain[8 : 8 + size])
-        arrays, at = {}, 8 + size
-        for key, how in header.pop("arrays").items():
-            dtype = np.dtype(how["dtype"])
-            many = int(np.prod(how["shape"], dtype=np.int64))
-            arrays[key] = np.frombuffer(plain, dtype, many, at).reshape(how["shape"]).copy()
-            at += many * dtype.itemsize
-    except (zlib.error, ValueError, KeyError, TypeError) as error:
-        raise FormatError(f"the model is damaged ({error!r:.80}); fetch or train it again.", name) from None
-    return header, arrays
+        wanted = expect(header)
+    except ModelError as error:  # what the header says makes no sense
+        raise fail(str(error).rstrip(".")) from None
+    arrays, sizes = {}, dict[str, int]()
+    total = 8 + size
+    for key, how in described.items():
+        if key not in wanted:
+            raise fail(f"it has an array {key!r}, which no such model has")
+        types = {one.newbyteorder("<").str: one for one in wanted[key].dtypes}
+        if how["dtype"] not in types:
+            raise fail(f"its array {key} has numbers of type {how['dtype']!r:.20}")
+        dtype, shape = types[how["dtype"]], tuple(how["shape"])
+        check_description(key, dtype, shape, wanted[key], sizes, fail)
+        total += math.prod(shape) * dtype.itemsize
+        check_growth(total, len(packed), fail)
+    for key, how in described.items():
+        shape = tuple(how["shape"])
+        little = np.dtype(how["dtype"])
+        content = body.take(math.prod(shape) * little.itemsize)
+        found = np.frombuffer(content, little).reshape(shape)
+        arrays[key] = np.array(found, little.newbyteorder("="))
+    body.finish()
+    return header, admit(arrays, wanted, fail)
+
+
+class _Unpacking:
+    """Packed data, unpacked as far as they are asked for."""
+
+    def __init__(self, packed: bytes, fail: Fail) -> None:
+        self.machine, self.left, self.fail = zlib.decompressobj(), packed, fail
+
+    def take(self, size: int) -> bytes:
+        """Return the next bytes; refuse where there are fewer."""
+        parts = []
+        while size and (part := self._next(size)):
+            parts.append(part)
+            size -= len(part)
+        if size:
+            raise self.fail("its data end too early")
+        return b"".join(parts)
+
+    def finish(self) -> None:
+        """Refuse what stands behind the end."""
+        if self._next(1) or not self.machine.eof or self.machine.unused_data:
+            raise self.fail("it holds more data than its header says")
+
+    def _next(self, most: int) -> bytes:
+        try:
+            part = self.machine.decompress(self.left, most)
+        except zlib.error:
+            raise self.fail("its data cannot be unpacked") from None
+        self.left = self.machine.unconsumed_tail
+        return part
 
 
 def write_file(kind: str, path: PathLike, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
@@ -74,7 +147,9 @@ def write_file(kind: str, path: PathLike, header: dict[str, Any], arrays: dict[s
     save(path, pack(kind, header, arrays))
 
 
-def read_file(kind: str, path: PathLike) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read a model."""
-    source = load(path, text=False)
-    return unpack(kind, source.data, source.name)
+def read_file(
+    kind: str, path: PathLike, pattern: Mapping[str, Any], expect: Expect
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read a model; see :func:`unpack`."""
+    source = load(path, magic=f"gibbsite-{kind} ".encode())
+    return unpack(kind, source.data, source.name, pattern, expect)

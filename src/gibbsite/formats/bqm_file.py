@@ -55,7 +55,7 @@ def read_bqm(path: PathLike, *, beta: float = 1.0) -> FactorGraph:
     ...     read_bqm(path).log_potential({"0": 1, "1": 1})
     0.5
     """
-    return parse_bqm(load(path, text=False), beta=beta)
+    return parse_bqm(load(path, magic=MAGIC), beta=beta)
 
 
 def parse_bqm(source: Source, *, beta: float = 1.0) -> FactorGraph:
@@ -224,7 +224,7 @@ register(
         parse=parse_bqm,
         write=write_bqm,
         recognise=lambda data: data.startswith(MAGIC),
-        binary=True,
+        magic=MAGIC,
         keeps_states=states_are_bits_or_spins,
     )
 )

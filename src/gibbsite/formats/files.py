@@ -51,12 +51,13 @@ def read_model(path: PathLike, format: str | None = None) -> FactorGraph:
             str(path),
         )
     chosen = _known(format, path) if format is not None else _by_suffix(path)
-    source = load(path, text=chosen is not None and not chosen.binary)
+    possible = registered_formats().values() if chosen is None else [chosen]
+    source = load(path, magic=tuple(one.magic for one in possible if one.magic))
     chosen = recognise(source.data) if chosen is None else chosen
     if chosen is None:
         known = ", ".join(registered_formats())
         raise UnknownFormatError(source.name, f"say which it is with {{}}, one of {known}")
-    if not chosen.binary and b"\0" in source.data:
+    if not chosen.magic and b"\0" in source.data:
         raise source.error("this is a binary file (it holds NUL bytes); expected text.")
     return chosen.parse(source)
 

@@ -34,8 +34,8 @@ class Format:
         From the content of a file to whether it is of this format; without it only a suffix tells.
     vague : bool
         Whether content of other formats may be taken for this one: it is tried last.
-    binary : bool
-        Whether files are other than text.
+    magic : bytes
+        What files begin with that are not text; empty for text.
     first_site : int
         From where sites are numbered in files without their names.
     keeps_sites, keeps_states : function, optional
@@ -48,7 +48,7 @@ class Format:
     write: Callable[[FactorGraph, PathLike], None]
     recognise: Callable[[bytes], Any] | None = None
     vague: bool = False
-    binary: bool = False
+    magic: bytes = b""
     first_site: int = 0
     keeps_sites: Callable[[FactorGraph], bool] = lambda model: True
     keeps_states: Callable[[FactorGraph], bool] = lambda model: True

@@ -11,18 +11,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._files.boundary import Wanted, fits, one_of
 from gibbsite._wording import argument, unknown
 from gibbsite.applications.entities.decoding import METHODS, Skip, kernel_of, span_shares, visit
 from gibbsite.applications.entities.documents import Document, Sentence, read_text
 from gibbsite.applications.entities.extraction import Extractor, UserFunction
-from gibbsite.applications.entities.links import find_links, learn_links
+from gibbsite.applications.entities.links import classes_of, find_links, learn_links
 from gibbsite.applications.entities.lists import WordLists
 from gibbsite.applications.entities.template import parse_template, read_template
 from gibbsite.applications.storage import read_file, write_file
 from gibbsite.errors import ArgumentError, FormatError, ModelError
-from gibbsite.formats.parsing.text import PathLike
-from gibbsite.learn.crf.chain import Chain, Training, fit_chain, prune
-from gibbsite.learn.crf.labels import allowed_moves, check_scheme, find_spans, span_sets, write_spans
+from gibbsite.formats.parsing.text import PathLike, shortened
+from gibbsite.learn.crf.chain import MOST_LABELS, Chain, Training, fit_chain, prune
+from gibbsite.learn.crf.labels import (
+    SCHEMES,
+    allowed_moves,
+    check_labels,
+    check_scheme,
+    find_spans,
+    span_sets,
+    write_spans,
+)
 from gibbsite.learn.crf.objective import Weights
 from gibbsite.learn.crf.quasi_newton import minimise
 from gibbsite.learn.crf.sequences import Sequences
@@ -458,40 +467,74 @@ class EntityRecognizer:
         functions : mapping, optional
             Attributes of your own that it was learnt with; they are not in the file.
         """
-        header, arrays = read_file("ner", path)
+        header, arrays = read_file("ner", path, _HEADER, _expect)
+        missing = sorted(set(header["functions"]) - set(functions or {}))
+        if missing:
+            raise ArgumentError(
+                f"the model uses the function {missing[0]!r} as an attribute; give it in functions=."
+            )
+        recognizer = EntityRecognizer("window", scheme=header["scheme"], functions=functions)
+        recognizer.template, recognizer.order = header["template"], header["order"]
         try:
-            missing = sorted(set(header["functions"]) - set(functions or {}))
-            if missing:
-                raise ArgumentError(
-                    f"the model uses the function {missing[0]!r} as an attribute; give it in functions=."
-                )
-            recognizer = EntityRecognizer("window", scheme=header["scheme"], functions=functions)
-            recognizer.template, recognizer.order = header["template"], header["order"]
-            labels = tuple(header["labels"])
-            structure = Structure(*allowed_moves(labels, recognizer.scheme), order=recognizer.order)
-            start = np.concatenate([[0], np.cumsum(arrays["many"], dtype=np.int64)])
-            weights = Weights(start, np.ascontiguousarray(arrays["label"]), structure)
-            x = np.concatenate([arrays["weight"].astype(np.float64), arrays["rest"]])
-            if len(x) != weights.size or len(start) != len(header["features"]) + 1:
-                raise ValueError("sizes do not fit")
+            structure = _structure(header)
             phrases = {phrase: set(names) for phrase, names in header["phrases"].items()}
             lists = WordLists(phrases, header["counts"], header["clusters"])
             recognizer.extractor = Extractor(recognizer.template, lists, header["features"], functions)
-            recognizer.chain = Chain(labels, weights, x)
-            slope, shift = header["calibration"]
-            recognizer.calibration = float(slope), float(shift)
-            links = header["links"]
-            recognizer.link_weights = None if links is None else np.array(links, np.float64)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, ArgumentError):
-                raise
-            raise FormatError(f"the model is damaged ({error!r:.80}); train it again.", str(path)) from None
+        except ValueError as error:  # of the template; our own errors are such, too
+            raise FormatError(f"the model is damaged: {shortened(str(error))}", str(path)) from None
+        start = np.concatenate([[0], np.cumsum(arrays["many"], dtype=np.int64)])
+        if start[-1] != len(arrays["label"]) or len(recognizer.extractor.numbers) != len(start) - 1:
+            raise FormatError(
+                "the model is damaged: its weights belong to other features; train it again.", str(path)
+            )
+        weights = Weights(start, np.ascontiguousarray(arrays["label"]), structure)
+        x = np.concatenate([arrays["weight"].astype(np.float64), arrays["rest"]])
+        recognizer.chain = Chain(tuple(header["labels"]), weights, x)
+        slope, shift = header["calibration"]
+        recognizer.calibration = float(slope), float(shift)
+        links = header["links"]
+        recognizer.link_weights = None if links is None else np.array(links, np.float64)
+        if links is not None and len(links) != len(classes_of(header["labels"])[0]):
+            raise FormatError(
+                "the model is damaged: its links belong to other classes; train it again.", str(path)
+            )
         return recognizer
 
     @staticmethod
     def shipped() -> EntityRecognizer:
         """Return the small recogniser for English that comes with the package: PER, LOC and ORG."""
         return EntityRecognizer.load(_SHIPPED)
+
+
+# What a header must be; see gibbsite._files.boundary.fits.
+_HEADER = {
+    "template": str,
+    "functions": [str],
+    "scheme": one_of(*SCHEMES),
+    "order": one_of(1, 2),
+    "labels": lambda labels: fits(labels, [str]) and 0 < len(set(labels)) == len(labels) <= MOST_LABELS,
+    "features": [str],
+    "phrases": {str: [str]},
+    "counts": {str: {str: int}},
+    "clusters": {str: str},
+    "calibration": lambda pair: fits(pair, [float]) and len(pair) == 2,
+    "links": (None, [float]),
+}
+
+
+def _structure(header: dict[str, Any]) -> Structure:
+    check_labels(header["labels"], header["scheme"])
+    return Structure(*allowed_moves(header["labels"], header["scheme"]), order=header["order"])
+
+
+def _expect(header: dict[str, Any]) -> dict[str, Wanted]:
+    """Say which arrays belong to a header."""
+    return {
+        "many": Wanted(np.uint8, (len(header["features"]),)),
+        "label": Wanted(np.uint8, ("weights",), high=len(header["labels"]) - 1),
+        "weight": Wanted((np.float16, np.float32), ("weights",)),
+        "rest": Wanted(np.float64, (_structure(header).size,)),
+    }
 
 
 def log_odds(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -16,11 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._files.boundary import Wanted, between, fits, one_of
 from gibbsite._wording import argument
 from gibbsite.applications.images import as_photograph, need_pillow
 from gibbsite.applications.segmentation.coupling import gather, learn_coupling
 from gibbsite.applications.segmentation.features import (
+    DIRECTIONS,
+    HUES,
     PATCH,
+    PLACES,
     STRIDE,
     Descriptors,
     Photograph,
@@ -31,7 +35,7 @@ from gibbsite.applications.segmentation.features import (
 )
 from gibbsite.applications.segmentation.labelled import Example, LabelledImages
 from gibbsite.applications.segmentation.patch_field import COUPLING, Labelled, Region, label_field
-from gibbsite.applications.segmentation.rendering import Legend, make_legend
+from gibbsite.applications.segmentation.rendering import MOST_LABELS, Legend, make_legend
 from gibbsite.applications.segmentation.scoring import HammingScore, confuse, spread
 from gibbsite.applications.storage import read_file, write_file
 from gibbsite.errors import ArgumentError, ModelError
@@ -40,6 +44,10 @@ from gibbsite.learn.aspect.estimator import AspectModel
 from gibbsite.run.budget import check_integer, is_real
 
 Floats = NDArray[np.float64]
+
+
+def _not_negative(given: Any) -> bool:
+    return fits(given, float) and given >= 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,7 +348,7 @@ class Segmenter:
     @classmethod
     def load(cls, path: PathLike) -> Segmenter:
         """Read what was learnt from a file."""
-        header, arrays = read_file("segment", path)
+        header, arrays = read_file("segment", path, _HEADER, _expect)
         made = cls(
             coupling=header["coupling"],
             neighbours=header["neighbours"],
@@ -353,3 +361,33 @@ class Segmenter:
         tables = [arrays[f"beta{k}"] for k in range(3)]
         made.aspects = AspectModel.from_words(tables, arrays["topics"], smoothing=header["smoothing"])
         return made
+
+
+_LONGEST = 1 << 13  # pixels of a side that images are scaled to
+
+# What a header must be; see gibbsite._files.boundary.fits.
+_HEADER = {
+    "classes": lambda names: fits(names, [str]) and 0 < len(names) <= MOST_LABELS,
+    "coupling": _not_negative,
+    "neighbours": one_of(4, 8),
+    "longest": between(PATCH, _LONGEST),
+    "smoothing": lambda given: (
+        _not_negative(given)
+        or (isinstance(given, list) and len(given) == 2 and all(map(_not_negative, given)))
+    ),
+    "rng": lambda seed: fits(seed, int) and seed >= 0,
+}
+
+
+def _expect(header: dict[str, Any]) -> dict[str, Wanted]:
+    """Say which arrays belong to a header."""
+    topics, real = len(header["classes"]), (np.float32, np.float64)
+    return {
+        "texture": Wanted(real, ("texture", 16 * DIRECTIONS)),
+        "colour": Wanted(real, ("colour", HUES)),
+        "beta0": Wanted(np.float64, (topics, "texture"), 0, 1),
+        "beta1": Wanted(np.float64, (topics, "colour"), 0, 1),
+        "beta2": Wanted(np.float64, (topics, PLACES**2), 0, 1),
+        "topics": Wanted(np.int64, (topics,), 0, topics - 1),
+        "colours": Wanted(np.uint8, (topics, 3), optional=True),
+    }

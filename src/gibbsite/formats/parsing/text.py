@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
@@ -23,11 +24,13 @@ PathLike: TypeAlias = str | os.PathLike[str]
 """Where a file is; ``"-"`` means standard input or output."""
 
 LIMIT = 4 << 30
+"""Most bytes a file may hold, unpacked."""
 #: Blanks and comments that may stand before the first word of a file.
 COMMENTS = rb"(?:\s++|//[^\n]*+|/\*.*?\*/|#[^\n]*+(?:\n|\Z))*+"
-"""Most bytes a file may hold, unpacked."""
 
 _CHUNK = 1 << 16
+# Most bytes of a pipe, which may have no end.
+_PIPE_LIMIT = 1 << 30
 # Deflate can blow up 1032-fold, model files hardly 100-fold. Small files may do as they like.
 _PACKED_RATIO, _PACKED_FLOOR = 250, 256 << 20
 
@@ -94,7 +97,9 @@ def shortened(message: str) -> str:
     return message if len(message) <= 400 else f"{message[:300]} ... {message[-100:]}"
 
 
-def load(path: PathLike, *, text: bool = True, limit: int = LIMIT) -> Source:
+def load(
+    path: PathLike, *, text: bool = True, magic: bytes | tuple[bytes, ...] = (), limit: int = LIMIT
+) -> Source:
     """Read a file, plain or gzip.
 
     Parameters
@@ -103,6 +108,8 @@ def load(path: PathLike, *, text: bool = True, limit: int = LIMIT) -> Source:
         The file; ``"-"`` is standard input.
     text : bool
         Refuse what is not text as soon as it shows.
+    magic : bytes or tuple of bytes
+        What files that are not text begin with; others are read only as far as they are text.
     limit : int
         Most bytes to accept, unpacked.
 
@@ -127,13 +134,17 @@ def load(path: PathLike, *, text: bool = True, limit: int = LIMIT) -> Source:
     size = 0
     try:
         with _open_input(path, name) as file:
+            most = _bounded(file, name, limit)
             for part in _unpacked(file, name):
                 size += len(part)
-                if size > limit:
-                    raise FormatError(f"the file holds more than {limit:,} bytes; split the model.", name)
-                if text and b"\0" in part:
+                if size > most:
+                    advice = "split the model" if most == limit else "save them to a file first"
+                    raise FormatError(f"there are more than {most:,} bytes; {advice}.", name)
+                if text and not magic and b"\0" in part:
                     raise FormatError("this is a binary file (it holds NUL bytes); expected text.", name)
                 parts.append(part)
+                if magic and b"\0" in part and not parts[0].startswith(magic):
+                    break  # whoever reads this says what was expected
     except OSError as error:
         raise FormatError(_reason(error), name) from None
     data = b"".join(parts).removeprefix(b"\xef\xbb\xbf")
@@ -251,6 +262,21 @@ def _open_input(path: PathLike, name: str) -> AbstractContextManager[BinaryIO]:
         return open(path, "rb")
     except ValueError:  # a NUL or a lone surrogate in the name
         raise FormatError("there is no such file.", repr(name)) from None
+
+
+def _bounded(file: BinaryIO, name: str, limit: int) -> int:
+    """Return how many bytes to read at most; refuse devices, which may have no end, and too large files."""
+    try:
+        about = os.fstat(file.fileno())
+    except (OSError, AttributeError):  # standard input that somebody has put there
+        return limit
+    if stat.S_ISREG(about.st_mode):
+        if about.st_size > limit:
+            raise FormatError(f"there are more than {limit:,} bytes; split the model.", name)
+        return limit
+    if stat.S_ISCHR(about.st_mode) and name != "<stdin>" and not file.isatty():
+        raise FormatError("this is a device; name a file.", name)
+    return min(limit, _PIPE_LIMIT)
 
 
 def _reason(error: Exception) -> str:

@@ -41,6 +41,20 @@ def check_scheme(scheme: str) -> str:
     return scheme
 
 
+def check_labels(labels: Sequence[str], scheme: str) -> None:
+    """Refuse labels that a scheme does not have.
+
+    Examples
+    --------
+    >>> check_labels(["O", "S-PER"], "bio")
+    Traceback (most recent call last):
+    gibbsite.errors.ModelError: 'S-PER' is no label of the scheme bio.
+    """
+    for label in labels:
+        if split_label(label)[0] not in "O" + _PREFIXES[scheme]:
+            raise ModelError(f"{label!r} is no label of the scheme {scheme}.")
+
+
 def split_label(label: str) -> tuple[str, str]:
     """Return the letter of a label and its class.
 
