@@ -95,6 +95,75 @@ def test_ready_observables_agree_with_exact_values() -> None:
     assert 1.0 <= energy.tau < 10.0 and energy.rhat < 1.01
 
 
+def test_magnetisation_is_an_order_parameter_of_every_kind_of_model() -> None:
+    """Each draw gives the value that its state has by definition."""
+    given: dict[str, Any] = {"sweeps": 50, "chains": 2, "rng": 1, "progress": False, "second_look": False}
+    record = ["draws", gs.Magnetisation(series=True)]
+
+    def share(codes: Any, states: int) -> Any:
+        most = np.stack([(codes == k).mean(axis=2) for k in range(states)]).max(axis=0)
+        return (states * most - 1) / (states - 1)
+
+    for model, states in (
+        (gs.potts_grid((4, 4), states=5, coupling=1.0), 5),
+        (gs.potts_grid((4, 4), states=2, coupling=0.5), 2),
+        (gs.FactorGraph({"a": ["x", "y"], "b": ["x", "y"]}, [(("a", "b"), [[3, 1], [1, 3]])]), 2),
+    ):
+        result = gs.sample(model, record=record, **given)
+        expected = share(result.values, states)
+        found = result.observables["magnetisation"].series
+        np.testing.assert_allclose(found[:, :, 0], expected, atol=1e-12)
+        np.testing.assert_allclose(found[:, :, 3], expected**4, atol=1e-12)
+
+    spins_with_evidence = gs.ising_grid((3, 4), coupling=0.3).observe({"0": 1, "5": 1, "7": -1})
+    result = gs.sample(spins_with_evidence, record=record, **given)
+    expected = (2.0 * result.values - 1.0).sum(axis=2) + 1.0
+    np.testing.assert_allclose(result.observables["magnetisation"].series[:, :, 0], expected / 12, atol=1e-12)
+
+    potts = gs.potts_grid((3, 3), states=3, coupling=0.5).observe({"0": 2, "1": 2})
+    result = gs.sample(potts, record=record, **given)
+    whole = np.concatenate([result.values, np.full((2, 50, 2), 2)], axis=2)
+    np.testing.assert_allclose(
+        result.observables["magnetisation"].series[:, :, 0], share(whole, 3), atol=1e-12
+    )
+
+
+def test_magnetisation_of_angles_is_the_length_of_the_mean_vector() -> None:
+    """The function itself, without a run: models of angles take long to compile."""
+    model = gs.ContinuousModel(dict.fromkeys(["a", "b", "c"], gs.Angle(360)))
+    for each, seen in ((model, []), (model.observe({"c": 90.0}), [90.0])):
+        x = np.array([10.0, 350.0, 200.0])[: each.n_sites]
+        record = gs.Magnetisation()
+        memory = np.concatenate([np.zeros(4), record.start(each)])
+        record.function(x, memory)
+        length = abs(np.exp(2j * np.pi * np.concatenate([x, seen]) / 360).mean())
+        np.testing.assert_allclose(memory[:4], [length, length, length**2, length**4], atol=1e-12)
+
+
+def test_order_parameters_that_mean_nothing_are_refused() -> None:
+    given: dict[str, Any] = {"sweeps": 5, "rng": 1, "progress": False}
+    several = gs.FactorGraph({"a": 2, "b": 3}, [(("a", "b"), np.ones((2, 3)))])
+    with pytest.raises(gs.ArgumentError, match="all of one kind, with the same states"):
+        gs.sample(several, record=["marginals", "magnetisation"], **given)
+    with pytest.raises(gs.ArgumentError, match="all of one kind, with the same states"):
+        gs.sample(several.observe({"b": 1}), record=["marginals", "magnetisation"], **given)
+    normal = gs.Gaussian(np.zeros(3), np.eye(3))
+    with pytest.raises(gs.ArgumentError, match="Overlap compares states"):
+        gs.sample(normal, record=["marginals", "overlap"], **given)
+
+
+def test_two_point_functions_of_potts_models_do_not_depend_on_labels() -> None:
+    model = gs.potts_grid((2, 3), states=3, coupling=0.7)
+    record = ["draws", gs.TwoPoint(1, series=True)]
+    result = gs.sample(model, record=record, sweeps=50, rng=1, progress=False, second_look=False)
+    x = result.values.reshape(*result.values.shape[:2], 2, 3)
+    along = [x[:, :, 0] == x[:, :, 1], x[:, :, :, 1:] == x[:, :, :, :-1]]
+    agree = np.concatenate([part.reshape(*x.shape[:2], -1) for part in along], axis=2).mean(axis=2)
+    found = result.observables["two-point"].series
+    np.testing.assert_allclose(found[:, :, 1], (3 * agree - 1) / 2, atol=1e-12)
+    np.testing.assert_allclose(found[:, :, 0], 1.0, atol=1e-12)
+
+
 def test_standard_errors_are_those_of_repeated_runs() -> None:
     """The spread of 200 means against their errors: a ratio of variances within 1 +- 0.5 (5 deviations)."""
     runs = [

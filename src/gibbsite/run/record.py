@@ -404,6 +404,8 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
             f"There are no free sites, so {observing[0]!r} has nothing to observe; leave it out."
         )
     meetings = tuple(each for each in recorders if isinstance(each, MeetingRecorder))
+    for meeting in meetings:
+        meeting.check(model)
     opened = tuple(
         (each, each.prepare(model))
         for each in recorders

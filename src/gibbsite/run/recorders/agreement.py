@@ -26,7 +26,9 @@ def _agree(x: Any, memory: Any) -> None:
 
 @dataclass(frozen=True, init=False)
 class Agreement(Observable):
-    """The share of sites that have the same state as in a reference, such as a ground state or an image.
+    """The share of free sites with the same state as in a reference, such as a ground state or an image.
+
+    Observed sites do not count: they are as they are in every draw.
 
     Parameters
     ----------

@@ -119,6 +119,10 @@ class MeetingRecorder(OpenRecorder, ABC):
         """There is no compiled step."""
         raise NotImplementedError
 
+    def check(self, model: Model) -> None:
+        """Refuse models of which the recorder says nothing; by default there are none."""
+        return
+
     @abstractmethod
     def meet(self, states: NDArray[Any], cards: NDArray[np.int32]) -> Floats:
         """Return the values (groups, values) of a meeting.

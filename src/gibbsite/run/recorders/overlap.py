@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError
 from gibbsite.run.recorders.base import MeetingRecorder
 from gibbsite.run.recorders.observable import Binned
+
+if TYPE_CHECKING:
+    from gibbsite.model import Model
 
 Floats = NDArray[np.float64]
 _NAMES = ("q", "abs", "q2", "q4")
@@ -24,7 +27,7 @@ class Overlap(MeetingRecorder):
     The overlap of two states is the mean over sites of (K a - 1) / (K - 1), where a is 1 if they agree and 0
     otherwise, and K is the number of states: 1 if they are equal, 0 on average if they have nothing to do
     with each other; for two states, the mean product of spins. <q^2> and the Binder cumulant of q follow from
-    it.
+    it. Observed sites do not count: they agree in all chains.
 
     Parameters
     ----------
@@ -48,6 +51,11 @@ class Overlap(MeetingRecorder):
     def __post_init__(self) -> None:
         if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 1:
             raise ArgumentError(f"{argument('every')} must be a whole number above 0, got {self.every!r}.")
+
+    def check(self, model: Model) -> None:
+        """Refuse numbers, which never agree."""
+        if model.domains.numbers.any():
+            raise ArgumentError("Overlap compares states, and sites of this model are numbers.")
 
     def meet(self, states: NDArray[Any], cards: NDArray[np.int32]) -> Floats:
         """Return overlap, absolute value, square and fourth power of each pair."""

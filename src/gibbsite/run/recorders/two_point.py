@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 
 
 def _correlate(x: Any, memory: Any) -> None:
-    """Average x_i x_j over the pairs at each distance along the axes.
+    """Average (q a - 1) / (q - 1) over the pairs at each distance along the axes; a is 1 if two sites agree.
 
-    Behind the values stand their number, the number of axes, sizes, and whether axes are periodic.
+    Behind the values stand the number of axes, sizes, whether axes are periodic, the number q of states, and
+    the number of values.
     """
     # the number of values is not known here, so it stands at the very end
     k = int(memory[memory.size - 1])
-    at = k
+    at, states = k, memory[memory.size - 2]
+    same, other = 1.0, -1.0 / (states - 1.0)
     axes = int(memory[at])
     for r in range(k):
         total, pairs = 0.0, 0
@@ -33,17 +35,20 @@ def _correlate(x: Any, memory: Any) -> None:
             for i in range(x.size):
                 place = (i // stride) % size
                 if place + r < size:
-                    total += x[i] * x[i + r * stride]
+                    total += same if x[i] == x[i + r * stride] else other
                     pairs += 1
                 elif ring:
-                    total += x[i] * x[i + (r - size) * stride]
+                    total += same if x[i] == x[i + (r - size) * stride] else other
                     pairs += 1
         memory[r] = total / max(pairs, 1)
 
 
 @dataclass(frozen=True, init=False)
 class TwoPoint(Observable):
-    """Mean products of sites at distance 0, 1, 2, ... along the axes of a lattice, averaged over all places.
+    """Correlations of sites at distance 0, 1, 2, ... along the axes of a lattice, averaged over all places.
+
+    Of spins they are the mean products; of q states in general, the means of (q a - 1) / (q - 1), where a is
+    1 if two sites agree and 0 otherwise. Nothing is subtracted for a mean of the sites that is not zero.
 
     Parameters
     ----------
@@ -87,4 +92,7 @@ class TwoPoint(Observable):
         shape, rings = lattices[0].shape, lattices[0].periodic
         if self.most >= max(shape):
             raise ArgumentError(f"TwoPoint: there is no distance {self.most} in a lattice of shape {shape}.")
-        return np.array([len(shape), *shape, *(float(ring) for ring in rings), self.most + 1.0])
+        states = float(model.cards.max())
+        if states < 2 or model.cards.min() != states:
+            raise ArgumentError("TwoPoint needs sites with the same number of states, two or more.")
+        return np.array([len(shape), *shape, *(float(ring) for ring in rings), states, self.most + 1.0])
