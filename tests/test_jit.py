@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import textwrap
@@ -17,6 +18,7 @@ import pytest
 
 from gibbsite._compile import cache as disk
 from gibbsite._compile import clock, jit
+from gibbsite._compile.files import read_checked
 from gibbsite._compile.jit import (
     Entry,
     called,
@@ -29,6 +31,7 @@ from gibbsite._compile.jit import (
     interpreted,
     on_compile,
 )
+from gibbsite._compile.sources import hash_sources
 from gibbsite.scan.base import Raster, in_order
 
 PACKAGE = Path(jit.__file__).parent.parent
@@ -55,8 +58,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache directory for functions compiled in this test."""
     folder = tmp_path / "cache"
     folder.mkdir()
-    for module in (disk, clock):
-        monkeypatch.setattr(module, "cache_directory", lambda: folder)
+    monkeypatch.setattr(disk, "cache_directory", lambda: folder)
     return folder
 
 
@@ -93,9 +95,8 @@ def test_two_processes_that_fill_one_cache_keep_their_code_apart(
     assert one(3) == 6
     with monkeypatch.context() as patch:
         other._kept = disk.decorate(double, {"nogil": True}, cache=True)
-        patch.setattr(other._kept._cache._cache_file, "_load_index", dict)  # type: ignore[attr-defined]
+        patch.setattr(other._kept._cache, "_read_index", dict)  # type: ignore[attr-defined]
         assert other(np.ones(2)).tolist() == [2.0, 2.0]
-    assert len(files(cache, "nbc")) == 2
     third = Entry(double, {"nogil": True})
     assert third(3) == 6
     assert third(np.ones(2)).tolist() == [2.0, 2.0]
@@ -147,16 +148,57 @@ def test_a_cache_that_disappears(cache: Path) -> None:
 
 
 @needs_compiler
-def test_a_cache_that_can_not_be_written(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from numba.core import caching
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no limit on the size of files")
+@pytest.mark.parametrize("most", [10, 1000])
+def test_a_disk_that_is_full_leaves_no_files_behind(most: int, cache: Path) -> None:
+    """Files may have so many bytes: not even the index fits, or the index alone."""
+    import resource
 
-    def full(*args: Any) -> None:
-        raise OSError(28, "No space left on device")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        entry = compiled(double)
+        assert entry(1.5) == 3.0
+        assert entry(2) == 4
+        hash_sources(PACKAGE, cache, "1")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    left = [path.name for path in cache.rglob("*") if not path.name.startswith("sources-")]
+    assert left == []
+    assert all(read_checked(path) is not None for path in cache.glob("sources-*"))
 
-    monkeypatch.setattr(caching.IndexDataCacheFile, "_open_for_write", full)
-    entry = compiled(double)
-    assert entry(1.5) == 3.0
-    assert entry(2) == 4
+
+@needs_compiler
+def test_a_bit_that_is_flipped_anywhere_is_noticed(cache: Path) -> None:
+    """The campaign ``python -m tests.campaigns.damage`` does so in whole runs."""
+    assert compiled(double)(1.5) == 3.0
+    whole = {path: path.read_bytes() for path in [*files(cache, "nbi"), *files(cache, "nbc")]}
+    assert len(whole) == 2
+    rng = np.random.default_rng(1)
+    for path, content in whole.items():
+        for bit in rng.integers(8 * len(content), size=1000):
+            hurt = bytearray(content)
+            hurt[bit >> 3] ^= 1 << (bit & 7)
+            path.write_bytes(hurt)
+            assert read_checked(path) is None
+        hurt = compiled(double)
+        assert compiles(lambda hurt=hurt: hurt(1.5))
+        assert hurt(1.5) == 3.0
+        assert not compiles(lambda: compiled(double)(1.5)), "the entry is as good as new"
+        for each in files(cache, "nb?"):
+            each.unlink()
+        for each, text in whole.items():
+            each.write_bytes(text)
+
+
+@needs_compiler
+def test_files_that_changed_places_are_noticed(cache: Path) -> None:
+    assert compiled(double)(1.5) == 3.0
+    assert compiled(double)(2) == 4
+    one, other = files(cache, "nbc")
+    one.write_bytes(other.read_bytes())
+    assert read_checked(one) is None
+    assert read_checked(other) is not None
 
 
 @needs_compiler
@@ -226,6 +268,68 @@ def test_an_unusable_directory_is_no_directory(tmp_path: Path, monkeypatch: pyte
     assert find_directory(monkeypatch, GIBBSITE_CACHE_DIR=str(tmp_path / "file")) is None
 
 
+needs_owners = pytest.mark.skipif(sys.platform == "win32", reason="Windows has access lists")
+
+
+@needs_owners
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o1777])
+def test_a_folder_that_others_can_write_is_not_used(
+    mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(mode)
+    assert find_directory(monkeypatch, GIBBSITE_CACHE_DIR=str(folder)) is None
+    assert list(folder.iterdir()) == []
+    (record,) = caplog.records
+    said = record.getMessage()
+    assert record.levelname == "WARNING"
+    assert str(folder) in said
+    assert "can be written by other users" in said
+    assert "\n" not in said
+    folder.chmod(0o755)
+    assert find_directory(monkeypatch, GIBBSITE_CACHE_DIR=str(folder)) is not None
+
+
+@needs_owners
+def test_a_folder_of_another_user_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    if os.geteuid() == 0:
+        os.chown(folder, 12345, 12345)
+    else:
+        folder = Path("/")
+    assert find_directory(monkeypatch, GIBBSITE_CACHE_DIR=str(folder)) is None
+    assert "belongs to another user" in caplog.text
+
+
+@needs_owners
+def test_folders_and_files_are_private_whatever_the_umask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = os.umask(0)
+    try:
+        folder = find_directory(monkeypatch, GIBBSITE_CACHE_DIR=str(tmp_path / "mine"))
+    finally:
+        os.umask(before)
+    assert folder is not None
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (folder, folder.parent)} == {0o700}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.parent.glob("sources-*")} == {0o600}
+
+
+@needs_compiler
+@needs_owners
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_files_that_others_can_write_are_not_loaded(kind: str, cache: Path) -> None:
+    assert compiled(double)(1.5) == 3.0
+    for path in files(cache, kind):
+        path.chmod(0o620)
+    assert compiles(lambda: compiled(double)(1.5))
+    assert not compiles(lambda: compiled(double)(1.5))
+
+
 # ---- whole processes
 
 
@@ -292,9 +396,7 @@ def test_a_run_survives_a_damaged_cache(tmp_path: Path) -> None:
         os.truncate(path, 10 if number % 2 else 0)
     hurt = python(RUN, GIBBSITE_CACHE_DIR=str(tmp_path))
     assert hurt.stdout == whole.stdout
-    said = hurt.stderr.splitlines()
-    assert all(line.startswith("gibbsite: compiling ") for line in said)
-    assert any("move for " in line for line in said)
+    assert hurt.stderr.splitlines() == [clock.compiling_message("the default kernel")]
 
 
 VERDICT = """
@@ -362,7 +464,8 @@ def test_a_changed_callee_is_seen(tmp_path: Path) -> None:
 
     name, up = look()
     assert up == pytest.approx(1 / (1 + np.exp(-0.5)))
-    with open(root / "gibbsite" / "graph" / "kinds" / "lattice.py", "a", encoding="utf-8") as file:
+    source = root / "gibbsite" / "graph" / "kinds" / "lattice.py"
+    with open(source, "a", encoding="utf-8") as file:
         file.write(textwrap.dedent(CHANGE))
     new_name, new_up = look()
     assert new_name != name
@@ -468,8 +571,7 @@ def test_loops_and_helpers_compile() -> None:
 def patience(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(jit._Patience, "steps", 1000.0)
     monkeypatch.setattr(jit._Patience, "least_charge", 300.0)
-    for module in (disk, clock):
-        monkeypatch.setattr(module, "cache_directory", lambda: None)
+    monkeypatch.setattr(disk, "cache_directory", lambda: None)
     return jit._Patience
 
 

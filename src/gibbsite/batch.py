@@ -17,7 +17,7 @@ from gibbsite.run.budget import Budget, check_integer, read_budget
 from gibbsite.run.engine import Recording, Setup
 from gibbsite.run.executor import Executor, read_threads
 from gibbsite.run.plan import read_entropy
-from gibbsite.run.progress import choose_progress
+from gibbsite.run.progress import choose_progress, name_kernel
 from gibbsite.run.record import keep_marginals
 from gibbsite.run.standing import Standing
 from gibbsite.sampling import check_parts
@@ -77,7 +77,7 @@ def sample_models(
     show = choose_progress(progress)
     standing: list[Standing] = []
     budgets = []
-    with announcing(show.say):
+    with announcing(show.say, name_kernel(kernel)):
         for model, seed in zip(listed, seeds, strict=True):
             one = Standing(model, kernel, scan, keep_marginals(record, kernel), chains, seed, start, sweeps)
             span = one.kernel.natural_sweeps(model.n_sites)

@@ -27,7 +27,7 @@ from gibbsite.run.executor import read_threads
 from gibbsite.run.interrupt import whole_runs_only
 from gibbsite.run.pilot import ChainPilot
 from gibbsite.run.plan import make_plan, read_entropy, start_text
-from gibbsite.run.progress import Progress, choose_progress
+from gibbsite.run.progress import Progress, choose_progress, name_kernel
 from gibbsite.run.recipe import Recipe, fit_graph
 from gibbsite.run.record import keep_marginals, lay_out
 from gibbsite.scale.choosing import find_crew
@@ -168,7 +168,7 @@ def sample(
         rng, warmup = _continued(path, rng, warmup)
         length = partial(length, warmup=warmup)
     asked = clock()
-    with announcing(show.say), find_crew(on, partitions) as crew:
+    with announcing(show.say, name_kernel(kernel)), find_crew(on, partitions) as crew:
         begun += clock() - asked  # a cluster that is started first takes no time of the budget
         try:
             recording = record_chains(

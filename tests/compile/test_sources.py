@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,7 @@ def edit(path: Path, old: str, new: str) -> None:
 
 def test_edits_that_change_no_compiled_code_keep_the_key(copy: Path, tmp_path: Path) -> None:
     base = tmp_path / "cache"
+    base.mkdir()
     before = hash_sources(copy, base, "1")
     edit(copy / "cli" / "infer.py", "import click", "import click\n\nSOMETHING = 1")
     edit(copy / "kernel" / "rules.py", "Replace weights by", "Put in the place of weights")
@@ -148,6 +150,7 @@ def test_edits_of_code_or_constants_change_the_key(
     file: str, old: str, new: str, copy: Path, tmp_path: Path
 ) -> None:
     base = tmp_path / "cache"
+    base.mkdir()
     before = hash_sources(copy, base, "1")
     assert hash_sources(copy, base, "1") == before
     assert hash_sources(copy, base, "2") != before
@@ -156,9 +159,23 @@ def test_edits_of_code_or_constants_change_the_key(
     assert hash_sources(copy, base, "1") == hash_sources(copy, None, "1")
 
 
-def test_a_damaged_list_of_files_is_read_again(tmp_path: Path) -> None:
+def test_a_change_of_equal_size_and_time_changes_the_key(copy: Path, tmp_path: Path) -> None:
+    base = tmp_path / "cache"
+    base.mkdir()
+    before = hash_sources(copy, base, "1")
+    path = copy / "kernel" / "gibbs" / "draw.py"
+    status = path.stat()
+    edit(path, "_BINS = 1024", "_BINS = 2048")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (status.st_size, status.st_mtime_ns)
+    assert hash_sources(copy, base, "1") != before
+
+
+def test_a_damaged_key_is_found_anew(tmp_path: Path) -> None:
     before = hash_sources(ROOT, tmp_path, "1")
     (kept,) = tmp_path.iterdir()
-    for content in ("", "{", "[]", '{"gibbsite": 3}', '{"gibbsite": [1, 2, "3", []]}'):
-        kept.write_text(content)
+    whole = kept.read_bytes()
+    for content in (b"", whole[:20], whole[:-1], whole[:-1] + b"?"):
+        kept.write_bytes(content)
         assert hash_sources(ROOT, tmp_path, "1") == before
+        assert kept.read_bytes() == whole

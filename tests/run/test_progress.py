@@ -17,6 +17,7 @@ import pytest
 import gibbsite as gs
 from gibbsite import sampling
 from gibbsite._compile import cache, clock, jit
+from gibbsite._compile.clock import compiling_message
 from gibbsite.run import crew, progress
 from gibbsite.run.progress import Callback, Lines, Live, Silent, Status, choose_progress
 
@@ -231,14 +232,32 @@ def compile_in(folder: Path) -> tuple[str, list[str]]:
     return done.stdout, done.stderr.splitlines()
 
 
-def test_compiling_is_said_once_for_each_function(tmp_path: Path) -> None:
-    out, err = compile_in(tmp_path)
-    assert out == ""
-    assert err
-    assert all(line.startswith("gibbsite: compiling ") for line in err)
-    assert len(set(err)) == len(err)
-    assert "move for " in err[0]
+def test_compiling_is_said_in_one_line_without_internal_names(tmp_path: Path) -> None:
+    assert compile_in(tmp_path) == ("", [compiling_message("the default kernel")])
     assert compile_in(tmp_path) == ("", []), "a warm cache needs no words"
+
+
+def test_one_line_is_said_for_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "_PATIENCE", 0.0)
+    said: list[str] = []
+
+    def compile_two() -> None:
+        for factor in (2.0, 3.0):
+            multiply = jit.Entry(lambda x, factor=factor: factor * x, {})
+            multiply._fresh = multiply._kept = cache.decorate(multiply.plain, {}, cache=False)
+            assert multiply(1.0) == factor
+
+    with jit.announcing(said.append, "the Gibbs kernel"):
+        compile_two()
+        with jit.announcing(said.append, "mean field"):
+            compile_two()
+    assert said == [compiling_message("the Gibbs kernel")]
+    said.clear()
+    with jit.announcing_once():
+        for what in ("forward draws", "the Gibbs kernel"):
+            with jit.announcing(said.append, what):
+                compile_two()
+    assert said == [compiling_message("forward draws")]
 
 
 def test_compiling_is_said_whatever_is_compiled(
@@ -260,4 +279,4 @@ def test_compiling_is_said_whatever_is_compiled(
     monkeypatch.setattr(clock, "_PATIENCE", 0.0)
     monkeypatch.setattr(sampling, "start_states", start_states)
     run()
-    assert capfd.readouterr().err.startswith("gibbsite: compiling double (")
+    assert capfd.readouterr().err == compiling_message("the default kernel") + "\n"

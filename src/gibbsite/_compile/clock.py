@@ -1,27 +1,19 @@
-"""Compile time: a clock that leaves it out, and what is said to those who wait.
-
-How long functions took to compile is kept beside the caches, so that the next time can be foretold.
-"""
+"""Compile time: a clock that leaves it out, and what is said to those who wait."""
 
 from __future__ import annotations
 
 import gc
-import json
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
-from gibbsite._compile.cache import cache_directory
 from gibbsite._compile.options import DISABLED
 from gibbsite._compile.parts import try_part
 
 _PATIENCE = 1.0  # seconds; what is compiled faster is not mentioned
-_NOTEWORTHY = 0.5  # seconds; what is compiled faster is not kept
-_NAMED = 3  # types by which a function is told from its siblings
 
 
 class _Stopwatch:
@@ -85,54 +77,52 @@ def stopping_clock(dispatcher: Any) -> Any:
     return dispatcher
 
 
-class _Outermost(threading.local):
-    """Of each thread: how deep in functions that are compiled for others, and since when."""
+class _Depth(threading.local):
+    """Of each thread: how deep in functions that are compiled for others."""
 
     depth = 0
-    since = 0.0
 
 
-class _Timekeeper:
-    """Keep how long functions that are called from Python take to compile."""
+class _Call:
+    """A call of the user, in which one line is said about compiling."""
 
     def __init__(self) -> None:
-        self.place = _Outermost()
+        self.lock, self.said = threading.Lock(), False
 
-    def on_start(self, event: Any) -> None:
-        if not self.place.depth:
-            self.place.since = time.monotonic()
-        self.place.depth += 1
+    def begin_to_say(self) -> bool:
+        """Tell whether nothing has been said yet; from now on, something has."""
+        with self.lock:
+            said, self.said = self.said, True
+            return not said
 
-    def on_end(self, event: Any) -> None:
-        self.place.depth -= 1
-        taken = time.monotonic() - self.place.since
-        if not self.place.depth and taken > _NOTEWORTHY:
-            _keep_duration(describe(event.data), taken)
+
+_call: ContextVar[_Call | None] = ContextVar("call", default=None)
 
 
 class _Announcer:
-    """Say what is compiled where that takes longer than a second."""
+    """Say that something is compiled, where that takes longer than a second."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self.say = say
-        self.place = _Outermost()
+    def __init__(self, say: Callable[[str], None], what: str, call: _Call) -> None:
+        self.say, self.what, self.call = say, what, call
+        self.place = _Depth()
         self.timers: dict[int, threading.Timer] = {}
 
-    def on_start(self, event: Any) -> None:
-        if not self.place.depth:
-            timer = threading.Timer(_PATIENCE, self._tell, [describe(event.data)])
+    def on_start(self, event: object) -> None:
+        if not self.place.depth and not self.call.said:
+            timer = threading.Timer(_PATIENCE, self._tell)
             timer.daemon = True
             self.timers[threading.get_ident()] = timer
             timer.start()
         self.place.depth += 1
 
-    def on_end(self, event: Any) -> None:
+    def on_end(self, event: object) -> None:
         self.place.depth -= 1
-        if not self.place.depth:
-            self.timers.pop(threading.get_ident()).cancel()
+        if not self.place.depth and (timer := self.timers.pop(threading.get_ident(), None)):
+            timer.cancel()
 
-    def _tell(self, name: str) -> None:
-        self.say(compiling_message(name))
+    def _tell(self) -> None:
+        if self.call.begin_to_say():
+            self.say(compiling_message(self.what))
 
 
 class _Notifier:
@@ -150,64 +140,52 @@ class _Notifier:
         pass
 
 
-def describe(data: Any) -> str:
-    """Return the name of a function that is compiled, with the named tuples it is compiled for."""
-    function = getattr(data["dispatcher"], "py_func", data["dispatcher"])
-    name = str(getattr(function, "__name__", "a function"))
-    kinds = [getattr(kind, "instance_class", None) for kind in data.get("args", ())]
-    named = [str(kind.__name__) for kind in kinds if kind is not None][:_NAMED]
-    return f"{name} for {', '.join(named)}" if named else name
-
-
-def compiling_message(name: str) -> str:
-    """Return what is said to those who wait for a function to be compiled.
+def compiling_message(what: str) -> str:
+    """Return what is said to those who wait for something to be compiled.
 
     Examples
     --------
-    >>> compiling_message("nothing")
-    'gibbsite: compiling nothing (5 to 30 seconds; kept for later runs, but for functions of yours)'
+    >>> compiling_message("the Gibbs kernel")
+    'gibbsite: compiling the Gibbs kernel (first use only; this may take half a minute) ...'
     """
-    before = _durations().get(name)
-    how_long = "5 to 30 seconds" if before is None else f"took {before:.0f} s the last time"
-    return f"gibbsite: compiling {name} ({how_long}; kept for later runs, but for functions of yours)"
-
-
-def _durations_file() -> Path | None:
-    directory = cache_directory()
-    return None if directory is None else directory.parent / "durations.json"
-
-
-def _durations() -> dict[str, float]:
-    """Return how many seconds functions took to compile, as far as that is known."""
-    place = _durations_file()
-    if place is not None:
-        with suppress(OSError, ValueError, TypeError, AttributeError):
-            return {str(name): float(taken) for name, taken in json.loads(place.read_text()).items()}
-    return {}
-
-
-def _keep_duration(name: str, taken: float) -> None:
-    place = _durations_file()
-    if place is None:
-        return
-    known = {**_durations(), name: round(taken, 1)}
-    with suppress(OSError):  # what another process writes at the same moment may be lost, and comes again
-        fresh = place.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
-        fresh.write_text(json.dumps(known))
-        fresh.replace(place)
+    return f"gibbsite: compiling {what} (first use only; this may take half a minute) ..."
 
 
 @contextmanager
-def announcing(say: Callable[[str], None]) -> Iterator[None]:
-    """Say what is compiled inside the block, and how long it usually takes, if it takes more than a second.
+def announcing(say: Callable[[str], None], what: str) -> Iterator[None]:
+    """Say once that code is compiled inside the block, if that takes more than a second.
+
+    Parameters
+    ----------
+    say : callable
+        Takes the message.
+    what : str
+        What is compiled, for those who wait: "the Gibbs kernel".
 
     Examples
     --------
-    >>> with announcing(print):
+    >>> with announcing(print, "the Gibbs kernel"):
     ...     pass
     """
-    with _listening(_Announcer(say)):
+    with announcing_once() as call, _listening(_Announcer(say, what, call)):
         yield
+
+
+@contextmanager
+def announcing_once() -> Iterator[_Call]:
+    """Let all that is announced inside the block be announced in one line, that of the first.
+
+    Examples
+    --------
+    >>> with announcing_once(), announcing(print, "one"), announcing(print, "another"):
+    ...     pass
+    """
+    call = _call.get() or _Call()
+    token = _call.set(call)
+    try:
+        yield call
+    finally:
+        _call.reset(token)
 
 
 @contextmanager
@@ -258,4 +236,3 @@ def _listen(listener: Any) -> object | None:
 
 
 _listen(_STOPWATCH)
-_listen(_Timekeeper())

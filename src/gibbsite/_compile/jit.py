@@ -15,7 +15,6 @@ parts of Numba to be done without (:mod:`.parts`).
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,8 +23,8 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 import numba
 import numpy as np
 
-from gibbsite._compile.cache import DECORATING, TORN_CACHE, cache_directory, decorate, empty_cache, is_kept
-from gibbsite._compile.clock import announcing, clock, on_compile, stopping_clock
+from gibbsite._compile.cache import DECORATING, cache_directory, decorate, is_kept
+from gibbsite._compile.clock import announcing, announcing_once, clock, on_compile, stopping_clock
 from gibbsite._compile.generic import generic, implement, intrinsic_for
 from gibbsite._compile.options import DISABLED, FROM_PYTHON, HELPER, LEAN, LOOP, OPTIONS
 
@@ -35,6 +34,7 @@ __all__ = [
     "Helper",
     "Integer",
     "announcing",
+    "announcing_once",
     "cache_directory",
     "called",
     "clock",
@@ -54,8 +54,6 @@ R = TypeVar("R")
 
 #: An integer of compiled code, of whatever width; type checkers cannot follow NumPy scalars there.
 Integer = Any
-
-log = logging.getLogger("gibbsite")
 
 
 class _Patience:
@@ -129,13 +127,7 @@ class Entry(Generic[P, R]):
         if DISABLED or (_interpreting.get() and not self._at_hand()):
             with np.errstate(all="ignore"):  # as in compiled code; 64-bit words wrap around by design
                 return self.plain(*args, **kwargs)
-        dispatcher = self._dispatcher(args)
-        try:
-            return cast(R, dispatcher(*args, **kwargs))
-        except TORN_CACHE as reason:
-            if dispatcher is not self._kept:
-                raise
-            return cast(R, self._without_cache(reason)(*args, **kwargs))
+        return cast(R, self._dispatcher(args)(*args, **kwargs))
 
     def _dispatcher(self, args: tuple[object, ...]) -> Any:
         """Return Numba's dispatcher for such arguments: with disk cache if it involves our code only."""
@@ -147,23 +139,12 @@ class Entry(Generic[P, R]):
                 self._fresh = decorate(self.plain, self.options, cache=False)
         return self._kept if ours else self._fresh
 
-    def _without_cache(self, reason: BaseException) -> Any:
-        """Drop a damaged cache; return a dispatcher without."""
-        log.info("the cache of compiled kernels was damaged (%r) and is rebuilt", reason)
-        empty_cache()
-        self._kept = decorate(self.plain, self.options, cache=False)
-        return self._kept
-
     def compile_for(self, args: tuple[object, ...]) -> Any:
         """Compile or load it for such arguments; return what Numba made of it."""
         type_of: Any = numba.typeof
         types = tuple(map(type_of, args))
         dispatcher = self._dispatcher(args)
-        try:
-            dispatcher.compile(types)
-        except TORN_CACHE as reason:
-            dispatcher = self._without_cache(reason)
-            dispatcher.compile(types)
+        dispatcher.compile(types)
         return dispatcher.overloads[types]
 
     def prepare(self, *args: P.args, **kwargs: P.kwargs) -> Callable[[], R]:

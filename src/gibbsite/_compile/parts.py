@@ -6,7 +6,7 @@ part         what for                                              without it
 ``helpers``  helpers without machine code (:mod:`.lean`)           Numba's pipeline: slower to compile
 ``runtime``  option ``_nrt``: loops without reference counting     counted: slower to compile and to run
 ``stack``    arrays on the stack of a compiled function            allocated, and ``runtime`` is not used
-``files``    names and stamps of the files of a disk cache         nothing is kept on disk
+``files``    the cache of a dispatcher, and compiled code as bytes  nothing is kept on disk
 ``blas``     ``import numba`` without ``scipy.linalg``             0.25 s more
 ``vectors``  what the processor can do, for vector instructions    plain loops: slower
 ``events``   to be told when something is compiled                 budgets include it, and nobody is told

@@ -9,18 +9,20 @@ Docstrings, comments and blank lines are left out, by expressions that are fast 
 change nothing else in any file of the package, and that the modules are found, is checked by
 ``tests/compile/test_sources.py`` with Python's own parser, which would take seconds here.
 
-What is known of a file is kept beside the caches with its size and time, so a later process reads none.
+Which code is compiled is recognised by the content of the files, never by their times: a later process reads
+all files, which takes ten milliseconds, and looks up the key of this content beside the caches. The key is
+computed where the content is new.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+
+from gibbsite._compile.files import read_checked, write_checked
 
 # A string in three quotes that is a statement of its own. Possessive: others would be looked at in all ways.
 _DOCSTRING = re.compile(r'^([ \t]*)[rR]?"""(?:[^\\"]++|\\.|"(?!""))*+"""[ \t]*$', re.MULTILINE | re.DOTALL)
@@ -33,18 +35,6 @@ _FROM = re.compile(r"^from (gibbsite[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTI
 _IMPORT = re.compile(r"^import (gibbsite[\w.]*)", re.MULTILINE)
 _NAME = re.compile(r"\w+")
 _COMPILER = "gibbsite._compile"
-
-
-class Source(NamedTuple):
-    """What is known of a file: its time and size, a hash of its code, and what it imports.
-
-    ``imports`` may have names that are no modules.
-    """
-
-    time: int
-    size: int
-    digest: str
-    imports: list[str]
 
 
 def code_of(text: str) -> str:
@@ -106,7 +96,7 @@ def hash_sources(root: Path, base: Path | None, salt: str) -> str:
     root : Path
         The folder of the package.
     base : Path, optional
-        Where to keep what is known of the files.
+        Where to keep the key of this content.
     salt : str
         What else the key depends on.
 
@@ -116,40 +106,41 @@ def hash_sources(root: Path, base: Path | None, salt: str) -> str:
     >>> len(hash_sources(Path(gibbsite.__file__).parent, None, "0.68"))
     16
     """
-    sources = _read_all(root, base)
+    texts = {name: Path(path).read_bytes() for name, path in _python_files(str(root), "gibbsite")}
+    content = _digest(
+        salt.encode(), *(part for name in sorted(texts) for part in (name.encode(), texts[name]))
+    )
+    place = hashlib.blake2b(os.fsencode(root), digest_size=8).hexdigest()
+    kept = None if base is None else base / f"sources-{place}"
+    known = None if kept is None else read_checked(kept)
+    if known is not None and known.startswith(content):
+        return known[len(content) :].decode()
+    key = _find_key(texts, salt)
+    if kept is not None:
+        with suppress(OSError):
+            write_checked(kept, content + key.encode())
+    return key
+
+
+def _find_key(texts: dict[str, bytes], salt: str) -> str:
+    """Return the hash of the code that compiled functions depend on, given the sources of all modules."""
+    sources = {name: text.decode().replace("\r\n", "\n") for name, text in texts.items()}
     digest = hashlib.blake2b(salt.encode(), digest_size=8)
-    for name in contributing({name: source.imports for name, source in sources.items()}):
-        digest.update(f"{name} {sources[name].digest}\n".encode())
+    for name in contributing({name: imports_of(text) for name, text in sources.items()}):
+        digest.update(f"{name} {_digest(code_of(sources[name]).encode()).hex()}\n".encode())
     return digest.hexdigest()
 
 
-def _read_all(root: Path, base: Path | None) -> dict[str, Source]:
-    """Return what is known of all files, by the names of modules; read those that are new."""
-    place = hashlib.blake2b(os.fsencode(root), digest_size=8).hexdigest()
-    kept = None if base is None else base / f"sources-{place}.json"
-    known: dict[str, Source] = {}
-    if kept is not None:
-        with suppress(OSError, ValueError, TypeError, AttributeError):
-            known = {name: Source(*source) for name, source in json.loads(kept.read_text()).items()}
-    found: dict[str, Source] = {}
-    for name, entry in _python_files(str(root), "gibbsite"):
-        status = entry.stat()
-        source = known.get(name)
-        if source is None or (source.time, source.size) != (status.st_mtime_ns, status.st_size):
-            text = Path(entry.path).read_text(encoding="utf-8")
-            digest = hashlib.blake2b(code_of(text).encode(), digest_size=16).hexdigest()
-            source = Source(status.st_mtime_ns, status.st_size, digest, imports_of(text))
-        found[name] = source
-    if kept is not None and found != known:
-        with suppress(OSError):
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            fresh = kept.with_suffix(f".{os.getpid()}")
-            fresh.write_text(json.dumps(found))
-            fresh.replace(kept)
-    return found
+def _digest(*parts: bytes) -> bytes:
+    """Return a hash of texts that tells apart where each of them ends."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.digest()
 
 
-def _python_files(folder: str, package: str) -> list[tuple[str, os.DirEntry[str]]]:
+def _python_files(folder: str, package: str) -> list[tuple[str, str]]:
     found = []
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -157,7 +148,7 @@ def _python_files(folder: str, package: str) -> list[tuple[str, os.DirEntry[str]
                 if entry.name != "__pycache__":
                     found += _python_files(entry.path, f"{package}.{entry.name}")
             elif entry.name == "__init__.py":
-                found.append((package, entry))
+                found.append((package, entry.path))
             elif entry.name.endswith(".py"):
-                found.append((f"{package}.{entry.name[:-3]}", entry))
+                found.append((f"{package}.{entry.name[:-3]}", entry.path))
     return found

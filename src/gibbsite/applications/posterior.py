@@ -30,7 +30,7 @@ from gibbsite.run import BestState, Marginals
 from gibbsite.run.budget import read_budget
 from gibbsite.run.climb import climb
 from gibbsite.run.executor import read_threads
-from gibbsite.run.progress import choose_progress
+from gibbsite.run.progress import choose_progress, name_kernel
 from gibbsite.sampling import record_chains
 from gibbsite.scan.base import Scan
 from gibbsite.variational import mean_field
@@ -112,7 +112,7 @@ def average(
     kernel = _kernel(method, sweeps) if isinstance(method, str) else method
     averages = Marginals(rao_blackwell=False if states else None, batches=False)
     show = choose_progress(progress)
-    with announcing(show.say):
+    with announcing(show.say, name_kernel(kernel)):
         recording = record_chains(
             model,
             kernel,

@@ -185,7 +185,7 @@ def search_best(
     )
     entropy, show = read_entropy(rng), choose_progress(progress)
     path = read_checkpoint(checkpoint, checkpoint_every, resume)
-    with announcing(show.say):
+    with announcing(show.say, "the search"):
         task = Task(model, scan)
         starts = start_states(model, task.graph, chains, start, entropy)
         given = start is not None
@@ -217,7 +217,7 @@ def search_best(
             while model.n_sites and done < limit and not (any(turns.rounds.values()) and over()):
                 if turns.need_cutsets(searchers):
                     paused = clock()
-                    with announcing(show.say):
+                    with announcing(show.say, "the search"):
                         turns.look_for_cutsets()
                     begun += clock() - paused
                 kind = turns.choose(searchers)

@@ -39,7 +39,7 @@ def note_on_compiling(quiet: bool) -> Iterator[None]:
     """Say on stderr why the first call of all takes longer."""
     from gibbsite._compile.jit import announcing
 
-    with announcing(lambda said: None if quiet else click.echo(said, err=True)):
+    with announcing(lambda said: None if quiet else click.echo(said, err=True), "this command"):
         yield
 
 

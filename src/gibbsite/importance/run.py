@@ -130,7 +130,7 @@ def sample_weighted(
     entropy, members = read_entropy(rng), read_threads(threads)
     show = choose_progress(progress)
     try:
-        with announcing(show.say), catch_interrupt(show.say) as interrupt:
+        with announcing(show.say, "weighted draws"), catch_interrupt(show.say) as interrupt:
             result = _run(model, proposal, budget, asked, entropy, members, show, interrupt)
     finally:
         show.close()

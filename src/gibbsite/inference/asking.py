@@ -169,11 +169,13 @@ def infer(
     elif task in ("MAP", "MMAP") and chosen == "annealed" and not stored:
         found, verdict = search(model, limit, sweeps, best, progress, run, until_sure)
     elif in_turn:
+        from gibbsite._compile.jit import announcing_once
         from gibbsite.inference.trying import try_in_turn
 
-        chosen, reason, found, verdict, bounds = try_in_turn(
-            model, task, reason, limit, accuracy, progress, run
-        )
+        with announcing_once():
+            chosen, reason, found, verdict, bounds = try_in_turn(
+                model, task, reason, limit, accuracy, progress, run
+            )
     else:
         found, verdict = solve(
             model, "MAP" if task == "MMAP" else task, chosen, limit, sweeps, accuracy, progress, run

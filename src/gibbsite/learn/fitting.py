@@ -334,7 +334,7 @@ def _fit(family: Family, target: Floats, codes: NDArray[Any] | None, least: floa
     with (
         closing(show),
         catch_interrupt(show.say) as stop,
-        announcing(show.say),
+        announcing(show.say, "the fit"),
     ):
         if isinstance(oracle, Exact) and (each := oracle.seconds()) > _LONG:
             show.say(

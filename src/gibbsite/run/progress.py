@@ -156,6 +156,18 @@ class Live:
             self.bar.stop()
 
 
+def name_kernel(kernel: object | None) -> str:
+    """Return how messages name a kernel, or the one that a model is given by default.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> name_kernel(gs.Gibbs()), name_kernel(None)
+    ('the Gibbs kernel', 'the default kernel')
+    """
+    return "the default kernel" if kernel is None else f"the {type(kernel).__name__} kernel"
+
+
 def choose_progress(progress: Any) -> Progress:
     """Turn the ``progress`` argument into a display.
 

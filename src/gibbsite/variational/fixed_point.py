@@ -119,7 +119,7 @@ def mean_field(
     draw = np.random.default_rng(entropy)
     show = choose_progress(progress)
     try:
-        with announcing(show.say):
+        with announcing(show.say, "mean field"):
             graph = compile_graph(model, among=KINDS)
             steps = min(how.sweeps, _USUAL_SWEEPS) * (graph.nbytes + _STEPS_PER_CELL * graph.n_cells)
             with interpreted(steps):

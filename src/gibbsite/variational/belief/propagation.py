@@ -154,7 +154,7 @@ def belief_propagation(
     how = _read_settings(model, kind, schedule, damping, weight, sweeps, tolerance, seconds)
     show = choose_progress(progress)
     try:
-        with announcing(show.say):
+        with announcing(show.say, "belief propagation"):
             kept = _find_laid_out(model)
             if kept is None or (kept.kind == "lattice" and how.schedule == "sweep"):
                 graph = compile_graph(model)
