@@ -129,7 +129,7 @@ def test_belief_propagation_says_what_it_is(run: Any) -> None:
 
 
 def test_converged_is_not_said_of_answers_whose_error_is_not_known(run: Any, tmp_path: Any) -> None:
-    """Four sites in cycles of strong couplings: loopy beliefs and mean field come to rest at wrong answers."""
+    """Four sites in cycles of strong couplings: beliefs and mean field come to rest at wrong answers."""
     edges = [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (3, 0, 1.0), (0, 2, 1.0)]
     loopy, tree = tmp_path / "loopy.uai", tmp_path / "tree.uai"
     for path, chosen in ((loopy, edges), (tree, edges[:3])):

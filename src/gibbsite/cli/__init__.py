@@ -12,10 +12,12 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from typing import Any
 
 import click
 
 from gibbsite.cli.group import SpellingGroup
+from gibbsite.cli.outputs import ReaderGone, drop_stdout, open_streams, say_what_failed
 
 _COMMANDS = (
     "infer",
@@ -55,6 +57,13 @@ class _Lazy(SpellingGroup):
             raise click.UsageError(unknown("command", args[0], _COMMANDS))
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a reader that has gone is told from other errors, for which click takes it."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise ReaderGone from None
+
 
 def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value:
@@ -76,6 +85,7 @@ def main() -> None:
     """Run the command line; every mistake of a user ends in one line and an exit code."""
     from gibbsite.errors import CheckpointError, FormatError, GibbsiteError, ModelError, TooLargeError
 
+    open_streams()
     with suppress(ValueError):  # signals are for the main thread
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     if "_GIBBSITE_COMPLETE" in os.environ:
@@ -98,11 +108,13 @@ def main() -> None:
         _fail(str(error), 1)
     except KeyboardInterrupt:
         _fail("interrupted", 130)
-    except BrokenPipeError:  # the reader of our output has gone, as with "| head"
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, ReaderGone):  # the reader of our output has gone, as with "| head"
+        drop_stdout()
         sys.exit(0)
     except OSError as error:
-        _fail(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "), 3)
+        if error.filename is None:
+            drop_stdout()
+        _fail(say_what_failed(error), 3)
 
 
 def _fail(message: str, code: int) -> None:

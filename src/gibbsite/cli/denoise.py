@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from gibbsite.cli.outputs import deliver
 from gibbsite.cli.parameters import (
     COUNT,
     INPUT,
@@ -103,9 +104,9 @@ def command(**given: Any) -> int:
     )
     if getattr(done.result, "interrupted", False):
         raise KeyboardInterrupt  # no part of an image is written as if it were the whole
-    write_image(done.image, given["out"])
+    deliver(given["out"], lambda out: write_image(done.image, out))
     if given["probability"] is not None:
-        write_image(_as_picture(done, noisy.dtype), given["probability"])
+        deliver(given["probability"], lambda out: write_image(_as_picture(done, noisy.dtype), out))
     if given["as_json"]:
         click.echo(write_json(_facts(done, given["sweeps"])))
     if not given["quiet"]:

@@ -18,6 +18,7 @@ from gibbsite.cli.inputs import (
     say,
     scan_option,
 )
+from gibbsite.cli.outputs import deliver
 from gibbsite.cli.parameters import (
     BELOW_ONE,
     COUNT,
@@ -206,13 +207,19 @@ def command(**given: Any) -> int:
             **_run_options(given),
             **_record(given, sites if stored else None),
         )
-    answers.write(answer, model, layout, sites, given["show_all"], given["out"] or "-", folder)
-    if not given["quiet"]:
-        say(answer.line())
-        for reason in answer.reasons:
-            say(reason, "  ")
-        for remark in answer.remarks:
-            say(remark, "note: ")
+    try:
+        deliver(
+            given["out"] or "-",
+            lambda out: answers.write(answer, model, layout, sites, given["show_all"], out, folder),
+            text=True,
+        )
+    finally:
+        if not given["quiet"]:
+            say(answer.line())
+            for reason in answer.reasons:
+                say(reason, "  ")
+            for remark in answer.remarks:
+                say(remark, "note: ")
     if answer.interrupted:
         return 130
     return 4 if given["strict"] and not answer.converged else 0

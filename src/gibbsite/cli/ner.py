@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gibbsite.cli.inputs import note_on_compiling
+from gibbsite.cli.outputs import deliver
 from gibbsite.cli.parameters import COUNT, INPUT, NOT_NEGATIVE, OUTPUT, SEED, Choice, refuse
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def train(**given: Any) -> None:
 
     with note_on_compiling(quiet), _warnings_on_stderr():
         recognizer.fit(documents, watch)
-    recognizer.save(given["out"], compact=given["compact"])
+    deliver(given["out"], lambda out: recognizer.save(out, compact=given["compact"]))
     if not quiet:
         sentences = sum(len(document.sentences) for document in documents)
         tokens = sum(document.n_tokens for document in documents)
@@ -215,7 +216,7 @@ def tag(**given: Any) -> None:
         )
     from gibbsite.formats.parsing.text import save
 
-    save(given["out"], render(tagged, given["form"]))
+    deliver(given["out"], lambda out: save(out, render(tagged, given["form"])), text=True)
 
 
 def _find_model(model: str | None, texts: tuple[str, ...]) -> tuple[str, list[str]]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from pathlib import Path
 
 import click
 
+from gibbsite.cli.outputs import deliver
 from gibbsite.cli.parameters import FOLDER, SEED, Experiment, refuse
 
 
@@ -51,7 +53,7 @@ def command(
             click.echo(findings.text() + "\n")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
-            paths = experiment.save(findings, place)
+            paths = deliver(str(place), partial(experiment.save, findings))
         for warning in caught:
             if issubclass(warning.category, UserWarning):
                 click.echo(f"gibbsite: {warning.message}", err=True)

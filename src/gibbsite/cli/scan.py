@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gibbsite.cli import inputs
+from gibbsite.cli.outputs import deliver
 from gibbsite.cli.parameters import COUNT, FILE_OUTPUT, PICTURE, POSITIVE, read_scan
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def command(**given: Any) -> int:
             initial=initial,
         )
     if given["out"] is not None:
-        found.save(given["out"])
+        deliver(given["out"], found.save)
     length = len(found.order)
     certificate = found.certify(model)
     if given["plot"] is not None:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from gibbsite.cli.group import SpellingGroup
+from gibbsite.cli.outputs import deliver
 from gibbsite.cli.parameters import COUNT, FILE_OUTPUT, INPUT, NOT_NEGATIVE, SEED, Choice, refuse
 from gibbsite.cli.segment_classes import apply, score, train
 
@@ -112,7 +113,7 @@ def scribbles(**given: Any) -> int:
     )
     if done.interrupted:
         raise KeyboardInterrupt  # no part of a segmentation is written as if it were the whole
-    files = done.save(given["out"])
+    files = deliver(given["out"], done.save)
     if given["as_json"]:
         click.echo(write_json({**done.facts(), "files": [*files]}))
     if not given["quiet"]:

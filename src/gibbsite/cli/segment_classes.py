@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from gibbsite.cli.inputs import note_on_compiling
+from gibbsite.cli.outputs import deliver
 from gibbsite.cli.parameters import COUNT, FOLDER, INPUT, OUTPUT, SEED, Choice, refuse
 
 _METHODS = ("plsa", "systematic", "dogs", "chromatic", "herded", "blocks", "mean-field")
@@ -116,7 +117,7 @@ def train(**given: Any) -> None:
     )
     with note_on_compiling(given["quiet"]):
         segmenter.fit(images)
-    segmenter.save(given["out"])
+    deliver(given["out"], segmenter.save)
     if not given["quiet"]:
         left = f" ({segmenter.skipped} without a class left out)" if segmenter.skipped else ""
         click.echo(
@@ -213,8 +214,11 @@ def apply(**given: Any) -> None:
             label=given["label"],
             rng=given["rng"],
         )
-    places = write_segmentation(
-        given["out"], found.labels, segmenter.legend(), certainty=found.certainty, image=image
+    places = deliver(
+        given["out"],
+        lambda out: write_segmentation(
+            out, found.labels, segmenter.legend(), certainty=found.certainty, image=image
+        ),
     )
     height, width = found.labels.shape
     if given["as_json"]:

@@ -173,8 +173,8 @@ class MeanFieldResult(ApproximateLaw):
     def line(self) -> str:
         """Return the verdict in one line."""
         return (
-            f"{self._word()}: largest change {in_words(self.change, '.2g')} in sweep {self.sweeps:,}; marginals are "
-            f"approximate, their error is not known; {self._bound('log Z')}"
+            f"{self._word()}: largest change {in_words(self.change, '.2g')} in sweep {self.sweeps:,}; "
+            f"marginals are approximate, their error is not known; {self._bound('log Z')}"
         )
 
     def _bound(self, name: str) -> str:

@@ -178,8 +178,8 @@ class BeliefResult(ApproximateLaw):
         """Return the verdict in one line."""
         what = "the factors form a tree, so that it is exact" if self.exact else self._how_good()
         return (
-            f"{self._word()}: largest change {in_words(self.residual, '.2g')} after {self.messages:,} messages; "
-            f"{what}; {self._value('log Z')}"
+            f"{self._word()}: largest change {in_words(self.residual, '.2g')} after {self.messages:,} "
+            f"messages; {what}; {self._value('log Z')}"
         )
 
     def _how_good(self) -> str:
