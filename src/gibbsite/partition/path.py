@@ -129,3 +129,32 @@ def log_mean(logs: Floats) -> float:
     """
     top = float(logs.max())
     return top if np.isneginf(top) else top + float(np.log(np.exp(logs - top).mean()))
+
+
+def bound_log_mean(logs: Floats, fails: float) -> float:
+    """Return what the logarithm of an expectation exceeds, but for the probability ``fails``.
+
+    Independent positive numbers are put into groups of equal size. By Markov's inequality the mean of a group
+    is more than exp(t) times the expectation with a probability of at most exp(-t), and so are the means of
+    all of G groups with exp(-t G). So the least of them, divided by exp(t), is a lower bound whatever the law
+    of the numbers. Many small groups are best where numbers are alike, one group where they are not; every
+    number of groups that is a power of two is tried, with an equal part of the probability.
+
+    Parameters
+    ----------
+    logs : float array
+        Logarithms of the numbers.
+    fails : float
+        Probability with which the bound may fail.
+
+    Examples
+    --------
+    >>> round(bound_log_mean(np.zeros(64), 0.025), 3)
+    -0.088
+    """
+    choices = [1 << k for k in range(logs.size.bit_length()) if 1 << k <= logs.size]
+    found = -np.inf
+    for groups in choices:
+        least = min(log_mean(part) for part in np.array_split(logs, groups))
+        found = max(found, least - np.log(len(choices) / fails) / groups)
+    return float(found)

@@ -272,7 +272,7 @@ class Tempered(Kernel):
 
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> TemperedMemory:
         """Allocate states, generators and counts of all rungs."""
-        ladder = self.start_ladder(graph)
+        ladder, rungs = self._rungs(graph)
         many = ladder.betas.size
         seeds = np.random.SeedSequence([int(word) for word in stream]).generate_state(4 * many, np.uint64)
         counts = np.zeros(10, np.int64)
@@ -282,7 +282,7 @@ class Tempered(Kernel):
         if fits_side_by_side(graph, self.kernel):
             rows, work = lanes_for(many), side_work(many, graph.n_sites, stream)
         else:
-            inner = self._rungs(graph)[1].kernel
+            inner = rungs.kernel
             memories = [inner.rung_memory(graph, stream) for _ in range(many)]
             work = Workspace(make_shelf(memories), memories[-1])
         return TemperedMemory(
@@ -299,7 +299,7 @@ class Tempered(Kernel):
             samples=np.zeros((SAMPLES, many)),
             sums=np.zeros((many, int(graph.cards.sum())) if self.keep == "all" else (0, 0)),
             betas=ladder.betas.copy(),
-            level=np.array([level_of(ladder.log_reference, graph)]),
+            level=np.array([np.nan if rungs.hard else level_of(ladder.log_reference, graph)]),
             cut=ladder.cut.copy(),
             work=work,
         )
