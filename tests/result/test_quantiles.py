@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 import gibbsite as gs
+from gibbsite.result.measure.measurement import widen
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # ArviZ announces its next version
@@ -65,10 +66,10 @@ def test_the_shortest_interval_of_a_skewed_law(result: gs.Result):
 
 
 def test_draws_that_are_not_random_have_errors_from_chains_alone(result: gs.Result):
-    chains = replace(result, errors="chains")
     each = np.quantile(result.values[:, :, 0], 0.5, axis=1)
-    said = chains.quantiles_mcse("u", 0.5)["u"][0.5]
-    assert said == pytest.approx(each.std(ddof=1) / 2.0)
+    for errors, factor in (("sums", 1.0), ("chains", widen(4))):
+        said = replace(result, errors=errors).quantiles_mcse("u", 0.5)["u"][0.5]
+        assert said == pytest.approx(factor * each.std(ddof=1) / 2.0)
     assert np.isnan(replace(result, errors="none").quantiles_mcse("u", 0.5)["u"][0.5])
 
 

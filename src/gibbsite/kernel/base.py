@@ -162,7 +162,8 @@ class Kernel(ABC):
 
         "draws": draws of a chain are dependent, but random, and the length of their memory shows in them.
         "chains": draws of a chain are more even than random ones and say nothing about its error; chains are
-        independent replicates, and the spread of their means does. "none": chains are not independent either.
+        independent replicates, and the spread of their means does. "none": chains are not independent either,
+        or have an error in common, which their spread does not show.
         """
         return "none" if self.deterministic else "draws"
 

@@ -17,7 +17,7 @@ from gibbsite.run.tape import BATCHES, DRAWS, LENGTH, read_pulse
 def _source_of_errors(setup: Setup) -> str:
     """Return what standard errors can be taken from: not from draws, if means of batches were not kept."""
     errors = setup.kernel.error_source
-    return "chains" if errors == "draws" and not setup.layout.batches else errors
+    return "sums" if errors == "draws" and not setup.layout.batches else errors
 
 
 def _on_disk(

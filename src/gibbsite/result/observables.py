@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gibbsite.errors import ArgumentError
 from gibbsite.result.measure.diagnostics import mcse, rhat
+from gibbsite.result.measure.measurement import SPREADS, source_of_errors, spread_error
 from gibbsite.run.recorders.observable import Binned
 
 if TYPE_CHECKING:
@@ -117,12 +118,11 @@ class Estimate:
     @cached_property
     def _errors(self) -> Floats:
         chains, k = len(self.found.total), len(self.found.names)
-        if self.errors == "none" or (self.errors == "chains" and chains < 2):
+        source = source_of_errors(self.errors, chains)
+        if source == "none":
             return np.full(k, np.nan)
-        if self.errors == "chains":
-            means = self.found.total / max(self.found.draws, 1)
-            spread: Floats = means.std(axis=0, ddof=1) / np.sqrt(chains)
-            return spread
+        if source in SPREADS:
+            return spread_error(self.found.total / max(self.found.draws, 1), source)
         return np.asarray(mcse(self.bins)).reshape(k)
 
     @cached_property

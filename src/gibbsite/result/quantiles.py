@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gibbsite.errors import ArgumentError
 from gibbsite.model.domain import Angle
 from gibbsite.result.measure.diagnostics import ess
-from gibbsite.result.measure.measurement import source_of_errors
+from gibbsite.result.measure.measurement import SPREADS, source_of_errors, spread_error
 
 if TYPE_CHECKING:
     from gibbsite.result.result import Result
@@ -47,8 +47,8 @@ def find_quantile_errors(
     source = source_of_errors(result.errors, result.chains)
     if source == "draws":
         errors = np.stack([_error_of_draws(draws, p) for p in at])
-    elif source == "chains":
-        errors = np.quantile(draws, at, axis=1).std(axis=1, ddof=1) / math.sqrt(result.chains)
+    elif source in SPREADS:
+        errors = spread_error(np.moveaxis(np.quantile(draws, at, axis=1), 0, 1), source)
     else:
         errors = np.full((len(at), len(names)), np.nan)
     return _by_name(names, at, errors)

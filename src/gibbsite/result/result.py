@@ -61,7 +61,7 @@ class Result:
         ``model.log_potential``, constants and evidence included.
     bests : float array (chains,) or empty
         Largest log-potential seen by each chain, where the best state was recorded.
-    errors : {"draws", "chains", "none"}
+    errors : {"draws", "chains", "sums", "none"}
         What standard errors can be taken from, see ``Kernel.error_source``. Where nothing is known about
         errors (also with a single chain of the second kind) ``mcse``, ``ess`` and ``rhat`` hold NaN.
     period : int or None

@@ -63,8 +63,8 @@ class QuasiGibbs(Kernel):
     """Gibbs sampling driven by completely uniformly distributed sequences (Markov chain quasi-Monte Carlo).
 
     A run takes 2^m sweeps in a fixed order (pairs of sweeps where the scan goes there and back), no more and
-    no fewer. Standard errors come from the spread of the means of chains, of which there should be at least
-    eight; a single chain has none.
+    no fewer. Standard errors come from the spread of the means of chains, and are the larger the fewer there
+    are: by a factor of 8 with four chains, 2 with eight, 1.2 with 32; fewer than four chains have none.
 
     Parameters
     ----------

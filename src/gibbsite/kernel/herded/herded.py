@@ -55,10 +55,9 @@ class HerdedGibbs(Kernel):
     """Deterministic Gibbs sampling with counting weights.
 
     Convergence to the joint law is proved for ``keys="full"`` and for complete graphs (`herding_bound`);
-    elsewhere it is not guaranteed; results say which (``Result.remarks``). Draws are more even than random
-    ones, so standard errors come from the spread of chains that differ by chance, in their first weights or
-    in their draws: a single chain has none, nor have chains with a fixed ``start`` and no other chance. They
-    are blind to a floor, which all chains share.
+    elsewhere it is not guaranteed; results say which (``Result.remarks``). Results have no standard errors
+    and are not judged: draws are more even than random ones, and the spread of chains does not show the
+    error that they have in common, which can be many times as large.
 
     Parameters
     ----------
@@ -124,9 +123,8 @@ class HerdedGibbs(Kernel):
 
     @property
     def error_source(self) -> str:
-        """Chains are replicates if their first weights are random, or some of their choices."""
-        chance = self.start == "random" or self.rule == "bounded" or self.keys == "randomised-binned"
-        return "chains" if chance else "none"
+        """Chains have an error in common, also where they converge."""
+        return "none"
 
     def shareable(self, graph: Graph) -> bool:
         """Weights of different sites are apart in a table; more than two states need room to work."""

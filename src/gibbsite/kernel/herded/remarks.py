@@ -58,7 +58,7 @@ def remark_floor(keys: str, full_fits: bool) -> Remark:
         Text(
             "Convergence of herded Gibbs to the joint law is not guaranteed here, because "
             f"{named(keys=keys)} does not tell all states of the other sites apart: errors fall to a floor "
-            f"that is often small, and that standard errors do not show{instead}"
+            f"that is often small, but not known{instead}"
         )
     )
 

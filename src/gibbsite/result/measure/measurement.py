@@ -13,12 +13,14 @@ errors are then a rule of three with 0.03 % in place of 5 %. Averages of conditi
 configurations of the neighbours that were never seen.
 
 Draws that are not random tell nothing about their error. Where kernels say so (``Kernel.error_source``), all
-numbers come from the means of whole chains; where there is one chain only, or where chains are no
-replicates, there are none, and the run is not judged.
+numbers come from the means of whole chains; where there are fewer than four, or where chains are no
+replicates, there are none, and the run is not judged. The spread of few chains is itself uncertain, so such
+standard errors are made larger (:func:`widen`).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +34,11 @@ MATERIAL = 0.001
 _FEW_BATCHES, _MOST_BATCHES = 10, 512
 _ROUNDING = 1e-6  # of means that are kept in 32 bits
 _UNSEEN = 2.0  # standard error of a count of zero, see above
+_BEYOND_FOUR = 0.5 * math.erfc(4.0 / math.sqrt(2.0))  # probability of a normal law above four
+#: Sources of errors that are spreads of means of chains: of replicates, and of sums of random draws.
+SPREADS = ("chains", "sums")
+#: Replicates that have a standard error at least; means of two or three are too often equal by chance.
+FEWEST_REPLICATES = 4
 
 
 @dataclass(frozen=True)
@@ -87,10 +94,38 @@ def source_of_errors(errors: str, chains: int) -> str:
 
     Examples
     --------
-    >>> source_of_errors("chains", 1)
+    >>> source_of_errors("chains", 3)
     'none'
     """
-    return "none" if errors == "chains" and chains < 2 else errors
+    return "none" if chains < {"chains": FEWEST_REPLICATES, "sums": 2}.get(errors, 0) else errors
+
+
+def spread_error(means: NDArray[np.float64], errors: str) -> NDArray[np.float64]:
+    """Return standard errors of the average over chains, the first axis, from the spread of their means.
+
+    Examples
+    --------
+    >>> spread_error(np.array([[0.4], [0.5], [0.6]]), "sums").round(4).tolist()
+    [0.0577]
+    """
+    found: NDArray[np.float64] = means.std(axis=0, ddof=1) / np.sqrt(len(means))
+    return found * widen(len(means)) if errors == "chains" else found
+
+
+def widen(chains: int) -> float:
+    """Return by how much to widen a standard error that comes from the spread of so many chains.
+
+    The ratio of an error to it has Student's law. Four widened standard errors are exceeded as seldom as four
+    standard deviations of a normal law.
+
+    Examples
+    --------
+    >>> [round(widen(chains), 2) for chains in (4, 8, 16, 64)]
+    [8.15, 2.12, 1.37, 1.07]
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(chains - 1, 1.0 - _BEYOND_FOUR) / 4.0)
 
 
 def measure_cells(
@@ -113,8 +148,9 @@ def measure_cells(
         Means of closed batches.
     draws, length : int
         Draws per chain, and per batch.
-    errors : {"draws", "chains", "none"}
-        What standard errors can be taken from, see ``Kernel.error_source``.
+    errors : {"draws", "chains", "sums", "none"}
+        What standard errors can be taken from, see ``Kernel.error_source``; "sums": draws are random, and
+        only sums over whole chains are known.
     numbers : int array, optional
         Cells that are values of a number; the cell that follows each is the square of it.
     angular, low : float arrays, optional
@@ -139,8 +175,8 @@ def measure_cells(
     if source == "none":
         unknown = np.full(mean.size, np.nan)
         return CellNumbers(mean, unknown, unknown, unknown, spread, scale, moments.cells)
-    if source == "chains":
-        error = means.std(axis=0, ddof=1) / np.sqrt(len(means))
+    if source in SPREADS:
+        error = spread_error(means, source)
         rhat = _ratio(means, draws, moments)
     else:
         error = measure_errors(trace)

@@ -18,7 +18,7 @@ agree within 0.005. A site that is a number is judged by its mean and standard d
 of the latter. All numbers come from half-chain and batch means, so they exist for millions of sites.
 
 Draws that are not random tell nothing about their error. Where kernels say so (``Kernel.error_source``), all
-numbers come from the means of whole chains; where there is one chain only, or where chains are no
+numbers come from the means of whole chains; where there are fewer than four, or where chains are no
 replicates, there are none, and the run is not judged.
 """
 
@@ -33,7 +33,13 @@ from numpy.typing import NDArray
 
 from gibbsite.result.measure.agreement import Findings
 from gibbsite.result.measure.energies import measure_disagreement
-from gibbsite.result.measure.measurement import CellNumbers, is_material, source_of_errors
+from gibbsite.result.measure.measurement import (
+    FEWEST_REPLICATES,
+    SPREADS,
+    CellNumbers,
+    is_material,
+    source_of_errors,
+)
 from gibbsite.result.wording import in_words
 
 MOST_JUDGED = 1 << 18  # cells; of a larger model so many evenly spaced ones are judged
@@ -113,8 +119,9 @@ class Diagnostics:
         Number of chains, and of draws in each.
     found : int, optional
         Number of chains that have seen a state as good as the best, where a run is judged by it.
-    errors : {"draws", "chains", "none"}
-        What standard errors are taken from: the dependence of draws, the spread of chains, or nothing.
+    errors : {"draws", "chains", "sums", "none"}
+        What standard errors are taken from: the dependence of draws, the spread of chains that are
+        replicates, the spread of sums over chains, or nothing.
     second_look : {"agrees", "differs", "off", "no time", "impossible", "not needed", "independent", ...}
         What short chains from dispersed starts say: they agree with the run or not, were turned off, had no
         time, or could not be started; they are not needed where the run has not converged anyway, and where
@@ -176,7 +183,7 @@ class Diagnostics:
         size = f"{self.chains} chain{'s' * (self.chains != 1)} x {self.draws:,} draw{'s' * (self.draws != 1)}"
         if self.rhat_max is None or self.ess_min is None or self.mcse_max is None:
             return f"no standard errors ({size})"
-        spread = "spread of " if self.errors == "chains" else ""
+        spread = "spread of " if self.errors in SPREADS else ""
         looked = {
             "agrees": f"; second look: {self.look_chains} short chains agree" if self.look_chains else "",
             "off": "; no second look, as asked" if self.converged else "",
@@ -245,8 +252,10 @@ def judge(
     source = source_of_errors(errors, chains) if something else "draws"
     if something and source != errors:
         reasons.append(
-            "one chain has no standard error, because its draws are more even than random ones; take two "
-            "chains or more."
+            "one chain has no standard error, because only its sums were kept; take two chains or more."
+            if errors == "sums"
+            else f"there is no standard error of so few chains ({chains}), because their draws are more even "
+            f"than random ones; take {FEWEST_REPLICATES} chains or more."
         )
     if period is not None and draws != period and not blind:
         reasons.append(
@@ -282,7 +291,8 @@ def judge(
     if worst.ess is not None and worst.ess < ESS_LIMIT and cells.mean.size and not settled:
         place = f" at {worst.ess_at}" if worst.ess_at else ""
         reasons.append(
-            f"too few effective draws: {worst.ess:.0f}{place}, fewer than {ESS_LIMIT:.0f}; run longer."
+            f"too few effective draws: {worst.ess:.0f}{place}, fewer than {ESS_LIMIT:.0f}; "
+            f"{'use more chains, or ' if source == 'chains' else ''}run longer."
         )
     reasons += _doubted_observables(observed) if source == "draws" else []
     energy_rhat = None if pulse is None or not pulse.size else measure_disagreement(pulse)
