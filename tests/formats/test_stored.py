@@ -21,6 +21,7 @@ from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.kernel.herded.keys import Keys
 from gibbsite.kernel.minibatch.agreements import agreement_rows
 from gibbsite.model.stored import ARRAYS, WHICH
+from tests.files.pairs import renew
 
 Edges = tuple[Any, Any, Any]
 
@@ -164,7 +165,7 @@ def test_the_first_version_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     np.save(tmp_path / "old" / "coupling.npy", whole)
     np.save(tmp_path / "old" / "field.npy", new.array("field"))
     manifest = tmp_path / "old" / "manifest.json"
-    manifest.write_text(json.dumps({**old.manifest, "version": 1, "log_offset": new.log_offset}))
+    renew(manifest.parent, version=1, log_offset=new.log_offset)
     first, second = (gs.open_model(tmp_path / name) for name in ("old", "new"))
     assert (first.array("coupling") == second.array("coupling")).all()
     x = np.random.default_rng(1).integers(0, 2, 60)
@@ -430,10 +431,22 @@ def test_a_full_disk_leaves_no_model(most: int, tmp_path: Path) -> None:
 
 
 def test_remains_of_a_killed_process_are_cleared_away(tmp_path: Path) -> None:
-    torn = tmp_path / ".model.123.part"
-    torn.mkdir()
-    (torn / "bucket-0").write_bytes(b"torn")
+    torn, other = tmp_path / ".model.storing.part", tmp_path / ".model.2.storing.part"
+    for folder in (torn, other):
+        folder.mkdir()
+        (folder / "bucket-0").write_bytes(b"torn")
     gs.store_edges([random_edges(60, 150)], tmp_path / "model", sites=60)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == [".model.2.storing.part", "model"], "what belongs to model.2 is left alone"
+
+
+def test_two_processes_do_not_store_into_one_folder(tmp_path: Path) -> None:
+    def pieces() -> Any:
+        with pytest.raises(gs.FormatError, match="another process is writing it"):
+            gs.store_edges([random_edges(60, 150)], tmp_path / "model", sites=60)
+        yield random_edges(60, 150)
+
+    assert gs.store_edges(pieces(), tmp_path / "model", sites=60).n_edges == 150
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
@@ -479,7 +492,7 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
         file = tmp_path / "model" / f"{name}.npy"
         data = file.read_bytes()
         file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-        if name != "start":
+        with pytest.raises(gs.FormatError):
             gs.open_model(tmp_path / "model")
         with pytest.raises(gs.FormatError, match=f"{name}.npy has changed"):
             gs.open_model(tmp_path / "model", verify=True)

@@ -148,6 +148,7 @@ _MOST_IN_JSON = 100_000  # sites of a stored model
 @click.option(
     "--no-second-look", is_flag=True, help="Do not compare the run with short chains from other starts."
 )
+@click.option("--verify", is_flag=True, help="Compare all checksums of a stored model (.pairs) first.")
 @click.option("--strict", is_flag=True, help="Exit with 4 unless the answer is exact or has converged.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no verdict on stderr.")
 def command(**given: Any) -> int:
@@ -179,7 +180,7 @@ def command(**given: Any) -> int:
     from gibbsite.model import FactorGraph
 
     layout = _check_options(given)
-    model = load_any(given["model"], given["from_format"])
+    model = load_any(given["model"], given["from_format"], given["verify"])
     observed = observe(model, given["evidence"], given["observe"])
     sites = read_sites(model, given["query"])
     stored = not isinstance(model, FactorGraph)

@@ -76,17 +76,19 @@ def load_observed(given: dict[str, Any]) -> FactorGraph:
     return found
 
 
-def load_any(model: str, from_format: str | None) -> FactorGraph | StoredPairs:
+def load_any(model: str, from_format: str | None, verify: bool = False) -> FactorGraph | StoredPairs:
     """Read a model as :func:`load` does, or open a stored one, which stays in its folder."""
     from gibbsite.formats.files import is_stored
 
     if not is_stored(model):
+        if verify:
+            raise click.UsageError("--verify is about the checksums of stored models (.pairs); leave it out.")
         return load(model, from_format)
     if from_format is not None:
         raise click.UsageError("--from has no effect on a stored model; leave it out.")
     from gibbsite.model.stored import open_model
 
-    return open_model(model)
+    return open_model(model, verify)
 
 
 def load(model: str, from_format: str | None) -> FactorGraph:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import glob
 import hashlib
 import json
 import os
@@ -23,12 +22,13 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import Integer, compiled, inlined
+from gibbsite._files.lock import hold
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, FormatError, ModelError
 from gibbsite.formats.parsing.edge_lists import find_fault, read_edges
 from gibbsite.formats.parsing.text import path_text
 from gibbsite.model.domain import Label, read_labels
-from gibbsite.model.stored import FORMAT, MANIFEST, OFFSET, WHICH, StoredPairs, open_model
+from gibbsite.model.stored import FORMAT, MANIFEST, OFFSET, WHICH, StoredPairs, identify, open_model
 
 _BUCKETS = 256
 _MOST_VALUES = 256  # couplings that a byte can tell apart
@@ -109,23 +109,27 @@ def store_edges(
             f"{argument('edges')} must be a file, or pieces (a, b, J) of a list of edges, got {edges!r}."
         )
     form = _Spins(int(sites), field) if states is None else _Potts(int(sites), field, states)
-    for torn in folder.parent.glob(
-        f".{glob.escape(folder.name)}.*.part"
-    ):  # left by a process that was killed
-        shutil.rmtree(torn, ignore_errors=True)
-    spare = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     pieces = edges if file is None else read_edges(file, sites)
+
+    def fail(reason: str) -> FormatError:
+        return FormatError(f"Cannot write {folder}: {reason}.")
+
     try:
-        spare.mkdir(parents=True)
-        listed = _distribute(pieces, spare, sites)
-        _assemble(spare, listed, form)
-        os.replace(spare, folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError as reason:
-        raise FormatError(
-            f"Cannot write {folder}: {reason.strerror or reason}; check the folder, rights and free space."
-        ) from None
-    finally:
-        shutil.rmtree(spare, ignore_errors=True)
+        raise fail(f"{reason.strerror or reason}; check the folder, rights and free space") from None
+    with hold(folder, fail):
+        spare = folder.with_name(f".{folder.name}.storing.part")
+        shutil.rmtree(spare, ignore_errors=True)  # left by a process that was killed
+        try:
+            spare.mkdir()
+            listed = _distribute(pieces, spare, sites)
+            _assemble(spare, listed, form)
+            os.replace(spare, folder)
+        except OSError as reason:
+            raise fail(f"{reason.strerror or reason}; check the folder, rights and free space") from None
+        finally:
+            shutil.rmtree(spare, ignore_errors=True)
     return open_model(folder)
 
 
@@ -411,8 +415,6 @@ def _assemble(folder: Path, listed: _Listed, form: _Spins | _Potts) -> None:
     written = {name: array.close() for name, array in arrays.items()}
     version = max(form.version, 3 if few else 2)  # the lowest that can hold it
     told = form.about(listed.total)
-    identity = [FORMAT, version, written, *([told["states"]] if "states" in told else [])]
-    digest = hashlib.blake2b(json.dumps(identity, sort_keys=True).encode(), digest_size=16)
     manifest = {
         "format": FORMAT,
         "version": version,
@@ -420,6 +422,6 @@ def _assemble(folder: Path, listed: _Listed, form: _Spins | _Potts) -> None:
         "entries": entries,
         **told,
         "files": written,
-        "digest": digest.hexdigest(),
     }
+    manifest["digest"] = identify(manifest)
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._files.archive import map_array
+from gibbsite._files.boundary import Wanted, between, check_header, check_values, fits, one_of, read_json
 from gibbsite.errors import FormatError, IncompatibleError, ModelError
 from gibbsite.model.base import Model
-from gibbsite.model.domain import Domains, SiteNames
+from gibbsite.model.domain import Domains, SiteNames, read_labels
 
 MANIFEST = "manifest.json"
 FORMAT = "gibbsite-pairs"
@@ -74,7 +78,7 @@ class StoredPairs(Model):
     @property
     def couplings(self) -> str:
         """How couplings are kept: ``"equal"``, ``"5 distinct"``, or ``"a float for each"``."""
-        kept = int(np.load(self.path / "coupling.npy", mmap_mode="r").size)
+        kept = self._map("coupling").size
         if self.coded:
             return f"{kept} distinct"
         return "equal" if kept < int(self.manifest["entries"]) else "a float for each"
@@ -116,14 +120,13 @@ class StoredPairs(Model):
 
     def _sum_pairs(self, codes: NDArray[Any]) -> float:
         """Sum couplings times what the states of their sites combine to, over the entries of all rows."""
-        start, neighbour, coupling = (self.array(name) for name in ARRAYS[:3])
-        which = self.array(WHICH) if self.coded else None
+        start, neighbour = self.array("start"), self.array("neighbour")
         total = 0.0
         for first in range(0, self.n_sites, _SITES):
             rows = start[first : min(first + _SITES, self.n_sites) + 1].astype(np.int64)
             here = np.repeat(codes[first : first + len(rows) - 1], np.diff(rows))
             part = slice(int(rows[0]), int(rows[-1]))
-            weight = coupling[which[part]] if which is not None else coupling[part]
+            weight = self._entries(part)
             total += float(self._combine(here, codes[neighbour[part]]) @ weight.astype(np.float64))
         return total
 
@@ -135,49 +138,119 @@ class StoredPairs(Model):
         )
 
     @property
-    def lengths(self) -> dict[str, tuple[int, ...]]:
-        """How long each array may be."""
+    def wanted(self) -> dict[str, Wanted]:
+        """What each array must be; the numbers of couplings and fields are those of :attr:`lengths`."""
         sites, entries = self.n_sites, int(self.manifest["entries"])
-        couplings = tuple(range(1, 257)) if self.coded else (1, entries)
-        which = {WHICH: (entries,)} if self.coded else {}
+        which = {WHICH: Wanted(np.uint8, (entries,))} if self.coded else {}
         return {
-            "start": (sites + 1,),
-            "neighbour": (entries,),
-            "coupling": couplings,
-            "field": (sites,),
+            "start": Wanted((np.uint32, np.uint64), (sites + 1,)),
+            "neighbour": Wanted(np.uint32, (entries,), high=sites - 1),
+            "coupling": Wanted(np.float32, ("couplings",)),
+            "field": Wanted(np.float64, ("fields",)),
             **which,
         }
 
-    def check(self) -> None:
-        """Refuse arrays that would let compiled code read beyond their ends.
+    @property
+    def lengths(self) -> dict[str, Any]:
+        """How many couplings and fields there may be."""
+        couplings = range(1, 257) if self.coded else (1, int(self.manifest["entries"]))
+        return {"coupling": couplings, "field": (self.n_sites,)}
 
-        Where rows begin is read whole, the neighbours are not: that takes as long as a sweep
-        (``open_model(verify=True)``).
+    def check(self, verify: bool = False) -> None:
+        """Refuse arrays that compiled code must not see: they are read once, from beginning to end.
+
+        Sizes, types and ranges are compared with the manifest, numbers must be finite, and every pair must
+        stand in the rows of both of its sites with the same coupling. Checksums are compared of what is
+        short, and of all files on demand.
         """
-        for name, lengths in self.lengths.items():
+        files = self.manifest["files"]
+        for name in self.wanted:
             file = self.path / f"{name}.npy"
-            try:
-                good = np.load(file, mmap_mode="r").shape in [(length,) for length in lengths]
-            except Exception:  # of a damaged header NumPy may raise anything
-                good = False
-            if not good:
-                raise FormatError(f"{file} is damaged; store the model anew.")
-        self._check_steps("start", int(self.manifest["entries"]))
+            if not file.is_file() or file.stat().st_size != files[name]["bytes"]:
+                raise FormatError(
+                    f"{file} is missing or has another size than its manifest says; store it anew."
+                )
+        entries = int(self.manifest["entries"])
+        for name in self.wanted:
+            found = self._map(name)
+            short = name == "field" or (name == "coupling" and found.size < entries)
+            if (verify or short) and hash_file(self.path / f"{name}.npy") != files[name]["blake2b"]:
+                raise FormatError(
+                    f"{self.path / name}.npy has changed since it was written; store the model anew."
+                )
+            if name in self.lengths and found.size not in self.lengths[name]:
+                raise self._damaged(name)
+        self._check_steps("start", entries)
+        for name in ("coupling", "field"):
+            check_values(name, self._map(name), self.wanted[name], partial(self._damaged, name))
+        self._check_offset(self._check_rows())
+
+    def _check_rows(self) -> float:
+        """Refuse rows that are not those of pairs; return the sum of the couplings of all entries."""
+        from gibbsite._files.rows import FAULTS, check_rows
+
+        start, neighbour, coupling = (self._map(name) for name in ARRAYS[:3])
+        listed, mark = 0, coupling.view(np.uint32)
+        if self.coded:
+            listed, mark = coupling.size, self._map(WHICH)
+        elif coupling.size < neighbour.size:
+            mark = mark[:0]
+        balance, total = np.zeros(1, np.uint64), np.zeros(1)
+        fault = check_rows(start, neighbour, mark, coupling, listed, balance, total)
+        if fault:
+            raise self._damaged("neighbour" if fault < 3 else WHICH if listed else "coupling", FAULTS[fault])
+        if balance[0]:
+            raise FormatError(
+                f"{self.path} is damaged: a pair does not stand in the rows of both of its sites with one "
+                "coupling; store the model anew."
+            )
+        return float(total[0] if mark.size else neighbour.size * coupling.sum(dtype=np.float64))
+
+    def _check_offset(self, couplings: float) -> None:
+        """Refuse a constant that is not that of the arrays: that of the state in which all spins are -1."""
+        field, coupling = self._map("field"), self._map("coupling")
+        size = [
+            count * max(-float(each.min(initial=0)), float(each.max(initial=0)))
+            for count, each in ((field.size, field), (int(self.manifest["entries"]), coupling))
+        ]
+        # log-odds are 2 h - 2 sum of J, and couplings 4 J, in both rows of a pair
+        self._compare_offset(-0.125 * couplings - 0.5 * float(field.sum()), sum(size))
+
+    def _compare_offset(self, right: float, size: float) -> None:
+        if not math.isclose(self.log_offset, right, rel_tol=1e-9, abs_tol=1e-9 * size):
+            raise FormatError(
+                f"{self.path / MANIFEST} is damaged: its log_offset is not that of the arrays; store the "
+                "model anew."
+            )
 
     def _check_steps(self, name: str, last: int, step: int | None = None) -> None:
         """Refuse an array that does not ascend from 0 to ``last``, or not in equal steps."""
-        numbers = self.array(name)
+        numbers = self._map(name)
         good = bool(numbers[0] == 0 and int(numbers[-1]) == last)
         for first in range(0, self.n_sites, _SITES):
             part = numbers[first : first + _SITES + 1].astype(np.int64)
             steps = np.diff(part)
             good &= bool((steps >= 0).all() if step is None else (steps == step).all())
         if not good:
-            raise FormatError(f"{self.path / name}.npy is damaged; store the model anew.")
+            raise self._damaged(name)
+
+    def _damaged(self, name: str, reason: str = "") -> FormatError:
+        why = f": {reason}" if reason else ""
+        return FormatError(f"{self.path / name}.npy is damaged{why}; store the model anew.")
+
+    def _map(self, name: str) -> NDArray[Any]:
+        """Return an array as it is kept, mapped as it is read."""
+        file = self.path / f"{name}.npy"
+        return map_array(file, name, self.wanted[name], {}, partial(self._damaged, name))
+
+    def _entries(self, part: slice) -> NDArray[Any]:
+        """Return the couplings of some entries."""
+        coupling = self.array("coupling")
+        return coupling[self._map(WHICH)[part]] if self.coded else coupling[part]
 
     def array(self, name: str) -> NDArray[Any]:
         """Return an array, mapped as it is read; a coupling that is that of all pairs, repeated."""
-        found = np.asarray(np.load(self.path / f"{name}.npy", mmap_mode="r"))
+        found = self._map(name)
         entries = int(self.manifest["entries"])
         once = name == "coupling" and not self.coded and found.size < entries
         return np.broadcast_to(found, entries) if once else found
@@ -204,15 +277,22 @@ class StoredPotts(StoredPairs):
     _combine: Any = np.equal
 
     @property
-    def lengths(self) -> dict[str, tuple[int, ...]]:
-        """How long each array may be."""
-        fields = (self.n_states, self.n_sites * self.n_states)
-        return {**super().lengths, "field": fields, OFFSET: (self.n_sites + 1,)}
+    def wanted(self) -> dict[str, Wanted]:
+        """What each array must be."""
+        return {**super().wanted, OFFSET: Wanted(np.int64, (self.n_sites + 1,))}
 
-    def check(self) -> None:
-        """Refuse arrays that would let compiled code read beyond their ends."""
-        super().check()
+    @property
+    def lengths(self) -> dict[str, Any]:
+        """How many couplings and fields there may be."""
+        return {**super().lengths, "field": (self.n_states, self.n_sites * self.n_states)}
+
+    def check(self, verify: bool = False) -> None:
+        """Refuse arrays that compiled code must not see."""
+        super().check(verify)
         self._check_steps(OFFSET, self.n_sites * self.n_states, self.n_states)
+
+    def _check_offset(self, couplings: float) -> None:
+        self._compare_offset(0.0, 0.0)
 
     def _sum_fields(self, codes: NDArray[Any]) -> float:
         field = self.array("field")
@@ -233,7 +313,9 @@ def open_model(path: str | Path, verify: bool = False) -> StoredPairs:
     path : str or path
         The folder.
     verify : bool
-        Read everything once and compare checksums; otherwise only sizes are compared.
+        Compare the checksums of all files. Otherwise everything is read once, too, but only checked for what
+        no model can have: other sizes, neighbours that are no sites, pairs that stand in one row alone,
+        numbers that are not finite.
 
     Raises
     ------
@@ -253,29 +335,72 @@ def open_model(path: str | Path, verify: bool = False) -> StoredPairs:
     if not isinstance(path, str | os.PathLike):
         raise FormatError(f"a folder is named by a text or a path, got {path!r}.")
     folder = Path(path)
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        kind = manifest["format"], manifest["version"]
-        names = (*ARRAYS, *(name for name in (WHICH, OFFSET) if name in manifest["files"]))
-        files = {name: manifest["files"][name] for name in names}
-    except (OSError, ValueError, KeyError, TypeError) as reason:
-        why = (
-            reason.strerror if isinstance(reason, OSError) and reason.strerror else "its manifest is damaged"
+
+    def fail(reason: str) -> FormatError:
+        return FormatError(
+            f"{folder} holds no stored model: its manifest is damaged ({reason}); make one with "
+            "gs.store_edges."
         )
-        raise FormatError(f"{folder} holds no stored model: {why}; make one with gs.store_edges.") from None
-    if kind[0] != FORMAT or kind[1] not in READABLE:
+
+    manifest = read_json(_read_manifest(folder, fail), fail)
+    if manifest.get("format") != FORMAT or not fits(manifest.get("version"), one_of(*READABLE)):
         raise FormatError(
             f"{folder} is of another format or version than this gibbsite reads; store the model anew."
         )
-    for name, about in files.items():
-        file = folder / f"{name}.npy"
-        if not file.exists() or file.stat().st_size != about["bytes"]:
-            raise FormatError(f"{file} is missing or has another size than its manifest says; store it anew.")
-        if verify and hash_file(file) != about["blake2b"]:
-            raise FormatError(f"{file} has changed since it was written; store the model anew.")
+    check_header(manifest, _MANIFEST | (_POTTS if "states" in manifest else {}), fail)
+    names = {*ARRAYS, *((OFFSET,) if "states" in manifest else ())}
+    if set(manifest["files"]) - {WHICH} != names:
+        raise fail("it lists other files than it should")
+    if manifest["digest"] != identify(manifest):
+        raise fail("its own checksum is wrong")
     model = (StoredPotts if "states" in manifest else StoredPairs)(folder, manifest)
-    model.check()
+    model.check(bool(verify))
     return model
+
+
+_LONGEST_MANIFEST = 1 << 24
+# What a manifest must be; see gibbsite._files.boundary.fits.
+_MANIFEST = {
+    "sites": between(1, 2**31 - 1),
+    "entries": lambda entries: fits(entries, between(0, 2**62)) and entries % 2 == 0,
+    "log_offset": float,
+    "files": {str: {"bytes": int, "blake2b": str}},
+    "digest": str,
+}
+
+
+def _are_labels(states: Any) -> bool:
+    try:
+        return isinstance(states, list) and len(read_labels(states, "states")) > 0
+    except ModelError:
+        return False
+
+
+_POTTS = {"states": _are_labels}
+
+
+def _read_manifest(folder: Path, fail: Any) -> bytes:
+    file = folder / MANIFEST
+    try:
+        if not file.is_file() and file.exists():
+            raise fail("it is no regular file")
+        with open(file, "rb") as text:
+            found = text.read(_LONGEST_MANIFEST + 1)
+    except (OSError, ValueError) as reason:
+        if isinstance(reason, FormatError):
+            raise
+        why = getattr(reason, "strerror", None) or "there is no such folder"
+        raise FormatError(f"{folder} holds no stored model: {why}; make one with gs.store_edges.") from None
+    if len(found) > _LONGEST_MANIFEST:
+        raise fail("it is too long")
+    return found
+
+
+def identify(manifest: Mapping[str, Any]) -> str:
+    """Return the hash of the checksums of all arrays, and of the states of a Potts model."""
+    states = [manifest["states"]] if "states" in manifest else []
+    identity = [FORMAT, manifest["version"], manifest["files"], *states]
+    return hashlib.blake2b(json.dumps(identity, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def hash_file(path: Path) -> str:
