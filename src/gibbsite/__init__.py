@@ -10,7 +10,6 @@ The public names are listed in ``__init__.pyi``, beside this file, and nowhere e
 first used, so that importing gibbsite costs next to nothing.
 """
 
-import importlib
 import os
 from typing import Any
 
@@ -35,9 +34,13 @@ def __getattr__(name: str) -> Any:
         return package_version()
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'gibbsite' has no attribute {name!r}")
-    if _MODULE_OF[name] == __name__:
-        return importlib.import_module(f"gibbsite.{name}")
-    return getattr(importlib.import_module(_MODULE_OF[name]), name)
+    from gibbsite._discover import LOADING, import_downwards, load_for_threads
+
+    load_for_threads()
+    with LOADING:
+        if _MODULE_OF[name] == __name__:
+            return import_downwards(f"gibbsite.{name}")
+        return getattr(import_downwards(_MODULE_OF[name]), name)
 
 
 def __dir__() -> list[str]:

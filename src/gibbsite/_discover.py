@@ -11,10 +11,18 @@ import importlib
 import pkgutil
 import re
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 _MARK = "@register("
+
+#: Held while modules are loaded for users: threads that load modules of one package at the same time may
+#: wait for each other, because Python locks a module before it loads the package that the module is in.
+LOADING = threading.RLock()
+_APART = ("applications", "cli", "dimod_sampler", "lab", "report", "testing", "__main__")
+_loaded_all = False
 
 
 def load_modules(package: str) -> None:
@@ -29,6 +37,45 @@ def load_modules(package: str) -> None:
         importlib.import_module(name)
         if found.ispkg:
             load_modules(name)
+
+
+def import_downwards(name: str) -> Any:
+    """Import a module, the packages that it is in first; see :data:`LOADING`.
+
+    Examples
+    --------
+    >>> import_downwards("gibbsite.scan.base").__name__
+    'gibbsite.scan.base'
+    """
+    parts = name.split(".")
+    for length in range(1, len(parts)):
+        importlib.import_module(".".join(parts[:length]))
+    return importlib.import_module(name)
+
+
+def load_for_threads() -> None:
+    """Load at once what would be loaded when it is first used, unless this is the main thread.
+
+    Functions that run in several threads would otherwise load modules at the same time. It takes half a
+    second in the first thread. What is left out is not loaded by functions of the library: the command line,
+    for example.
+
+    Examples
+    --------
+    >>> load_for_threads()
+    """
+    global _loaded_all
+    if _loaded_all or threading.current_thread() is threading.main_thread():
+        return
+    with LOADING:
+        if not _loaded_all:
+            root = Path(__file__).parent
+            for path in sorted(root.rglob("*.py")):
+                parts = path.relative_to(root).with_suffix("").parts
+                if parts[0] not in _APART and parts[-1] != "__init__":
+                    with suppress(ImportError):  # of optional dependencies
+                        import_downwards(".".join(("gibbsite", *parts)))
+            _loaded_all = True
 
 
 def read_declarations(folder: str) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from gibbsite._discover import load_for_threads
 from gibbsite._wording import Text, argument, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.answer import Inference
@@ -123,6 +124,7 @@ def infer(
     >>> gs.infer(model, exact=False, rng=1, progress=False).kind
     'estimate'
     """
+    load_for_threads()
     task = str(task).upper()
     if task not in TASKS:
         raise ArgumentError(unknown("task", task, TASKS))

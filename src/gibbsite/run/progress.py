@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from gibbsite._discover import load_for_threads
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError
 
@@ -179,6 +180,7 @@ def choose_progress(progress: Any) -> Progress:
     >>> type(choose_progress(False)).__name__
     'Silent'
     """
+    load_for_threads()  # every function that takes long begins here
     if progress is False:
         return Silent()
     if progress is None or progress is True:
