@@ -127,6 +127,21 @@ def _gradient_of_rows(arrays: DataGraph, workspace: Floats) -> float:
     return gradient_at(arrays, workspace)
 
 
+@compiled
+def evaluate_places(arrays: Any, places: Floats, out: Floats) -> None:
+    """Write the log-densities of places (rows) to ``out``, minus infinity where there is none."""
+    for k in range(out.size):
+        value = density_at(arrays, places[k])
+        out[k] = value if value < math.inf else -math.inf
+
+
+@compiled
+def evaluate_gradients(arrays: Any, workspaces: Floats) -> None:
+    """Write the gradients of workspaces (rows) behind their places; NaN where that fails."""
+    for k in range(len(workspaces)):
+        workspaces[k, -1] += gradient_at(arrays, workspaces[k])
+
+
 def value_once(graph: Any, x: Floats) -> float:
     """Return the log-density, for callers in Python: compiled only where there is much to go through."""
     return float(_value_of_rows(graph, x) if _is_large(graph) else log_potential(graph, x))

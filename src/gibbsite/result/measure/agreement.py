@@ -53,6 +53,8 @@ class Findings:
         Number of chains that differ there.
     energy : str
         How log-potentials differ; empty if they do not.
+    said : str
+        What was found out in another way, a sentence; empty if that is nothing.
     """
 
     cells: tuple[int, ...] = ()
@@ -60,11 +62,12 @@ class Findings:
     there: tuple[float, ...] = ()
     strangers: int = 0
     energy: str = ""
+    said: str = ""
 
     @property
     def agree(self) -> bool:
         """Whether no difference was found."""
-        return not self.cells and not self.energy
+        return not self.cells and not self.energy and not self.said
 
 
 def compare_chains(

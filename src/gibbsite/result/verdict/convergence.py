@@ -176,6 +176,14 @@ class Diagnostics:
         """Return the verdict in one line."""
         return f"{self.word}: {self.figures()}"
 
+    def _agreement(self) -> str:
+        """Say what a second look has not found."""
+        if not self.look_chains:
+            return ""
+        if not self.look_sweeps:
+            return f"; second look: no other mode found from {self.look_chains} starts"
+        return f"; second look: {self.look_chains} short chains agree"
+
     def figures(self) -> str:
         """Return the numbers behind the verdict in one line."""
         if self.found is not None:
@@ -185,7 +193,7 @@ class Diagnostics:
             return f"no standard errors ({size})"
         spread = "spread of " if self.errors in SPREADS else ""
         looked = {
-            "agrees": f"; second look: {self.look_chains} short chains agree" if self.look_chains else "",
+            "agrees": self._agreement(),
             "off": "; no second look, as asked" if self.converged else "",
             INDEPENDENT: "; draws are independent",
             CROSSED: "; states cross between modes" if self.converged else "",
@@ -373,6 +381,8 @@ def _describe_look(look: Look, cells: CellNumbers, name: Any) -> list[str]:
     found = look.findings
     if found.agree:
         return []
+    if found.said:
+        return [found.said]
     said = f"a second look with {look.chains} short chains from other starts ({look.sweeps} sweeps each) "
     if found.cells:
         places = ", ".join(name(cell) for cell in found.cells)

@@ -11,11 +11,17 @@ from gibbsite.result.make import make_result
 from gibbsite.result.measure.energies import count_round_trips
 from gibbsite.result.measure.measurement import measure_cells
 from gibbsite.result.result import Result
+from gibbsite.result.verdict import modes, settling
 from gibbsite.result.verdict.convergence import COUNTED, CROSSED, INDEPENDENT, MOST_JUDGED, WITHOUT_LOOK
+from gibbsite.result.verdict.known_mean import KnownMean
+from gibbsite.result.verdict.landscape import can_be_walked_in
 from gibbsite.result.verdict.second_look import SecondLook
 from gibbsite.result.verdict.unreached import find_unreached
+from gibbsite.result.verdict.walkers import can_walk
 from gibbsite.run.engine import Recording
 from gibbsite.run.interrupt import catch_interrupt
+
+Looker = SecondLook | modes.ModeSearch | settling.Settling | KnownMean
 
 _RESERVE = 0.2  # of a time limit, for diagnostics and the second look
 _WITHOUT_LOOK = 0.05  # for diagnostics alone
@@ -42,7 +48,7 @@ class Judge:
     def __init__(self, error: float | None, second_look: bool, threads: int, seconds: float | None) -> None:
         self.error, self.wanted, self.threads = error, second_look, threads
         self.seconds = math.inf if seconds is None else float(seconds)
-        self.looker: SecondLook | None = None
+        self.looker: Looker | None = None
 
     def reserve(self, kernel: Kernel | None) -> float:
         """Return the share of a time limit that is kept for the verdict."""
@@ -104,9 +110,22 @@ class Judge:
         if not self.wanted:
             return result.judged(look="off")
         if self.looker is None or self.looker.setup is not recording.setup:
-            self.looker = SecondLook(recording.setup, self.threads)
+            self.looker = choose_look(recording, self.threads)
         look = self.looker.examine(recording, result, lambda needs: stop() or clock() + needs >= deadline)
         return result.judged(look=look)
+
+
+def choose_look(recording: Recording, threads: int) -> Looker:
+    """Return what looks for other modes than those a run has seen, which depends on its model."""
+    graph = recording.setup.graph
+    if graph.kind == "gaussian":
+        return KnownMean(recording.setup)
+    if not graph.discrete and can_walk(recording) and recording.setup.kernel.error_source == "draws":
+        if can_be_walked_in(graph) and graph.n_sites <= modes.MOST_SITES:
+            return modes.ModeSearch(recording, threads)
+        if graph.n_sites <= settling.MOST_SITES:
+            return settling.Settling(recording, threads)
+    return SecondLook(recording.setup, threads)
 
 
 def foresee(part: Recording) -> float:
