@@ -204,7 +204,8 @@ class _Search:
         low, high = (np.where(np.isfinite(end), end, 0.0) for end in (land.low, land.high))
         x = np.where(land.between, low + wide * rng.random(x.shape), x)
         x = np.where(land.above, low + np.abs(x - low), x)
-        return np.where(land.below, high - np.abs(high - x), x)
+        found: Floats = np.where(land.below, high - np.abs(high - x), x)
+        return found
 
     def _summits_on_lines(self) -> Floats:
         """Return local summits on lines through the run, along its axes and those of the model."""
