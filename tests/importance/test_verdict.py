@@ -117,6 +117,20 @@ def test_no_verdict_is_false_and_errors_are_calibrated() -> None:
     assert max(abs(pull) for one in done for pull in one["pulls"]) < 6.0
 
 
+def test_nearly_equal_weights_have_no_heavy_tail() -> None:
+    """Differences of all scales, of which none is large against the weights: fits alone say k = 4."""
+    rng = np.random.default_rng(1)
+    logs = np.zeros(87_296)
+    logs[:400] = np.log1p(np.minimum(np.exp(rng.normal(-16.0, 5.0, 400)), 1.0))
+    weights = np.exp(logs)
+    assert weights.sum() ** 2 / (weights**2).sum() > 87_000
+    assert pareto_k(logs, logs.size) < 0.3
+    # laws of a known shape keep it: standard errors are about (1 + k) / sqrt(950)
+    for shape in (0.3, 0.7, 1.2):
+        heavy = shape * rng.exponential(size=100_000)
+        assert abs(pareto_k(heavy, heavy.size) - shape) < 6 * (1 + shape) / np.sqrt(950)
+
+
 @pytest.mark.campaign
 def test_pulls_of_500_networks_are_normal() -> None:
     """Marginals and log Z: the mean square of pulls is near one, and few are beyond three."""

@@ -88,6 +88,13 @@ def test_chains_that_never_move_read_well():
     assert "standard error not known" in text
 
 
+def test_a_huge_r_hat_is_not_told_digit_by_digit():
+    apart = judge(cells(7178769.8918, 0.1), 4, 100, (), lambda cell: "a = yes")
+    text = "\n".join([apart.line(), *apart.reasons])
+    assert "R-hat above 100," in text and "R-hat is above 100 at a = yes" in text
+    assert "7178769" not in text
+
+
 def test_a_mean_field_that_bounds_nothing_reads_well():
     model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[1, 0], [0, 1]])])
     field = gs.mean_field(model, start="uniform", sweeps=1, damping=0.5)

@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 
 _FEWEST = 5  # weights above the cut that a fit needs
 _PRIOR_SCALE, _PRIOR_WEIGHT, _PRIOR_K = 3.0, 10.0, 0.5
+_ROOM = 2.0  # times the shape that the ratio of the largest weight to the least of the tail suggests
 
 
 def tail_length(draws: int) -> int:
@@ -60,6 +61,10 @@ def pareto_k(largest: Floats, draws: int) -> float:
     True
     >>> pareto_k(np.zeros(100), 100)
     -inf
+    >>> nearly_equal = np.zeros(80_000)
+    >>> nearly_equal[:400] = np.log1p(np.minimum(np.exp(rng.normal(-16.0, 5.0, 400)), 1.0))
+    >>> 0.0 < pareto_k(nearly_equal, 80_000) < 0.3
+    True
     """
     logs = np.sort(largest[largest > -np.inf])
     length = min(tail_length(draws), max(logs.size // 2, min(logs.size - 1, tail_length(draws))))
@@ -83,7 +88,11 @@ def pareto_k(largest: Floats, draws: int) -> float:
     if excess[-1] <= excess[0] * (1.0 + 1e-9):
         return -math.inf
     k = fit_pareto(excess)[0]
-    return k if math.isfinite(k) else _PRIOR_K
+    # The largest of m values of a law of shape k is about m^k times the least, and seldom less than m^(k/2).
+    # Nearly equal weights can differ by amounts of any scale, to which a fit gives a large k; but no tail is
+    # heavy whose largest weight is hardly larger than the others.
+    most = _ROOM * -float(cut) / math.log(excess.size)
+    return min(k, most) if math.isfinite(k) else min(_PRIOR_K, most)
 
 
 def fit_pareto(excess: Floats) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from gibbsite.report._canvas import COLORS, FAINT, INK, cell_title, finish, new_
 from gibbsite.result.measure.diagnostics import mcse
 from gibbsite.result.measure.measurement import MATERIAL
 from gibbsite.result.verdict.convergence import ESS_LIMIT, RHAT_LIMIT
-from gibbsite.result.wording import in_words
+from gibbsite.result.wording import rhat_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,7 +134,7 @@ def _draw_running_mean(axes: Axes, result: Result, cell: int) -> None:
     axes.set_ylim(bottom - margin, top + margin)
     axes.set_xlim(draws[0], max(draws[-1], draws[0] + 1))
     rhat = result.rhat.cells[cell]
-    title = cell_title(result, cell) + ("" if np.isnan(rhat) else f"   R-hat {in_words(rhat, '.3f')}")
+    title = cell_title(result, cell) + ("" if np.isnan(rhat) else f"   R-hat {rhat_text(rhat)}")
     tidy(
         axes,
         title,

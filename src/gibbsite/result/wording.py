@@ -29,6 +29,19 @@ def in_words(value: float | None, spec: str = ".4g") -> str:
     return format(value, spec)
 
 
+def rhat_text(value: float | None, spec: str = ".3f") -> str:
+    """Return an R-hat as text: above 100 its digits say nothing.
+
+    Examples
+    --------
+    >>> rhat_text(1.0234), rhat_text(7178769.89), rhat_text(float("inf"))
+    ('1.023', 'above 100', 'infinite')
+    """
+    if value is not None and 100.0 < value < math.inf:
+        return "above 100"
+    return in_words(value, spec)
+
+
 def with_sign(error: float) -> str:
     """Return a standard error as text to put behind a probability; nothing if it is not known.
 

@@ -40,7 +40,7 @@ from gibbsite.result.measure.measurement import (
     is_material,
     source_of_errors,
 )
-from gibbsite.result.wording import in_words
+from gibbsite.result.wording import rhat_text
 
 MOST_JUDGED = 1 << 18  # cells; of a larger model so many evenly spaced ones are judged
 RHAT_LIMIT = 1.01
@@ -202,7 +202,9 @@ class Diagnostics:
         error = f"at most {self.mcse_max:.2g}" if np.isfinite(self.mcse_max) else "not known"
         unit = " standard deviations" * (self.mcse_in_sds and bool(np.isfinite(self.mcse_max)))
         rhat = "not known" if self.draws < _FEWEST_DRAWS else "infinite"
-        rhat = f"at most {self.rhat_max:.4f}" if np.isfinite(self.rhat_max) else rhat
+        if np.isfinite(self.rhat_max):
+            text = rhat_text(self.rhat_max, ".4f")
+            rhat = text if text.startswith("above") else f"at most {text}"
         return (
             f"R-hat {rhat}, effective draws at least {self.ess_min:,.0f}, "
             f"standard error {error}{unit} ({spread}{size})"
@@ -293,7 +295,7 @@ def judge(
     elif worst.rhat is not None and worst.rhat > RHAT_LIMIT and not independent:
         parts = "chains disagree" if chains > 1 else "the two halves of the chain disagree"
         reasons.append(
-            f"{parts}: R-hat is {in_words(worst.rhat, '.3f')} at {worst.rhat_at}, more than {RHAT_LIMIT}; "
+            f"{parts}: R-hat is {rhat_text(worst.rhat)} at {worst.rhat_at}, more than {RHAT_LIMIT}; "
             "run longer."
         )
     if worst.ess is not None and worst.ess < ESS_LIMIT and cells.mean.size and not settled:
@@ -305,7 +307,7 @@ def judge(
     reasons += _doubted_observables(observed) if source == "draws" else []
     energy_rhat = None if pulse is None or not pulse.size else measure_disagreement(pulse)
     if energy_rhat is not None and energy_rhat > _ENERGY_LIMIT and chains > 1 and not independent:
-        size = in_words(energy_rhat, ".3f")
+        size = rhat_text(energy_rhat)
         reasons.append(
             f"chains disagree in energy: R-hat of the log-potential is {size}, more than "
             f"{_ENERGY_LIMIT}; they may be in different modes, or still settling; run longer."
@@ -358,7 +360,7 @@ def _doubted_observables(observed: Sequence[tuple[str, float, float]]) -> list[s
     apart = max(observed, key=lambda each: each[1], default=None)
     if apart is not None and apart[1] > RHAT_LIMIT:
         said.append(
-            f"chains disagree about the observable {apart[0]}: R-hat is {in_words(apart[1], '.3f')}, more "
+            f"chains disagree about the observable {apart[0]}: R-hat is {rhat_text(apart[1])}, more "
             f"than {RHAT_LIMIT}; run longer."
         )
     few = min(observed, key=lambda each: each[2], default=None)
