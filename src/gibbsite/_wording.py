@@ -16,6 +16,9 @@ from typing import Any, NamedTuple
 # Characters for private use: they stand for nothing, so no name of a site or of a file holds them by chance.
 _OPEN, _NEXT, _CLOSE = "\ue000", "\ue001", "\ue002"
 _LIKE = 0.65  # of 1: how much a name has to have in common with a known one to be taken for it
+# Characters that a terminal or a page acts on instead of showing them: control characters, line separators,
+# those that turn the direction of writing, and halves of characters, which no output can encode.
+_ACTING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _MARK = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
 
 
@@ -118,6 +121,27 @@ def _read(fields: str) -> Mark:
 
 def _spell(marked: str, spell: Callable[[Mark], str]) -> str:
     return _MARK.sub(lambda found: spell(_read(found[1])), marked)
+
+
+def escaped(text: object, keep: str = "") -> str:
+    r"""Return a text in which characters that would act on a terminal or a page are written out.
+
+    Names, states, paths and texts from files pass this function on their way to people.
+
+    Parameters
+    ----------
+    text : object
+        The text, or something whose text is shown.
+    keep : str
+        Such characters that stay as they are, for example ends of lines.
+
+    Examples
+    --------
+    >>> print(escaped("a\x1b[2Jb\n"), escaped("two\nlines", keep="\n"))
+    a\u001b[2Jb\u000a two
+    lines
+    """
+    return _ACTING.sub(lambda found: found[0] if found[0] in keep else f"\\u{ord(found[0]):04x}", str(text))
 
 
 def unknown(what: str, name: object, known: Iterable[object], also: str = "") -> str:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from gibbsite._wording import Text
+from gibbsite._wording import Text, escaped
 
 
 class GibbsiteError(Exception):
     """Root of all errors raised on purpose by gibbsite."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(Text(message))
+        super().__init__(Text(escaped(getattr(message, "marked", message), keep="\n\t")))
 
     @property
     def text(self) -> Text:

@@ -145,6 +145,11 @@ class SearchResult:
 
     def line(self) -> str:
         """Return how often the best state was found."""
+        if not self.found:
+            return (
+                f"the best state was put together from the states of several of {self.chains} chains, after "
+                f"{self.restarts:,} restarts"
+            )
         return (
             f"the best state found by {self.found} of {self.chains} chains, at the end of {self.hits:,} of "
             f"{self.restarts:,} restarts"

@@ -8,6 +8,7 @@ interrupted (Ctrl-C or SIGTERM).
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import signal
 import sys
@@ -17,7 +18,7 @@ from typing import Any
 import click
 
 from gibbsite.cli.group import SpellingGroup
-from gibbsite.cli.outputs import ReaderGone, drop_stdout, open_streams, say_what_failed
+from gibbsite.cli.outputs import ReaderGone, drop_stdout, echo, open_streams, say_what_failed
 
 _COMMANDS = (
     "infer",
@@ -69,7 +70,7 @@ def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value:
         from gibbsite.run.plan import package_version
 
-        click.echo(f"gibbsite {package_version()}")
+        echo(f"gibbsite {package_version()}")
         ctx.exit()
 
 
@@ -98,7 +99,9 @@ def main() -> None:
     except click.Abort:
         _fail("interrupted", 130)
     except click.ClickException as error:
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        echo(said.getvalue().rstrip("\n"), err=True)
         sys.exit(error.exit_code)
     except (TooLargeError, MemoryError) as error:
         _fail(str(error) or "out of memory; use a smaller model or --method gibbs", 5)
@@ -118,5 +121,5 @@ def main() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    click.echo(f"gibbsite: {message}", err=True)
+    echo(f"gibbsite: {message}", err=True)
     sys.exit(code)

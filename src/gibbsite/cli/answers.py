@@ -7,20 +7,19 @@ import io
 import math
 import os
 from collections.abc import Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from gibbsite._wording import escaped
 from gibbsite.cli.inputs import as_said
-from gibbsite.errors import GibbsiteError
+from gibbsite.errors import IncompatibleError
 from gibbsite.formats.parsing.plain_json import write_json
 from gibbsite.formats.parsing.text import save
 from gibbsite.formats.uai_results import write_uai_map, write_uai_mar, write_uai_mmap, write_uai_pr
-from gibbsite.result.table import with_sign
+from gibbsite.inference.showing import answer_lines, is_network
 
 if TYPE_CHECKING:
     from gibbsite.inference import Inference
     from gibbsite.model import Model
-    from gibbsite.result.table import SiteTable
 
 _MOST = 40  # sites shown in a table, unless all are asked for
 _PIECE = 1 << 20  # characters written at a time
@@ -42,7 +41,7 @@ def write(
     if layout == "uai":
         _write_uai(answer, model, out)
     elif layout == "json":
-        save(out, write_json(as_json(answer, sites, folder)) + "\n")
+        save(out, write_json(as_json(answer, model, sites, folder)) + "\n")
     elif layout == "csv":
         save(out, as_csv(answer, sites))
     else:
@@ -69,12 +68,20 @@ def _maximised(answer: Inference) -> list[str]:
     return [name for name in answer.assignment if name not in answer.model.evidence]
 
 
-def as_json(answer: Inference, sites: list[str] | None, folder: str | None = None) -> dict[str, Any]:
+def as_json(
+    answer: Inference, model: Model, sites: list[str] | None, folder: str | None = None
+) -> dict[str, Any]:
     """Return the JSON answer, for all or the chosen sites; what is said in it names options."""
     data = answer.to_dict([] if folder is not None and sites is None else sites)
     data["reason"] = as_said(data["reason"])
     data["remarks"] = [as_said(remark) for remark in data["remarks"]]
     data["diagnostics"]["reasons"] = [as_said(reason) for reason in data["diagnostics"]["reasons"]]
+    if answer.task == "PR" and answer.model is not model and is_network(model):
+        data["log_z_is"] = "log of the probability of the evidence"
+    if answer.task == "MAP" and sites is not None:
+        data["assignment_is"] = "part of the best state of all sites"
+    if (cut := find_cut(answer, model)) is not None:
+        data["cut"] = cut
     if folder is not None:
         data["files"] = {name: os.path.join(folder, f"{name}.npy") for name in ("marginals", "sums")}
     return data
@@ -99,12 +106,12 @@ def _csv_rows(answer: Inference, sites: list[str] | None) -> Iterator[list[Any]]
         for site, states, errors in answer.rows(sites):
             for state, p in states.items():
                 known = math.isfinite(errors[state])
-                yield [site, state, repr(p), repr(errors[state]) if known else ""]
+                yield [text_cell(site), text_cell(state), repr(p), repr(errors[state]) if known else ""]
     elif answer.task in ("MAP", "MMAP"):
         assert answer.assignment is not None
         yield ["site", "state"]
         for site in sites or answer.assignment:
-            yield [site, answer.assignment[site]]
+            yield [text_cell(site), text_cell(answer.assignment[site])]
     else:
         numbers: dict[str, float | None] = {"log_z": answer.log_z}
         if answer.kind == "estimate":
@@ -117,92 +124,54 @@ def _csv_rows(answer: Inference, sites: list[str] | None) -> Iterator[list[Any]]
 
 def as_table(answer: Inference, model: Model, sites: list[str] | None, show_all: bool) -> Iterator[str]:
     """Yield the lines of a table for people: sites whose probabilities evidence changed most come first."""
-    if answer.task == "PR":
-        yield _log_z(answer)
-        return
-    if answer.task in ("MAP", "MMAP"):
-        yield from _states(answer, sites)
-        return
-    evidence = answer.model.evidence
-    prior = _prior(model) if evidence else None
-    ordered = sites
-    if prior is not None and sites is None:
-        free = [name for name in model.sites if name not in evidence]
-        ordered = sorted(free, key=lambda name: -_change(answer.marginals[name], prior[name]))
-    many = len(sites) if sites else model.n_sites - len(evidence)
-    shown = many if show_all or sites else min(many, _MOST)
-
-    def names() -> Iterator[str]:
-        free = (name for name in model.domains.names if name not in evidence)
-        return islice(ordered or free, shown)
-
-    width = max(map(len, names()), default=0)
-    for name, states, errors in answer.rows(names()):
-        before = None if prior is None else prior[name]
-        yield f"{name:<{width}}  {_row(states, errors, answer.kind == 'estimate', before)}\n"
-    if many > shown:
-        yield f"... and {many - shown} more sites (--all, --query, --json)\n"
+    most = _MOST if answer.task == "MAR" and sites is None and not show_all else None
+    lines = answer_lines(
+        answer,
+        sites,
+        before=model,
+        most=most,
+        more=" (--all, --query, --json)",
+        all_states=show_all,
+    )
+    yield from (f"{line}\n" for line in lines)
+    if (cut := find_cut(answer, model)) is not None:
+        yield f"cut {cut:.10g}\n"
 
 
-def _log_z(answer: Inference) -> str:
-    """Return the log-partition function, and bounds of it that are certain."""
-    if not math.isfinite(answer.log_z):
-        return f"log Z   no {answer.kind} known\n"
-    signs = {"exact": "=", "estimate": "=", "lower bound": ">=", "upper bound": "<="}
-    sign, note = signs.get(answer.kind, "~"), "" if answer.kind == "exact" else f"   {answer.kind}"
-    error = with_sign(answer.log_z_error or math.nan)
-    log10 = f"{answer.log_z / math.log(10):.10g}"
-    line = f"log Z {sign} {answer.log_z:.10g}{error}   (log10 {log10}){note}\n"
-    known = answer.log_z_bounds if answer.kind in ("estimate", "approximation") else None
-    bounds = zip((">=", "<="), known or (), strict=False)
-    return line + "".join(f"log Z {way} {one:.10g}   certain\n" for way, one in bounds if math.isfinite(one))
+def find_cut(answer: Inference, model: Model) -> float | None:
+    """Return the value of the cut that a state is, None if the model is no max-cut problem.
 
+    Readers of max-cut files choose the constant so that the log-potential is twice the value of the cut.
+    """
+    from gibbsite.formats.parsing.quadratic import edges_of
+    from gibbsite.model import FactorGraph
 
-def _states(answer: Inference, sites: list[str] | None) -> Iterator[str]:
-    """Yield the best states side by side, the best one first, with log-potentials and how often found."""
-    names = sites or answer.best[0].assignment
-    what = "log of the sum" if answer.task == "MMAP" else "log-potential"
-    widths = [max((len(str(one.assignment[name])) for name in names), default=0) for one in answer.best]
-    width = max(map(len, names), default=0)
-    for name in names:
-        states = zip(answer.best, widths, strict=True)
-        row = "  ".join(f"{one.assignment[name]!s:<{each}}" for one, each in states)
-        yield f"{name:<{width}}  {row.rstrip()}\n"
-    for number, one in enumerate(answer.best, 1):
-        which = f"{number}. " if len(answer.best) > 1 else ""
-        chains = "" if one.found is None else f"   found by {one.found} of {_chains(answer)} chains"
-        yield f"{which}{what} {one.log_potential:.10g}{chains}\n"
-    if answer.ties is not None and answer.ties["count"] > 1:
-        most = "" if answer.ties["how"] == "counted" and answer.ties["complete"] else "at least "
-        yield f"{most}{answer.ties['count']:,} states are as good ({answer.ties['how']})\n"
-
-
-def _chains(answer: Inference) -> int:
-    return int(answer.verdict.numbers["chains"])
-
-
-def _row(
-    states: dict[Any, float], errors: dict[Any, float], drawn: bool, before: dict[Any, float] | None
-) -> str:
-    """Return the probabilities of a site, with errors where they were drawn, and what they were before."""
-    parts = [f"{state} {p:.4f}" + (with_sign(errors[state]) if drawn else "") for state, p in states.items()]
-    if before is None:
-        return "  ".join(parts)
-    return "  ".join(parts) + "   (before: " + " ".join(f"{p:.4f}" for p in before.values()) + ")"
-
-
-def _prior(model: Any) -> SiteTable | None:
-    """Return the marginals without evidence where they are cheap to have."""
-    from gibbsite.exact import predict_exact, solve_exact
-
-    try:
-        if predict_exact(model).seconds > 2.0:
-            return None
-        return solve_exact(model).marginals
-    except GibbsiteError:
+    if answer.task != "MAP" or not isinstance(model, FactorGraph) or answer.log_potential is None:
         return None
+    try:
+        pairs, couplings = edges_of(model)
+    except IncompatibleError:
+        return None
+    weight = -float(couplings.sum())
+    if not len(pairs) or abs(model.log_offset - weight) > 1e-9 * max(float(abs(couplings).sum()), 1e-300):
+        return None
+    return answer.log_potential / 2.0
 
 
-def _change(after: dict[Any, float], before: dict[Any, float]) -> float:
-    """Return the total variation between two distributions."""
-    return 0.5 * sum(abs(p - before[state]) for state, p in after.items())
+def text_cell(value: Any) -> Any:
+    """Return a name or a state for a cell: spreadsheets must not take it for a formula.
+
+    Examples
+    --------
+    >>> text_cell("=1+1"), text_cell("-1"), text_cell(-1), text_cell("a-b")
+    ("'=1+1", '-1', -1, 'a-b')
+    """
+    if not isinstance(value, str):
+        return value
+    text = escaped(value)
+    if text[:1] in ("=", "+", "-", "@"):
+        try:
+            float(text)
+        except ValueError:
+            return f"'{text}"
+    return text

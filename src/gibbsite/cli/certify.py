@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gibbsite.cli import inputs
+from gibbsite.cli.outputs import echo
 from gibbsite.cli.parameters import PICTURE, POSITIVE, read_scan
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ def command(**given: Any) -> int:
         from gibbsite.report import plot_variation
 
         plot_variation(found, path=given["plot"])
-    click.echo(write_json(found.to_dict()) if given["as_json"] else as_table(found))
+    echo(write_json(found.to_dict()) if given["as_json"] else as_table(found))
     if not given["quiet"]:
-        click.echo(found.statement, err=True)
+        echo(found.statement, err=True)
     return 4 if given["strict"] and (found.vacuous or not found.reached) else 0
 
 

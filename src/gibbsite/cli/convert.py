@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from gibbsite.cli.inputs import format_given_by, format_option, load
+from gibbsite.cli.outputs import echo
 from gibbsite.cli.parameters import FORMAT, MODEL, Output
 
 
@@ -33,7 +34,7 @@ def command(
 
         _check_edges(source)
         made = store_edges(source, target, states=states)
-        click.echo(f"gibbsite: {made.n_sites:,} sites and {made.n_edges:,} pairs in {target}", err=True)
+        echo(f"gibbsite: {made.n_sites:,} sites and {made.n_edges:,} pairs in {target}", err=True)
         return
     if states is not None:
         raise click.UsageError("--states is for a TARGET that ends in .pairs; other formats name the states.")
@@ -45,7 +46,7 @@ def command(
         lost = find_lost_names(model, target, to_format)
         write_model(model, target, to_format)
     if lost:
-        click.echo(f"gibbsite: {lost}", err=True)
+        echo(f"gibbsite: {lost}", err=True)
 
 
 def _check_edges(source: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gibbsite.cli.outputs import deliver
+from gibbsite.cli.outputs import deliver, echo
 from gibbsite.cli.parameters import (
     COUNT,
     INPUT,
@@ -108,9 +108,9 @@ def command(**given: Any) -> int:
     if given["probability"] is not None:
         deliver(given["probability"], lambda out: write_image(_as_picture(done, noisy.dtype), out))
     if given["as_json"]:
-        click.echo(write_json(_facts(done, given["sweeps"])))
+        echo(write_json(_facts(done, given["sweeps"])))
     if not given["quiet"]:
-        click.echo(done.line(), err=True)
+        echo(done.line(), err=True)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any
 
@@ -63,6 +64,11 @@ _USED = {
     **dict.fromkeys(("annealed", "proved"), tuple(n for n in _SAMPLING if n not in _NO_SEARCH)),
 }
 
+_PROJECTED = (
+    "these are parts of the best state of all sites; the best state of these sites alone, with all others "
+    "summed out, is another question: --task MMAP --max {}"
+)
+_LAYOUTS = {".json": "json", ".csv": "csv", ".uai": "uai", ".txt": "table"}  # by the end of a name
 _MOST_IN_JSON = 100_000  # sites of a stored model
 
 
@@ -126,8 +132,19 @@ _MOST_IN_JSON = 100_000  # sites of a stored model
 @click.option("--query", metavar="SITES", help="Only these sites, separated by commas.")
 @click.option("--all", "show_all", is_flag=True, help="Show every site in the table.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
-@click.option("--format", "layout", type=Choice(["table", "json", "uai", "csv"]), default="table")
-@click.option("-o", "--output", "out", type=OUTPUT, help="Write the answer there instead of stdout.")
+@click.option(
+    "--format",
+    "layout",
+    type=Choice(["table", "json", "uai", "csv"]),
+    help="[default: as the name after -o ends; otherwise table]",
+)
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    type=OUTPUT,
+    help="Write the answer there instead of stdout: .json, .csv, .uai or .txt (table), also with .gz.",
+)
 @click.option(
     "--to",
     "folder",
@@ -221,6 +238,8 @@ def command(**given: Any) -> int:
                 say(reason, "  ")
             for remark in answer.remarks:
                 say(remark, "note: ")
+            if given["task"] == "MAP" and sites is not None and not set(model.sites) <= {*sites}:
+                say(_PROJECTED.format(",".join(sites)), "note: ")
     if answer.interrupted:
         return 130
     return 4 if given["strict"] and not answer.converged else 0
@@ -249,7 +268,7 @@ def _check_options(given: dict[str, Any]) -> str:
                 raise click.UsageError(f"{name} needs --checkpoint, the file to save to and continue from.")
     if given["as_json"] and is_given("layout") and given["layout"] != "json":
         raise click.UsageError(f"--json and --format {given['layout']} contradict each other; give one.")
-    layout: str = "json" if given["as_json"] else given["layout"]
+    layout: str = "json" if given["as_json"] else given["layout"] or _layout_of(given["out"])
     if task == "PR":
         refuse(["query"], "on --task PR")
     if layout in ("uai", "csv"):
@@ -259,6 +278,17 @@ def _check_options(given: dict[str, Any]) -> str:
     if layout != "table" or task == "PR" or given["query"] is not None:
         refuse(["show_all"], "but on tables of all sites")
     return layout
+
+
+def _layout_of(out: str | None) -> str:
+    """Return the layout that the name of a file tells; refuse a name with an ending that tells none."""
+    suffix = os.path.splitext((out or "").removesuffix(".gz"))[1]
+    if suffix and suffix.lower() not in _LAYOUTS:
+        raise click.UsageError(
+            f"nobody knows how to write the answer to a file that ends in {suffix}; end its name in "
+            f"{', '.join(_LAYOUTS)}, or say with --format what it should hold."
+        )
+    return _LAYOUTS.get(suffix.lower(), "table")
 
 
 def _read_method(given: dict[str, Any]) -> Any:

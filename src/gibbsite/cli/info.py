@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gibbsite.cli import inputs
+from gibbsite.cli.outputs import echo
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -39,12 +40,12 @@ def command(
     found = inputs.observe(inputs.load_any(model, from_format), evidence, observe)
     facts = describe(found) if hasattr(found, "groups") else describe_stored(found)
     if as_json:
-        click.echo(write_json(facts))
+        echo(write_json(facts))
         return
     for key, value in facts.items():
         if isinstance(value, dict):
             value = ", ".join(f"{name.replace('_', ' ')} {_shown(each)}" for name, each in value.items())
-        click.echo(f"{key.replace('_', ' '):<24} {_shown(value)}")
+        echo(f"{key.replace('_', ' '):<24} {_shown(value)}")
 
 
 def _shown(value: object) -> str:

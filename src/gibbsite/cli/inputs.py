@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gibbsite.cli.outputs import echo
 from gibbsite.cli.parameters import FORMAT, INPUT, MODEL, SCAN, SCANS
 from gibbsite.errors import ArgumentError, UnknownFormatError
 
@@ -39,7 +40,7 @@ def note_on_compiling(quiet: bool) -> Iterator[None]:
     """Say on stderr why the first call of all takes longer."""
     from gibbsite._compile.jit import announcing
 
-    with announcing(lambda said: None if quiet else click.echo(said, err=True), "this command"):
+    with announcing(lambda said: None if quiet else echo(said, err=True), "this command"):
         yield
 
 
@@ -57,7 +58,7 @@ def read_sites(model: Model, query: str | None) -> list[str] | None:
 
 def say(message: str, opening: str = "") -> None:
     """Print a message of the library on stderr, in the spelling of the command that runs."""
-    click.echo(opening + as_said(message), err=True)
+    echo(opening + as_said(message), err=True)
 
 
 def as_said(message: str) -> str:

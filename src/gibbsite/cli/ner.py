@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gibbsite.cli.inputs import note_on_compiling
-from gibbsite.cli.outputs import deliver
+from gibbsite.cli.outputs import deliver, echo
 from gibbsite.cli.parameters import COUNT, INPUT, NOT_NEGATIVE, OUTPUT, SEED, Choice, refuse
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _warnings_on_stderr() -> Iterator[None]:
         finally:
             for warning in caught:
                 if issubclass(warning.category, UserWarning):
-                    click.echo(f"gibbsite: {warning.message}", err=True)
+                    echo(f"gibbsite: {warning.message}", err=True)
 
 
 map_option = click.option(
@@ -129,7 +129,7 @@ def train(**given: Any) -> None:
     def watch(what: str, step: int, value: float) -> bool:
         if not quiet and (step % 10 == 0 or step == 1):
             seconds = time.monotonic() - begun
-            click.echo(f"gibbsite: {what}, step {step}: {value:.1f}, {seconds:.0f} s", err=True)
+            echo(f"gibbsite: {what}, step {step}: {value:.1f}, {seconds:.0f} s", err=True)
         return False
 
     with note_on_compiling(quiet), _warnings_on_stderr():
@@ -139,7 +139,7 @@ def train(**given: Any) -> None:
         sentences = sum(len(document.sentences) for document in documents)
         tokens = sum(document.n_tokens for document in documents)
         assert recognizer.chain is not None
-        click.echo(
+        echo(
             f"gibbsite: {', '.join(recognizer.classes)} from {sentences:,} sentences, {tokens:,} tokens; "
             f"{recognizer.chain.weights.size:,} weights of {recognizer.chain.n_features:,} features, "
             f"{time.monotonic() - begun:.0f} s",
@@ -286,8 +286,8 @@ def score(**given: Any) -> None:
     error, bins = calibration(np.array(chance), np.array(right, bool)) if chance else (None, [])
     if given["as_json"]:
         facts = {**answer.to_dict(), "calibration_error": error, "calibration": bins, "seconds": seconds}
-        click.echo(write_json(facts))
+        echo(write_json(facts))
         return
-    click.echo(answer.text())
+    echo(answer.text())
     if error is not None:
-        click.echo(f"\ncalibration error of the probabilities of entities: {error:.4f}")
+        echo(f"\ncalibration error of the probabilities of entities: {error:.4f}")

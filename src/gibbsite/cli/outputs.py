@@ -1,4 +1,4 @@
-"""Where answers go: standard output as it is found, and another place where a file cannot be written."""
+"""Where messages and answers go: the standard streams, and another place where a file cannot be written."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+import click
+
+from gibbsite._wording import escaped
 from gibbsite.errors import FormatError
 
 T = TypeVar("T")
@@ -31,6 +34,11 @@ def open_streams() -> None:
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+
+
+def echo(message: object = "", err: bool = False) -> None:
+    """Print a message, a table or JSON; control characters in names and texts are written out."""
+    click.echo(escaped(message, keep="\n\t"), err=err)
 
 
 def drop_stdout() -> None:

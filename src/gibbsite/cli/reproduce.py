@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from gibbsite.cli.outputs import deliver
+from gibbsite.cli.outputs import deliver, echo
 from gibbsite.cli.parameters import FOLDER, SEED, Experiment, refuse
 
 
@@ -45,23 +45,23 @@ def command(
     found = []
     for experiment, place in zip(chosen, places, strict=True):
         if not as_json:
-            click.echo(f"{experiment.name}: {experiment.title}\n({experiment.source})\n")
+            echo(f"{experiment.name}: {experiment.title}\n({experiment.source})\n")
         findings = lab.run(experiment.name, quick=quick, rng=rng, progress=False if quiet else None, on=on)
         if as_json:
             found.append(findings.to_dict())
         else:
-            click.echo(findings.text() + "\n")
+            echo(findings.text() + "\n")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             paths = deliver(str(place), partial(experiment.save, findings))
         for warning in caught:
             if issubclass(warning.category, UserWarning):
-                click.echo(f"gibbsite: {warning.message}", err=True)
+                echo(f"gibbsite: {warning.message}", err=True)
         if not quiet:
             saved = " and ".join(map(str, paths))
-            click.echo(f"gibbsite: {findings.seconds:.0f} s, saved {saved}", err=True)
+            echo(f"gibbsite: {findings.seconds:.0f} s, saved {saved}", err=True)
     if as_json:
-        click.echo(write_json(found if name == "all" else found[0], indent=None))
+        echo(write_json(found if name == "all" else found[0], indent=None))
 
 
 def _list(as_json: bool) -> None:
@@ -72,9 +72,9 @@ def _list(as_json: bool) -> None:
     if as_json:
         from gibbsite.formats.parsing.plain_json import write_json
 
-        click.echo(write_json([{"name": e.name, "title": e.title, "source": e.source} for e in known], None))
+        echo(write_json([{"name": e.name, "title": e.title, "source": e.source} for e in known], None))
         return
     width = max(len(experiment.name) for experiment in known)
     for experiment in known:
-        click.echo(f"{experiment.name:<{width}}  {experiment.title}")
-    click.echo("\nRun one with: gibbsite reproduce NAME [--quick]")
+        echo(f"{experiment.name:<{width}}  {experiment.title}")
+    echo("\nRun one with: gibbsite reproduce NAME [--quick]")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gibbsite.cli import inputs
-from gibbsite.cli.outputs import deliver
+from gibbsite.cli.outputs import deliver, echo
 from gibbsite.cli.parameters import COUNT, FILE_OUTPUT, PICTURE, POSITIVE, read_scan
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ def command(**given: Any) -> int:
 
         before = certify(model, scan=initial, steps=length, target=sites)
         plot_variation({before.scan: before, "optimised": certificate}, path=given["plot"])
-    click.echo(write_json(as_data(found, model)) if given["as_json"] else as_table(found, model))
+    echo(write_json(as_data(found, model)) if given["as_json"] else as_table(found, model))
     if not given["quiet"]:
-        click.echo(certificate.statement, err=True)
+        echo(certificate.statement, err=True)
         if not certificate.vacuous:
             name = given["scan"] or "systematic"
-            click.echo(f"As many steps of the {name} scan: {_bound(found.input_variation)}.", err=True)
+            echo(f"As many steps of the {name} scan: {_bound(found.input_variation)}.", err=True)
     return 0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gibbsite.cli.group import SpellingGroup
-from gibbsite.cli.outputs import deliver
+from gibbsite.cli.outputs import deliver, echo
 from gibbsite.cli.parameters import COUNT, FILE_OUTPUT, INPUT, NOT_NEGATIVE, SEED, Choice, refuse
 from gibbsite.cli.segment_classes import apply, score, train
 
@@ -91,7 +91,7 @@ def scribbles(**given: Any) -> int:
         strokes = read_scribbles(drawing, image, given["background"], first)
     if not given["quiet"]:
         for warning in caught:
-            click.echo(f"gibbsite: {warning.message}", err=True)
+            echo(f"gibbsite: {warning.message}", err=True)
     names = (
         "coupling",
         "colour",
@@ -115,7 +115,7 @@ def scribbles(**given: Any) -> int:
         raise KeyboardInterrupt  # no part of a segmentation is written as if it were the whole
     files = deliver(given["out"], done.save)
     if given["as_json"]:
-        click.echo(write_json({**done.facts(), "files": [*files]}))
+        echo(write_json({**done.facts(), "files": [*files]}))
     if not given["quiet"]:
-        click.echo(done.line(), err=True)
+        echo(done.line(), err=True)
     return 0

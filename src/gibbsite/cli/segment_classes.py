@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gibbsite.cli.inputs import note_on_compiling
-from gibbsite.cli.outputs import deliver
+from gibbsite.cli.outputs import deliver, echo
 from gibbsite.cli.parameters import COUNT, FOLDER, INPUT, OUTPUT, SEED, Choice, refuse
 
 _METHODS = ("plsa", "systematic", "dogs", "chromatic", "herded", "blocks", "mean-field")
@@ -120,7 +120,7 @@ def train(**given: Any) -> None:
     deliver(given["out"], segmenter.save)
     if not given["quiet"]:
         left = f" ({segmenter.skipped} without a class left out)" if segmenter.skipped else ""
-        click.echo(
+        echo(
             f"gibbsite: {', '.join(segmenter.classes)} from {len(images.examples)} photographs{left}; "
             f"coupling {segmenter.coupling:.3g}, {segmenter.aspects.n_iter_} iterations, "
             f"{time.monotonic() - begun:.0f} s",
@@ -171,13 +171,13 @@ def score(**given: Any) -> None:
             "coupling": segmenter.coupling,
             "seconds": seconds,
         }
-        click.echo(write_json(facts))
+        echo(write_json(facts))
         return
     width = max(map(len, found.classes))
-    click.echo(f"{'class'.ljust(width)}  hamming     pixels")
+    echo(f"{'class'.ljust(width)}  hamming     pixels")
     for (name, error), total in zip(found.by_class().items(), totals, strict=True):
-        click.echo(f"{name.ljust(width)}  {'-' if error is None else f'{error:.4f}':>7}  {total:>9,}")
-    click.echo(f"{'all'.ljust(width)}  {found.hamming:7.4f}  {sum(totals):>9,}")
+        echo(f"{name.ljust(width)}  {'-' if error is None else f'{error:.4f}':>7}  {total:>9,}")
+    echo(f"{'all'.ljust(width)}  {found.hamming:7.4f}  {sum(totals):>9,}")
 
 
 @click.command("apply")
@@ -231,10 +231,10 @@ def apply(**given: Any) -> None:
             "sampling_seconds": found.patches.seconds,
             "seconds": found.seconds,
         }
-        click.echo(write_json(facts))
+        echo(write_json(facts))
     if not given["quiet"]:
         shares = ", ".join(f"{name} {share:.0%}" for name, share in found.shares().items() if share >= 0.005)
-        click.echo(
+        echo(
             f"gibbsite: {width} x {height} pixels, {given['method']}: {shares}; {found.seconds:.2g} s "
             f"({1e3 * found.patches.seconds:.2g} ms of sampling); {', '.join(places)}",
             err=True,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gibbsite.cli.outputs import echo
 from gibbsite.inference import METHODS
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def command(quiet: bool, jobs: int | None, on: str | None) -> None:
         found = warm_up(on, jobs)
         for host, warmed in found.items():
             if not quiet or not warmed.complete:
-                click.echo(f"{host}: {warmed.said}", err=True)
+                echo(f"{host}: {warmed.said}", err=True)
         if not all(warmed.complete for warmed in found.values()):
             raise SystemExit(1)
         return
@@ -54,7 +55,7 @@ def command(quiet: bool, jobs: int | None, on: str | None) -> None:
 
     def say(text: str) -> None:
         if not quiet:
-            click.echo(f"gibbsite: {text}", err=True)
+            echo(f"gibbsite: {text}", err=True)
 
     where = f"into {place}" if place else "though nothing is kept: no cache directory can be written"
     say(f"compiling {len(names)} groups of functions, {workers} at a time, {where}")

@@ -5,12 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._wording import escaped
 from gibbsite.result.joint import add_observed, find_free
+from gibbsite.result.rows import site_lines
 from gibbsite.result.table import SiteTable, observed_cells
 
 MOST_CONFIGURATIONS = 32_767  # as many as a site may have states
@@ -153,6 +156,39 @@ class ExactResult(ABC):
             False,
             observed_cells(self.model.evidence, self.model.evidence_labels, 0.0),
         )
+
+    def summary(self, most: int = 20) -> str:
+        """Return log Z and the marginals as a readable table.
+
+        Parameters
+        ----------
+        most : int
+            Number of sites to show.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> print(gs.solve_exact(gs.FactorGraph({"a": ["no", "yes"]}, [("a", [1, 3])])))
+        exact: log Z = 1.386294361
+        a  no 0.2500  yes 0.7500
+        """
+        names = list(islice(self.marginals, most))
+        rows = ((name, self.marginals[name], None) for name in names)
+        width = max((len(escaped(name)) for name in names), default=0)
+        lines = [f"exact: log Z = {self.log_z:.10g}"]
+        lines += site_lines(rows, observed=self.model.evidence, width=width)
+        if len(self.marginals) > len(names):
+            lines.append(f"... and {len(self.marginals) - len(names):,} more sites")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        from gibbsite.result.html import answer_div, marginals_table
+
+        table = marginals_table(self.marginals, None, self.model.evidence)
+        return answer_div("exact", True, [repr(self)], (), table)
 
     def __repr__(self) -> str:
         return f"ExactResult({self.model.n_sites} sites, log_z={self.log_z:.6g})"

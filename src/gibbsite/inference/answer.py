@@ -179,6 +179,15 @@ class Inference:
         error: float | None = getattr(self.result, "log_z_error", None)
         return error
 
+    def log_probability_of(self, log_potential: float) -> float | None:
+        """Return the log of the probability, given the evidence, of a state with a log-potential (MAP, MMAP).
+
+        None where the log-partition function is not known, that is, where the model was not solved exactly.
+        """
+        from gibbsite.exact import ExactResult
+
+        return log_potential - self.result.log_z if isinstance(self.result, ExactResult) else None
+
     @property
     def converged(self) -> bool | None:
         """Whether the answer can be relied upon: the run has converged, and to the accuracy asked for.
@@ -211,6 +220,37 @@ class Inference:
 
     def __repr__(self) -> str:
         return f"Inference({self.task} by {self.line()})"
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def summary(self, most: int = 20) -> str:
+        """Return the answer and the verdict on it as a readable table.
+
+        Parameters
+        ----------
+        most : int
+            Number of sites to show.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> print(gs.infer(gs.FactorGraph({"a": ["no", "yes"]}, [("a", [1, 3])])))
+        exact (largest clique 2 entries, about 0.001 s)
+        a  no 0.2500  yes 0.7500
+        """
+        from gibbsite.inference.showing import answer_lines
+
+        lines = [self.line(), *(f"  {reason}" for reason in self.reasons)]
+        if self.interrupted:
+            lines.append("  interrupted: this is what there was")
+        lines += [f"  note: {remark}" for remark in self.remarks]
+        return "\n".join([*lines, *answer_lines(self, most=most)])
+
+    def _repr_html_(self) -> str:
+        from gibbsite.inference.showing import answer_html
+
+        return answer_html(self)
 
     def rows(
         self, sites: Iterable[str] | None = None
@@ -247,6 +287,8 @@ class Inference:
             chosen = self.assignment if sites is None else sites
             answer["assignment"] = {site: str(self.assignment[site]) for site in chosen}
             answer["log_potential"] = self.log_potential
+            assert self.log_potential is not None
+            answer["log_probability"] = self.log_probability_of(self.log_potential)
             answer["proved"] = self.kind == "exact"
             answer["best"] = [
                 {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
+from gibbsite._wording import escaped
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.model.base import Model
 from gibbsite.model.domain import (
@@ -419,7 +420,10 @@ class FactorGraph(Model):
         return f"FactorGraph({', '.join(self._facts())}{observed})"
 
     def _repr_html_(self) -> str:
-        from html import escape
+        import html
+
+        def escape(text: str) -> str:
+            return html.escape(escaped(text))
 
         sites = ", ".join(self._domains.names[k] for k in range(min(self.n_sites, 12)))
         rows = "".join(

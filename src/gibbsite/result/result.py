@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._wording import escaped
 from gibbsite.errors import ArgumentError
 from gibbsite.result.joint import pair_moments, pair_moments_mcse, recorded_pairs, sampled_joint
 from gibbsite.result.measure.directions import Directions
@@ -592,11 +593,11 @@ class Result:
         if self.n_marginal:
             names = list(self.marginals)[:most] if len(self.marginals) <= 100_000 else None
             names = names or [self.domains.names[i] for i in range(min(most, self.domains.n_sites))]
-            width = max((len(name) for name in names), default=0)
+            width = max((len(escaped(name)) for name in names), default=0)
             for name in names:
                 texts = self.marginals.texts(name, self.mcse)
-                parts = [f"{state} {text}" for state, text in texts.items()]
-                lines.append(f"{name:>{width}}  {'  '.join(parts)}")
+                parts = [f"{escaped(state)} {text}" for state, text in texts.items()]
+                lines.append(f"{escaped(name):>{width}}  {'  '.join(parts)}")
             if len(self.marginals) > len(names):
                 lines.append(f"... and {len(self.marginals) - len(names):,} more sites")
         return "\n".join(lines)

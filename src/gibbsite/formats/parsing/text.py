@@ -18,6 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
+from gibbsite._wording import escaped
 from gibbsite.errors import FormatError, GibbsiteError
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -184,7 +185,10 @@ def save(path: PathLike, data: bytes | str | Iterable[str]) -> None:
 
 def _print(pieces: Iterable[bytes | str]) -> None:
     sys.stdout.flush()
+    seen = sys.stdout.isatty()
     for piece in pieces:
+        if isinstance(piece, str) and seen:  # a file may hold what it likes, a terminal would act on it
+            piece = escaped(piece, keep="\n\t")
         if isinstance(piece, str) and not hasattr(sys.stdout, "buffer"):
             sys.stdout.write(piece)  # a notebook or a test has put itself there
         else:
@@ -204,7 +208,8 @@ def _write(path: Path, pieces: Iterable[bytes | str], packed: bool) -> None:
 
 
 def _encoded(piece: bytes | str) -> bytes:
-    return piece.encode("utf-8") if isinstance(piece, str) else piece
+    # halves of characters, which JSON files can put into names, are written out
+    return piece.encode("utf-8", "backslashreplace") if isinstance(piece, str) else piece
 
 
 def check_writable(path: PathLike) -> None:
