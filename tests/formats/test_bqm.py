@@ -146,3 +146,16 @@ def test_other_vartypes_are_refused() -> None:
 
     with pytest.raises(IncompatibleError, match=r"the BQM has vartype INTEGER"):
         from_bqm(Odd())
+
+
+def test_other_objects_of_dimod_are_refused_by_name() -> None:
+    cqm = dimod.ConstrainedQuadraticModel()
+    cqm.set_objective(dimod.Binary("a"))
+    with pytest.raises(
+        IncompatibleError, match=r"got ConstrainedQuadraticModel; dimod\.cqm_to_bqm\(cqm\)"
+    ) as said:
+        from_bqm(cqm)
+    assert "method" not in str(said.value)
+    cubic = dimod.BinaryPolynomial({"abc": 1.0}, dimod.SPIN)
+    with pytest.raises(IncompatibleError, match=r"got BinaryPolynomial; dimod\.make_quadratic"):
+        from_bqm(cubic)

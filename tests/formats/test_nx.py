@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import numpy as np
 import pytest
 
+import gibbsite as gs
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.formats import from_networkx, to_networkx
 from gibbsite.model import FactorGraph, ising_grid
@@ -83,3 +85,39 @@ def test_bad_graphs() -> None:
         from_networkx(g)
     with pytest.raises(ModelError, match=r"the site name '1' is given twice"):
         from_networkx(nx.Graph([(1, "1")]))
+
+
+def test_an_attribute_that_no_edge_has_is_no_coupling_of_one() -> None:
+    g = nx.Graph()
+    g.add_edge("a", "b", J=0.3)
+    g.add_edge("b", "c", J=0.4)
+    with pytest.raises(ModelError, match="no edge of the graph has the attribute 'j'; they have 'J'"):
+        from_networkx(g, weight="j")
+    with pytest.raises(
+        ModelError, match="no node of the graph has the attribute 'h'; they have no attributes"
+    ):
+        from_networkx(g, weight="J", bias="h")
+    g.add_edge("c", "d")
+    with pytest.warns(UserWarning, match=r"1 of 3 edges have no attribute 'J' and get the coupling 1\.0"):
+        model = from_networkx(g, weight="J")
+    assert model.log_potential(dict.fromkeys("abcd", 1)) == pytest.approx(1.7)
+    assert from_networkx(nx.path_graph(3)).log_potential({"0": 1, "1": 1, "2": 1}) == 2.0
+
+
+def test_nodes_are_found_again() -> None:
+    g = nx.grid_2d_graph(2, 3)
+    back = to_networkx(from_networkx(g), nodes=g)
+    assert set(back.nodes) == set(g.nodes)
+    assert {frozenset(edge) for edge in back.edges} == {frozenset(edge) for edge in g.edges}
+    with pytest.raises(ModelError, match="nodes must be one for each of 6 sites, got 2"):
+        to_networkx(from_networkx(g), nodes=["a", "b"])
+
+
+def test_a_bayesian_network_is_a_directed_graph() -> None:
+    g = to_networkx(gs.example("asia"))
+    assert nx.is_directed_acyclic_graph(g)
+    assert set(g.predecessors("either")) == {"lung", "tub"}
+    node = g.nodes["either"]
+    assert node["states"] == ("yes", "no") and node["scope"][-1] == "either"
+    assert node["table"].shape == (2, 2, 2)
+    assert node["table"].sum(axis=-1) == pytest.approx(np.ones((2, 2)))

@@ -31,6 +31,14 @@ class IsingTerms(NamedTuple):
     offset: float
 
 
+# What makes a binary quadratic model of other objects of dimod.
+_INSTEAD = {
+    "ConstrainedQuadraticModel": "dimod.cqm_to_bqm(cqm) turns constraints into penalties",
+    "BinaryPolynomial": "dimod.make_quadratic(poly, strength, poly.vartype) reduces it to pairs",
+    "DiscreteQuadraticModel": "give a gs.FactorGraph with a table for each pair",
+}
+
+
 def from_bqm(bqm: Any, *, beta: float = 1.0) -> FactorGraph:
     """Build a model from a dimod binary quadratic model.
 
@@ -54,11 +62,10 @@ def from_bqm(bqm: Any, *, beta: float = 1.0) -> FactorGraph:
     >>> model.labels("a"), model.log_potential({"a": 1, "b": 1})
     ((0, 1), 0.5)
     """
-    if not hasattr(bqm, "vartype"):
-        raise IncompatibleError(
-            f"from_bqm takes a dimod BinaryQuadraticModel, got {type(bqm).__name__}; dictionaries go to "
-            "gs.from_qubo(Q) or gs.from_ising(h, J)."
-        )
+    kind = type(bqm).__name__
+    if not hasattr(bqm, "vartype") or kind in _INSTEAD:
+        instead = _INSTEAD.get(kind, "dictionaries go to gs.from_qubo(Q) or gs.from_ising(h, J)")
+        raise IncompatibleError(f"from_bqm takes a dimod BinaryQuadraticModel, got {kind}; {instead}.")
     vartype = getattr(bqm.vartype, "name", str(bqm.vartype))
     if vartype not in ("SPIN", "BINARY"):
         raise IncompatibleError(f"the BQM has vartype {vartype}; only SPIN and BINARY are binary.")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
+from gibbsite.formats.network import network_tables
 from gibbsite.formats.objects.bqm import import_extra, ising_terms, sum_pairs
 from gibbsite.model.factorgraph import FactorGraph
 from gibbsite.model.reals import read_real
@@ -21,14 +25,18 @@ def from_networkx(G: Any, weight: str = "weight", bias: str = "bias") -> FactorG
     G : networkx.Graph
         Undirected. Parallel edges of a multigraph add up.
     weight : str
-        Edge attribute with the coupling, 1.0 where it is missing.
+        Edge attribute with the coupling. Edges without the attribute "weight" have couplings of 1.0, as in
+        networkx. Any other name that no edge has is refused; edges that lack it where others have it get
+        1.0, with a warning.
     bias : str
-        Node attribute with the field, 0.0 where it is missing.
+        Node attribute with the field, 0.0 where it is missing; a name other than "bias" that no node has is
+        refused.
 
     Returns
     -------
     FactorGraph
-        Sites in the order of ``G.nodes``, named by ``str(node)``; see `gibbsite.model.ising`.
+        Sites in the order of ``G.nodes``, named by ``str(node)``; see `gibbsite.model.ising`. Arrays of
+        results are in this order, too, so that ``zip(G.nodes, ...)`` finds the nodes again.
 
     Examples
     --------
@@ -44,6 +52,11 @@ def from_networkx(G: Any, weight: str = "weight", bias: str = "bias") -> FactorG
             "the graph is directed, but couplings have no direction; pass G.to_undirected()."
         )
     index = {node: k for k, node in enumerate(G.nodes)}
+    _check_attribute(bias, "bias", "node", [data for _, data in G.nodes(data=True)])
+    without = _check_attribute(weight, "weight", "edge", [data for *_, data in G.edges(data=True)])
+    if without and weight != "weight":
+        many = f"{without} of {G.number_of_edges()} edges"
+        warnings.warn(f"{many} have no attribute {weight!r} and get the coupling 1.0.", stacklevel=2)
     fields = np.empty(len(index))
     for node, value in G.nodes(data=bias, default=0.0):
         fields[index[node]] = _number(value, bias, f"node {node!r}")
@@ -61,21 +74,29 @@ def from_networkx(G: Any, weight: str = "weight", bias: str = "bias") -> FactorG
     return ising((i, j, sums), fields, sites=[str(node) for node in index])
 
 
-def to_networkx(model: FactorGraph, weight: str = "weight", bias: str = "bias") -> Any:
-    """Return a model of two-state sites and at most pairwise factors as a networkx graph.
+def to_networkx(
+    model: FactorGraph, weight: str = "weight", bias: str = "bias", nodes: Iterable[Any] | None = None
+) -> Any:
+    """Return a Bayesian network, or a model of two-state sites and pairs, as a networkx graph.
 
     Parameters
     ----------
     model : FactorGraph
-        Every site has two states, no factor more than two sites, no potential is zero.
+        A Bayesian network (all factors are directed); or a model in which every site has two states, no
+        factor more than two sites, and no potential is zero.
     weight, bias : str
         Names of the edge and node attributes to write.
+    nodes : iterable, optional
+        What the nodes are, in the order of the sites, such as the graph that the model was made from. By
+        default they are the names of the sites, which are texts.
 
     Returns
     -------
-    networkx.Graph
-        Nodes are the site names; the spin of a site is -1 in its first state and +1 in its second.
-        The constant is the graph attribute ``log_offset``.
+    networkx.DiGraph or networkx.Graph
+        Of a Bayesian network, edges lead from parents to children. Nodes have the attributes ``states``, and
+        ``table``: the probabilities, an axis for each of the nodes in ``scope``, itself last. Otherwise, the
+        spin of a site is -1 in its first state and +1 in its second, and the constant is the graph attribute
+        ``log_offset``.
 
     Raises
     ------
@@ -89,14 +110,39 @@ def to_networkx(model: FactorGraph, weight: str = "weight", bias: str = "bias") 
     EdgeDataView([('0', '1', 0.5)])
     """
     networkx = import_extra("networkx")
+    if not isinstance(model, FactorGraph):
+        raise IncompatibleError(f"to_networkx takes a FactorGraph, got {type(model).__name__}.")
+    names = list(model.sites if nodes is None else nodes)
+    if len(names) != model.n_sites:
+        raise ArgumentError(
+            f"{argument('nodes')} must be one for each of {model.n_sites} sites, got {len(names)}."
+        )
+    if model.groups and all(getattr(group, "directed", False) or not group.size for group in model.groups):
+        graph = networkx.DiGraph()
+        for k, name in enumerate(names):
+            graph.add_node(name, states=model.labels(k))
+        for scope, logs in network_tables(model, "networkx"):
+            *parents, child = (names[k] for k in scope)
+            graph.add_edges_from((parent, child) for parent in parents)
+            graph.nodes[child].update(scope=(*parents, child), table=np.exp(logs))
+        return graph
     terms = ising_terms(model)
-    names = model.sites
     graph = networkx.Graph(log_offset=terms.offset)
     for name, value in zip(names, terms.fields.tolist(), strict=True):
         graph.add_node(name, **{bias: value})
     for (i, j), value in zip(terms.pairs.tolist(), terms.couplings.tolist(), strict=True):
         graph.add_edge(names[i], names[j], **{weight: value})
     return graph
+
+
+def _check_attribute(name: str, default: str, what: str, data: list[dict[str, Any]]) -> int:
+    """Refuse an attribute that nothing has, but for the usual one; return how many lack what others have."""
+    having = sum(name in each for each in data)
+    if data and not having and name != default:
+        others = sorted({str(key) for each in data for key in each})
+        known = f"they have {', '.join(map(repr, others))}" if others else "they have no attributes"
+        raise ModelError(f"no {what} of the graph has the attribute {name!r}; {known}.")
+    return len(data) - having if having else 0
 
 
 def _number(value: Any, attribute: str, owner: str) -> float:
