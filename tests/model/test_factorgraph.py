@@ -11,7 +11,17 @@ import numpy as np
 import pytest
 
 from gibbsite.errors import ModelError
-from gibbsite.model import FactorGraph, SpinFactors, TableFactors, ising, ising_grid, potts
+from gibbsite.model import (
+    AgreementFactors,
+    FactorGraph,
+    SpinFactors,
+    TableFactors,
+    distance_potts,
+    ising,
+    ising_grid,
+    potts,
+    potts_grid,
+)
 
 SITES: dict[str, list[str | int]] = {"A": ["no", "yes"], "B": ["lo", "mid", "hi"], "C": [1]}
 PAIR = [[0.1, 0.2, 0.3], [0.4, 0.5, 0.0]]
@@ -166,6 +176,28 @@ def test_bad_groups() -> None:
         FactorGraph(2, groups=[twice], states=2).group("J")
     with pytest.raises(ModelError, match=r"no factor group 'J'; named groups: none"):
         sprinkler().reweight(J=1.0)
+
+
+@pytest.mark.parametrize("weight", [1e308, -1e308, 1.1e100])
+def test_weights_whose_sums_could_overflow_are_refused(weight: float) -> None:
+    said = r"; weights and log-potentials lie between -1e\+100 and 1e\+100"
+    pairs = [[0, 1], [1, 2]]
+    agree = AgreementFactors(pairs, [weight, 1.0])
+    for make in (
+        lambda: FactorGraph({"a": 2}, log_factors=[("a", [0.0, weight])]),
+        lambda: FactorGraph(3, groups=[TableFactors([[0]], [[0.0, weight]])], states=2),
+        lambda: FactorGraph(3, groups=[SpinFactors(pairs, [weight, 1.0])], states=2),
+        lambda: FactorGraph(3, groups=[agree], states=3),
+        lambda: ising_grid((3, 3), coupling=weight),
+        lambda: ising_grid((3, 3), field=weight),
+        lambda: potts_grid((2, 2), 3, coupling=weight),
+        lambda: distance_potts(np.eye(3), 2, beta=weight),
+        lambda: ising_grid((3, 3)).reweight(couplings=weight),
+    ):
+        with pytest.raises(ModelError, match=said):
+            make()
+    hard = FactorGraph({"a": 2}, log_factors=[("a", [0.0, -np.inf])])
+    assert hard.log_potential([1]) == -math.inf
 
 
 def test_conditional_tables_must_be_normalised_over_the_child() -> None:

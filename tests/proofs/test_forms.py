@@ -366,7 +366,7 @@ def test_log_potentials_agree(name: str) -> None:
     assert result.best == -min(result.energy[0])
 
 
-@pytest.mark.parametrize("strength", [1e3, 1e20, 1e39, 1e300])
+@pytest.mark.parametrize("strength", [1e3, 1e20, 1e39, 1e90])
 @pytest.mark.parametrize("states", [2, 3])
 def test_couplings_beyond_single_precision_take_the_plain_form(strength: float, states: int) -> None:
     rng = np.random.default_rng(1)

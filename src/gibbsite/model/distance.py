@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gibbsite._wording import part
 from gibbsite.errors import ModelError, TooLargeError
 from gibbsite.model.domain import Domains, FloatArray, IntArray, frozen
-from gibbsite.model.factor import FactorGroup, TableFactors, group_text, store
+from gibbsite.model.factor import LARGEST, TOO_LARGE, FactorGroup, TableFactors, group_text, store
 from gibbsite.model.lattice import check_equal_states
 from gibbsite.model.reals import read_reals
 from gibbsite.model.weighted import agreement_tables
@@ -78,6 +78,8 @@ class DistanceFactors:
         beta = read_reals(weights, f"beta of {group_text(name)}")
         if beta.size != 1 or not np.isfinite(beta).all():
             raise ModelError(f"beta of {group_text(name)} must be one finite number, got {weights!r}.")
+        if abs(beta.item()) > LARGEST:
+            raise ModelError(f"beta of {group_text(name)} is {beta.item():g}; {TOO_LARGE}.")
         if not (isinstance(gamma, int | float | np.number) and 0.0 <= gamma < math.inf):
             raise ModelError(f"gamma of {group_text(name)} must be a number from 0 up, got {gamma!r}.")
         at, beta = frozen(at, np.float64), frozen(beta.reshape(1), np.float64)
@@ -203,7 +205,7 @@ def _check_coupling(coupling: Any, positions: FloatArray, owner: str) -> None:
     reach = float(np.linalg.norm(positions.max(axis=0) - positions.min(axis=0)))
     distances = np.linspace(0.0, reach, _CHECKED)
     values = _along(coupling, distances)
-    wrong = ~(np.isfinite(values) & (values >= 0.0))
+    wrong = ~((values >= 0.0) & (values <= LARGEST))
     if wrong.any():
         k = int(np.argmax(wrong))
         raise ModelError(

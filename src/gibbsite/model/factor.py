@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 # Published networks round their tables: rows that sum to 0.999 are meant as conditional.
 _ROW_TOLERANCE = 1e-2
+LARGEST = 1e100
+"""Largest size of a weight or log-potential: sums of any number of them, and their squares, are finite."""
+TOO_LARGE = f"weights and log-potentials lie between -{LARGEST:g} and {LARGEST:g}"
+"""The same for messages."""
 
 
 class FactorGroup(Protocol):
@@ -372,6 +376,14 @@ def check_values(
             problem = f"the negative potential {value:g}"
             advice = "potentials are not negative; log-potentials go into log_factors"
         raise ModelError(f"{text_of(int(k))} has {problem}{at}; {advice}.")
+    if log:
+        far = (np.abs(tables) > LARGEST) & (tables > -np.inf)
+        if far.any():
+            k, *codes = np.unravel_index(int(np.argmax(far)), tables.shape)
+            raise ModelError(
+                f"{text_of(int(k))} has the log-potential {tables[(k, *codes)]:g}; {TOO_LARGE}, and "
+                "-inf is the log-potential of what is impossible."
+            )
     possible = tables.reshape(len(tables), -1).max(axis=1) > lowest
     if not possible.all():
         raise ModelError(

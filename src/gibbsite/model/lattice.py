@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gibbsite.errors import ModelError
 from gibbsite.model.domain import Domains, FloatArray, IntArray, frozen
-from gibbsite.model.factor import FactorGroup, group_text, store
+from gibbsite.model.factor import LARGEST, TOO_LARGE, FactorGroup, group_text, store
 from gibbsite.model.reals import read_reals
 from gibbsite.model.weighted import AgreementFactors, SpinFactors, agreement_tables, spin_tables
 
@@ -268,14 +268,15 @@ class FieldFactors:
                 f"{group_text(self.name)} has {weights.shape[1]} log-potentials per site, but the "
                 f"sites have {states} states."
             )
-        lowest = -np.finfo(np.float64).max if self.spin else -np.inf
-        if weights.size and not (weights.min() >= lowest and weights.max() < np.inf):
-            bad = ~((weights >= lowest) & (weights < np.inf))
-            at = int(np.argmax(bad)) // math.prod(weights.shape[1:])
+        fine = np.abs(weights) <= LARGEST
+        if not self.spin:
+            fine |= weights == -np.inf
+        if not fine.all():
+            at = int(np.argmin(fine)) // math.prod(weights.shape[1:])
             owner = "every site" if len(weights) == 1 else f"the site {domains.names[at]!r}"
-            raise ModelError(
-                f"{group_text(self.name)} gives {owner} the weight {weights[bad][0]}; give a finite number."
-            )
+            value = weights[~fine][0]
+            advice = TOO_LARGE if np.isfinite(value) else "give a finite number"
+            raise ModelError(f"{group_text(self.name)} gives {owner} the weight {value:g}; {advice}.")
         if not self.spin and weights.size and (weights.max(axis=1) == -np.inf).any():
             k = int(np.argmax(weights.max(axis=1) == -np.inf))
             raise ModelError(
@@ -413,6 +414,9 @@ def _axis_couplings(shape: tuple[int, ...], periodic: tuple[bool, ...], axis: in
         bad = np.unravel_index(int(np.argmin(np.isfinite(array))), array.shape)
         where = f" at {tuple(map(int, bad))}" if array.size > 1 else ""
         raise ModelError(f"the coupling along axis {axis}{where} is {array[bad]}; couplings are finite.")
+    if array.size and np.abs(array).max() > LARGEST:
+        value = array.flat[int(np.argmax(np.abs(array)))]
+        raise ModelError(f"a coupling along axis {axis} is {value:g}; {TOO_LARGE}.")
     array = array.reshape(-1)
     array.setflags(write=False)
     return array

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from gibbsite.errors import ModelError
 from gibbsite.model.domain import Domains, FloatArray, IntArray, frozen
 from gibbsite.model.factor import (
+    LARGEST,
+    TOO_LARGE,
     FactorGroup,
     TableFactors,
     check_scopes,
@@ -230,9 +232,11 @@ def check_binary(cards: IntArray, scopes: IntArray, domains: Domains) -> None:
 
 def check_weights(group: FactorGroup, weights: FloatArray, domains: Domains) -> None:
     """Raise `ModelError` unless all weights are finite."""
-    fine = np.isfinite(weights)
+    fine = np.abs(weights) <= LARGEST
     if not fine.all():
         k = int(np.argmin(fine))
+        if np.isfinite(weights[k]):
+            raise ModelError(f"{factor_text(group, k, domains)} has the weight {weights[k]:g}; {TOO_LARGE}.")
         raise ModelError(
             f"{factor_text(group, k, domains)} has the weight {weights[k]}; weights are finite, "
             "hard constraints go into TableFactors."
