@@ -101,8 +101,11 @@ class UnknownFormatError(FormatError):
     """
 
     def __init__(self, path: str, advice: str, way: str = "format=", writing: bool = False) -> None:
-        self.advice, self.writing = advice, writing
+        self.advice, self.way, self.writing = advice, way, writing
         super().__init__(f"the format cannot be told; {advice.format(way)}.", path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UnknownFormatError, (self.path, self.advice, self.way, self.writing)
 
     def given_by(self, way: str) -> UnknownFormatError:
         """Return the same error for users who give a format in another way."""

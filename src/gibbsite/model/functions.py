@@ -226,6 +226,10 @@ def _logistic_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[
     return -np.logaddexp(0.0, -least), -np.logaddexp(0.0, -most)
 
 
+def _logistic_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.norm(p, axis=1))
+
+
 def logistic_factors(
     scope: npt.ArrayLike, rows: npt.ArrayLike, labels: npt.ArrayLike, *, weight: float = 1.0
 ) -> FunctionFactors:
@@ -258,7 +262,7 @@ def logistic_factors(
         scope,
         signed,
         bounds=_logistic_bounds,
-        slopes=lambda p, low, high: np.linalg.norm(p, axis=1),
+        slopes=_logistic_slopes,
         weight=weight,
         name="logistic",
     )
@@ -347,6 +351,10 @@ def _normal_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[Fl
     return -0.5 * far**2, -0.5 * near**2
 
 
+def _normal_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    return np.asarray(np.maximum(np.abs(low[:, 0] - p[:, 0]), np.abs(high[:, 0] - p[:, 0])) / p[:, 1] ** 2)
+
+
 def normal_factors(
     sites: npt.ArrayLike, mean: npt.ArrayLike, sd: npt.ArrayLike, *, weight: float = 1.0, always: bool = False
 ) -> FunctionFactors:
@@ -366,9 +374,7 @@ def normal_factors(
         where[:, None],
         np.stack([mean, sd], axis=1),
         bounds=_normal_bounds,
-        slopes=lambda p, low, high: (
-            np.maximum(np.abs(low[:, 0] - p[:, 0]), np.abs(high[:, 0] - p[:, 0])) / p[:, 1] ** 2
-        ),
+        slopes=_normal_slopes,
         weight=weight,
         degree=2,
         always=always,
@@ -384,6 +390,10 @@ def product(value: FloatArray, parameters: FloatArray) -> Any:
 def _product_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
     corners = np.stack([a * b for a in (low[:, 0], high[:, 0]) for b in (low[:, 1], high[:, 1])]) * p[:, 0]
     return corners.min(axis=0), corners.max(axis=0)
+
+
+def _product_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    return np.asarray(np.abs(p[:, 0]) * np.linalg.norm(np.maximum(np.abs(low), np.abs(high)), axis=1))
 
 
 def product_factors(
@@ -403,9 +413,7 @@ def product_factors(
         where,
         values[:, None],
         bounds=_product_bounds,
-        slopes=lambda p, low, high: (
-            np.abs(p[:, 0]) * np.linalg.norm(np.maximum(np.abs(low), np.abs(high)), axis=1)
-        ),
+        slopes=_product_slopes,
         weight=weight,
         degree=1,
         name="product",
@@ -425,6 +433,14 @@ def _difference_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tupl
     return ends.min(axis=0), ends.max(axis=0)
 
 
+def _difference_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    return np.asarray(
+        np.sqrt(2.0)
+        * np.abs(p[:, 0])
+        * np.maximum(np.abs(low[:, 0] - high[:, 1]), np.abs(high[:, 0] - low[:, 1]))
+    )
+
+
 def difference_factors(
     pairs: npt.ArrayLike, precisions: npt.ArrayLike, *, weight: float = 1.0
 ) -> FunctionFactors:
@@ -442,11 +458,7 @@ def difference_factors(
         where,
         values[:, None],
         bounds=_difference_bounds,
-        slopes=lambda p, low, high: (
-            np.sqrt(2.0)
-            * np.abs(p[:, 0])
-            * np.maximum(np.abs(low[:, 0] - high[:, 1]), np.abs(high[:, 0] - low[:, 1]))
-        ),
+        slopes=_difference_slopes,
         weight=weight,
         degree=2,
         name="difference",
