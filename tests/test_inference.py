@@ -267,3 +267,25 @@ def test_chains_that_disagree_are_not_trusted() -> None:
     assert not answer.converged
     assert "found by one chain of 4" in answer.reasons[0]
     assert "NOT CONVERGED: the best state found by 1 of 4 chains" in answer.line()
+
+
+def test_the_accuracy_is_asked_of_the_sites_that_are_asked_for() -> None:
+    """A free site has independent draws; two that stick together have draws that last for many sweeps."""
+    stuck = [(("a", "b"), [[60.0, 1.0], [1.0, 60.0]])]
+    model = gs.FactorGraph({"a": 2, "b": 2, "free": 2}, [*stuck, ("free", [1.0, 3.0])])
+    given: dict[str, Any] = {"method": "gibbs", "sweeps": 60_000, "rng": 1, "progress": False}
+    whole = gs.infer(model, **given)
+    asked = gs.infer(model, query=["free"], **given)
+    other = gs.infer(model, query=["a", "free"], **given)
+    assert (whole.converged, asked.converged, other.converged) == (False, True, False)
+    assert len(whole.reasons) == 1 and "standard errors are up to" in whole.reasons[0]
+    assert asked.verdict.numbers["mcse_query"] == max(asked.mcse["free"].values())
+    assert asked.verdict.numbers["mcse_max"] == whole.verdict.numbers["mcse_max"]
+    assert "of the sites asked for" in other.reasons[0]
+    # chains that do not mix are refused whatever is asked for
+    split = gs.FactorGraph({"a": 2, "b": 2, "free": 2}, [(("a", "b"), [[1e7, 1.0], [1.0, 1e7]])])
+    assert gs.infer(split, query=["free"], **given).converged is False
+    with pytest.raises(gs.ArgumentError, match="the task is PR"):
+        gs.infer(model, "PR", query=["a"])
+    with pytest.raises(gs.ArgumentError, match="list of sites"):
+        gs.infer(model, query="a")

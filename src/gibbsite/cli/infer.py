@@ -219,6 +219,7 @@ def command(**given: Any) -> int:
             sweeps=given["sweeps"],
             accuracy=given["accuracy"],
             best=given["best"],
+            query=sites if given["task"] == "MAR" else None,
             exact=not given["no_exact"],
             progress=False if given["quiet"] else None,
             **({} if given["maximise"] is None else {"maximise": read_sites(model, given["maximise"])}),

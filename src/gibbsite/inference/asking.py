@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,7 @@ def infer(
     accuracy: float = 0.01,
     best: int = 1,
     maximise: Any = None,
+    query: Sequence[str] | None = None,
     exact: bool = True,
     progress: Any = None,
     **run: Any,
@@ -92,6 +94,9 @@ def infer(
         exactly, otherwise distinct local maxima that "annealed" has seen.
     maximise : sequence of sites, optional
         The sites to maximise over (MMAP), as names or positions.
+    query : sequence of str, optional
+        The sites that are asked for (MAR); all by default. Only their standard errors are held against the
+        accuracy. That chains agree and mix is still asked of all sites, which one chain moves together.
     exact : bool
         Whether "auto" may solve exactly; False answers as if that did not fit.
     progress : optional
@@ -153,6 +158,7 @@ def infer(
         raise ArgumentError(
             f"{argument('maximise')} belongs to MMAP, and the task is {task}; leave it out, or ask for MMAP."
         )
+    asked = _read_query(model, query, task)
     chosen, reason = choose(model, task, method, limit, exact)
     if chosen == "exact":
         reason = with_unused(reason, given)
@@ -176,11 +182,11 @@ def infer(
 
         with announcing_once():
             chosen, reason, found, verdict, bounds = try_in_turn(
-                model, task, reason, limit, accuracy, progress, run
+                model, task, reason, limit, accuracy, progress, run, asked
             )
     else:
         found, verdict = solve(
-            model, "MAP" if task == "MMAP" else task, chosen, limit, sweeps, accuracy, progress, run
+            model, "MAP" if task == "MMAP" else task, chosen, limit, sweeps, accuracy, progress, run, asked
         )
     if chosen != "proved":
         ranked = best_states(model, found, best) if task in ("MAP", "MMAP") else ()
@@ -195,3 +201,19 @@ def infer(
     return Inference(
         task, name, reason, whole, found, verdict, taken, assignment, score, ranked, bounds, ties
     )
+
+
+def _read_query(model: Any, query: Any, task: str) -> list[str] | None:
+    """Return the names of the sites that are asked for, without those that are observed."""
+    if query is None:
+        return None
+    if task != "MAR":
+        raise ArgumentError(
+            f"{argument('query')} names sites whose marginals are asked for, and the task is {task}; leave it "
+            "out, or ask for MAR."
+        )
+    if isinstance(query, str) or not isinstance(query, Iterable):
+        raise ArgumentError(f"{argument('query')} must be a list of sites, got {query!r}.")
+    seen = {} if is_stored(model) else model.evidence
+    names = model.domains.names
+    return [names[model.index(site)] for site in query if site not in seen]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gibbsite._wording import argument
@@ -34,6 +35,7 @@ def solve(
     accuracy: float,
     progress: Any,
     run: dict[str, Any],
+    query: Sequence[str] | None = None,
 ) -> tuple[Any, Verdict]:
     """Return the result of a method, and the verdict on it."""
     if method == "exact":
@@ -69,7 +71,7 @@ def solve(
     run = {"record": "best", **run} if task == "MAP" else run
     target = accuracy / STANDARD_ERRORS if task == "MAR" else None
     drawn = sample(model, kernel, sweeps=sweeps, seconds=seconds, error=target, progress=progress, **run)
-    return drawn, _judge_run(drawn, task, accuracy)
+    return drawn, _judge_run(drawn, task, accuracy, query)
 
 
 def bound_below(model: FactorGraph, seconds: float | None) -> tuple[float, float | None]:
@@ -145,21 +147,29 @@ def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dic
     return candidates[scores.index(max(scores))]
 
 
-def _judge_run(result: Result, task: str, accuracy: float) -> Verdict:
-    """Return the verdict on a sampling run."""
+def _judge_run(result: Result, task: str, accuracy: float, query: Sequence[str] | None = None) -> Verdict:
+    """Return the verdict on a sampling run.
+
+    Whether chains agree, have been everywhere and mix is asked of all sites, because one chain moves all of
+    them; only the standard errors of the sites in ``query`` are held against the accuracy.
+    """
     found = result.diagnostics
-    reasons = found.reasons
-    if found.mcse_max is None or not math.isfinite(found.mcse_max):
+    reasons, numbers, largest, whose = found.reasons, found.to_dict(), found.mcse_max, ""
+    if query is not None and largest is not None and math.isfinite(largest):
+        errors = result.errors_of(query)
+        largest = max((error for site in query for error in errors[site].values()), default=0.0)
+        numbers["mcse_query"], whose = largest, " of the sites asked for"
+    if largest is None or not math.isfinite(largest):
         if task == "MAR":
             reasons = (
                 *reasons,
                 "there are no standard errors, so nothing shows whether marginals are off by more than "
                 f"{accuracy:g}.",
             )
-    elif task != "PR" and STANDARD_ERRORS * found.mcse_max > accuracy:
+    elif task != "PR" and STANDARD_ERRORS * largest > accuracy:
         reasons = (
             *reasons,
-            f"standard errors are up to {found.mcse_max:.2g}, so marginals may be off by more than "
+            f"standard errors{whose} are up to {largest:.2g}, so marginals may be off by more than "
             f"{accuracy:g}; run longer, or ask for less accuracy.",
         )
     if task == "PR" and not math.isfinite(result.log_z_error):
@@ -167,9 +177,9 @@ def _judge_run(result: Result, task: str, accuracy: float) -> Verdict:
     word = "NOT CONVERGED" if found.converged and reasons else found.word
     return Verdict(
         kind="best found" if task == "MAP" else "estimate",
-        text=f"{word}: {found.figures()}",
+        text=f"{word}: {found.figures()}" + (f"; standard error{whose} {largest:.2g}" if whose else ""),
         reasons=reasons,
-        numbers=found.to_dict(),
+        numbers=numbers,
         plan={**result.plan.to_dict(), "sweeps": result.draws * result.plan.thin},
     )
 

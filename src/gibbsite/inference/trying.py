@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -42,6 +43,7 @@ def try_in_turn(
     accuracy: float,
     progress: Any,
     run: dict[str, Any],
+    query: Sequence[str] | None = None,
 ) -> tuple[str, str, Any, Verdict, tuple[float, float] | None]:
     """Try the methods of :func:`plan_attempts` until one converges; if none does, take the least uncertain.
 
@@ -57,7 +59,9 @@ def try_in_turn(
     def answer(attempt: Attempt, limit: float) -> Tried:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # another method may follow
-            return Tried(attempt, *solve(model, task, attempt.method, limit, None, accuracy, progress, run))
+            return Tried(
+                attempt, *solve(model, task, attempt.method, limit, None, accuracy, progress, run, query)
+            )
 
     for number, attempt in enumerate(attempts, 1):
         before = clock()
