@@ -15,7 +15,13 @@ from gibbsite._wording import escaped
 from gibbsite.errors import ArgumentError
 from gibbsite.result.joint import pair_moments, pair_moments_mcse, recorded_pairs, sampled_joint
 from gibbsite.result.measure.directions import Directions
-from gibbsite.result.measure.measurement import CellNumbers, count_states, measure_cells, without_floor
+from gibbsite.result.measure.measurement import (
+    CellNumbers,
+    count_chances,
+    count_states,
+    measure_cells,
+    without_floor,
+)
 from gibbsite.result.quantiles import QUARTILES, find_hdi, find_quantile_errors, find_quantiles
 from gibbsite.result.table import SiteTable, observed_cells
 from gibbsite.result.verdict.convergence import INDEPENDENT, MOST_JUDGED, Diagnostics, Look, Unreached, judge
@@ -62,6 +68,9 @@ class Result:
         ``model.log_potential``, constants and evidence included.
     bests : float array (chains,) or empty
         Largest log-potential seen by each chain, where the best state was recorded.
+    visit_times : float array (marginal cells,) or empty
+        Integrated autocorrelation times, in sweeps, of states that are rare in the run, measured by chains
+        that were started in them; 1 where nothing was measured.
     errors : {"draws", "chains", "sums", "none"}
         What standard errors can be taken from, see ``Kernel.error_source``. Where nothing is known about
         errors (also with a single chain of the second kind) ``mcse``, ``ess`` and ``rhat`` hold NaN.
@@ -122,6 +131,7 @@ class Result:
     bests: NDArray[np.float64]
     best_x: NDArray[Any]
     unreached: tuple[Unreached, ...] = ()
+    visit_times: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     errors: str = "draws"
     period: int | None = None
     remarks: tuple[str, ...] = ()
@@ -151,7 +161,7 @@ class Result:
         found = self.totals, self.trace, self.draws, self.length, self.errors, cells
         if not cells.size:
             known = measure_cells(*found)
-            return without_floor(known, self.trace) if self.look == INDEPENDENT else known
+            return self._corrected(known, self.trace, np.arange(known.mean.size))
         real = self.domains.numbers
         return measure_cells(*found, self.domains.angular[real], self.domains.bounds[0][real])
 
@@ -162,11 +172,24 @@ class Result:
         # np.take is much faster here than an index
         some = np.take(self.totals, cells, axis=1), np.take(self.trace, cells, axis=2)
         known = measure_cells(*some, self.draws, self.length, self.errors)
-        return without_floor(known, some[1]) if self.look == INDEPENDENT else known
+        return self._corrected(known, some[1], cells)
+
+    def _corrected(self, known: CellNumbers, trace: NDArray[Any], cells: NDArray[np.intp]) -> CellNumbers:
+        """Return what is known of some cells, with what is known of their draws besides."""
+        if self.look == INDEPENDENT:
+            return without_floor(known, trace)
+        if not self.visit_times.size:
+            return known
+        times = np.ones(cells.size)
+        marginal = cells < self.visit_times.size
+        times[marginal] = self.visit_times[cells[marginal]]
+        return count_chances(known, times, float(self.chains * self.draws * self.plan.thin))
 
     def judged(self, **found: Any) -> Result:
         """Return the result with other findings about it; numbers are not computed again."""
         other = replace(self, **found)
+        if not np.array_equal(other.visit_times, self.visit_times):
+            return other
         for name in ("numbers", "_even_selection"):
             if name in self.__dict__:
                 other.__dict__[name] = self.__dict__[name]

@@ -15,6 +15,8 @@ The file depends on the content of the result alone, so equal results give equal
     What open recorders (observables) have kept, one row for each chain.
 ``kept_...``
     What the kernel has recorded besides, by name.
+``visit_times``
+    Integrated autocorrelation times of marginals, in sweeps, measured from rare states; only if there are any.
 ``label_set``, ``site_numbers``
     Which entry of ``labels`` each site has, and the numbers that name the sites; both only if needed.
 
@@ -132,6 +134,8 @@ def save_result(result: Result, path: Path) -> None:
     arrays.update({f"block_{r}": block for r, block in enumerate(result.blocks)})
     arrays.update({f"{_KEPT}{name}": found for name, found in result.kept.items()})
     arrays["pulse"] = result.pulse
+    if result.visit_times.size:
+        arrays["visit_times"] = result.visit_times
     arrays["set_start"] = result.sets.start
     arrays["set_member"] = result.sets.member
     arrays["set_cell"] = result.sets.cell
@@ -296,6 +300,7 @@ def _build_result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Res
         energy=arrays["energy"],
         best_x=arrays["best_x"],
         pulse=arrays["pulse"] if "pulse" in arrays else np.zeros((0, 0)),
+        visit_times=arrays.get("visit_times", np.zeros(0)),
         look=_read_look(about.get("look", "not needed")),
         doubts=tuple(about.get("against", ())),
         open=tuple(_read_recorder(each) for each in about.get("open", ())),

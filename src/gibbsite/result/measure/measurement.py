@@ -10,7 +10,8 @@ counts of 0, 1, 2, ... then miss their expectation by more than four standard er
 of its own cell or, where its probability is too small to tell, of the slowest cell of the run; four standard
 errors are then a rule of three with 0.03 % in place of 5 %. Averages of conditional probabilities
 (Rao-Blackwell) have the same floor, because n draws cannot tell what the conditionals would be in
-configurations of the neighbours that were never seen.
+configurations of the neighbours that were never seen. Where chains that were started in a rare state have shown
+how long visits last (:mod:`gibbsite.result.verdict.visits`), n is at most the number of sweeps divided by that time.
 
 Draws that are not random tell nothing about their error. Where kernels say so (``Kernel.error_source``), all
 numbers come from the means of whole chains; where there are fewer than four, or where chains are no
@@ -87,6 +88,36 @@ def without_floor(found: CellNumbers, trace: NDArray[Any]) -> CellNumbers:
         return found
     spread = trace.max(axis=(0, 1)).astype(float) - trace.min(axis=(0, 1))
     return replace(found, error=np.where(spread <= _ROUNDING, spread, found.error))
+
+
+def count_chances(found: CellNumbers, times: NDArray[np.float64], sweeps: float) -> CellNumbers:
+    """Raise the standard errors of states whose visits last long: there were fewer chances to enter them.
+
+    Parameters
+    ----------
+    found : CellNumbers
+        What the run itself says.
+    times : float array (cells,)
+        Integrated autocorrelation time of each cell in sweeps, by chains that were started in rare states; 1
+        where nothing was measured.
+    sweeps : float
+        Length of the run, all chains together.
+
+    Examples
+    --------
+    >>> draws = np.zeros((2, 50, 1), np.float32)
+    >>> never = measure_cells(draws.sum(axis=1).astype(float), draws, 50, 1)
+    >>> round(float(never.error[0]), 3), round(float(count_chances(never, np.array([5.0]), 100).error[0]), 3)
+    (0.02, 0.102)
+    """
+    long = times > 1.0
+    if not long.any():
+        return found
+    error = np.where(long, np.hypot(found.error, _UNSEEN * times / sweeps), found.error)
+    variance = found.mean * (1.0 - found.mean)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ess = np.where(long & (variance > 0.0), np.fmin(found.ess, variance / np.square(error)), found.ess)
+    return replace(found, error=error, ess=ess)
 
 
 def source_of_errors(errors: str, chains: int) -> str:

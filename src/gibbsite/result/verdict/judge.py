@@ -17,6 +17,7 @@ from gibbsite.result.verdict.known_mean import KnownMean
 from gibbsite.result.verdict.landscape import can_be_walked_in
 from gibbsite.result.verdict.second_look import SecondLook
 from gibbsite.result.verdict.unreached import find_unreached
+from gibbsite.result.verdict.visits import Visits
 from gibbsite.result.verdict.walkers import can_walk
 from gibbsite.run.engine import Recording
 from gibbsite.run.interrupt import catch_interrupt
@@ -49,6 +50,7 @@ class Judge:
         self.error, self.wanted, self.threads = error, second_look, threads
         self.seconds = math.inf if seconds is None else float(seconds)
         self.looker: Looker | None = None
+        self.visits: Visits
 
     def reserve(self, kernel: Kernel | None) -> float:
         """Return the share of a time limit that is kept for the verdict."""
@@ -71,7 +73,8 @@ class Judge:
         trips = count_round_trips(first.pulse)
         if first.look != CROSSED and trips is not None and trips < _ROUND_TRIPS:
             return False
-        return self._scrutinise(recording, first, lambda: False).diagnostics.converged
+        found = self._scrutinise(recording, first, lambda: False).diagnostics
+        return found.converged and found.mcse_max is not None and found.mcse_max <= self.error
 
     def conclude(self, recording: Recording) -> Result:
         """Return the result of a run that has ended, with everything that speaks against it."""
@@ -109,10 +112,15 @@ class Judge:
             return result
         if not self.wanted:
             return result.judged(look="off")
+        late = lambda needs: stop() or clock() + needs >= deadline  # noqa: E731
         if self.looker is None or self.looker.setup is not recording.setup:
             self.looker = choose_look(recording, self.threads)
-        look = self.looker.examine(recording, result, lambda needs: stop() or clock() + needs >= deadline)
-        return result.judged(look=look)
+            self.visits = Visits(recording.setup, self.threads)
+        result = result.judged(look=self.looker.examine(recording, result, late))
+        if not result.diagnostics.converged:
+            return result
+        times = self.visits.measure(recording, result, late)
+        return result.judged(look="no time") if times is None else result.judged(visit_times=times)
 
 
 def choose_look(recording: Recording, threads: int) -> Looker:

@@ -114,7 +114,7 @@ class SecondLook:
                 break
             if look is not None and stop(CHAINS * (goal - self.sweeps) * pace):
                 return replace(look, complete=False)
-            if not self._extend(goal, stop):
+            if not self.extend(goal, stop):
                 self.states, self.sweeps = [], 0
                 if look is not None:
                     return replace(look, complete=False)
@@ -129,10 +129,7 @@ class SecondLook:
         """Find starts, and cool half of them down by so many sweeps at each temperature."""
         setup = self.setup
         graph = setup.graph
-        self.pick = _choose_cells(setup, _MOST_CELLS // CHAINS)
-        layout = replace(setup.layout, batches=False, pulse=False, energy=False, best=False)
-        layout = replace(layout, draw_sites=layout.draw_sites[:0], open=(), to=None)
-        self.form = _form_of(setup, self.kernel, layout)
+        self.lay_out(_choose_cells(setup, _MOST_CELLS // CHAINS))
         starts: list[NDArray[Any]] = []
         for chain in range(CHAINS):
             if chain >= CHAINS // 4 and stop(0.0):
@@ -150,11 +147,20 @@ class SecondLook:
             half = len(starts) // 2
             starts[half:] = self._cool(starts[half:], half, sweeps)
         if len(starts) > 1:
-            self._start(starts, recording)
+            self.start(starts, recording)
 
-    def _start(self, starts: list[NDArray[Any]], recording: Recording) -> None:
+    def lay_out(self, cells: NDArray[np.intp]) -> None:
+        """Decide how the short chains move, and which cells they record."""
+        setup = self.setup
+        self.pick = cells
+        layout = replace(setup.layout, batches=False, pulse=False, energy=False, best=False)
+        layout = replace(layout, draw_sites=layout.draw_sites[:0], open=(), to=None)
+        self.form = _form_of(setup, self.kernel, layout)
+
+    def start(self, starts: list[NDArray[Any]], recording: Recording, stage: int = 0) -> None:
+        """Start a chain at each state; ``stage`` selects their random numbers."""
         width = self.form.width
-        streams = [self._stream(chain, 0) for chain in range(len(starts))]
+        streams = [self.stream(chain, stage) for chain in range(len(starts))]
         firsts = range(0, len(starts), width)
         self.states = []
         for a in firsts:
@@ -172,7 +178,7 @@ class SecondLook:
                 self.kernel.forget(memory)
                 self.states[number] = state._replace(memory=memory)
 
-    def _stream(self, chain: int, stage: int) -> NDArray[np.uint64]:
+    def stream(self, chain: int, stage: int) -> NDArray[np.uint64]:
         """Return a generator of its own for a chain: the run's have numbers from zero up."""
         return stream(self.setup.plan.entropy, (1 << 40) + (stage << 20) + chain)
 
@@ -194,7 +200,7 @@ class SecondLook:
             after: list[NDArray[Any]] = []
             for a in range(0, len(starts), width):
                 part = starts[a : a + width]
-                streams = [self._stream(first + a + k, stage) for k in range(len(part))]
+                streams = [self.stream(first + a + k, stage) for k in range(len(part))]
                 state, tape = form.start(part, streams), form.tape(len(part))
                 advance(
                     kernel.parameters(graph),
@@ -211,9 +217,9 @@ class SecondLook:
             starts = after
         return starts
 
-    def _extend(self, goal: int, stop: Callable[[float], bool]) -> bool:
+    def extend(self, goal: int, stop: Callable[[float], bool]) -> bool:
         """Move all chains on, and take the means of the second half; False if there was no time."""
-        window = goal // 2
+        window = max(goal // 2, 1)
         graph = self.form.graph
         parameters, schedule = self.kernel.parameters(self.form.moving), self.form.schedule()
 

@@ -1,0 +1,241 @@
+"""How long visits to rare states last, measured by chains that are started in them.
+
+A run that never entered a state, or entered it once or twice, cannot tell how long a visit lasts. If visits
+last for tens of sweeps, the run has had far fewer chances to enter the state than it has draws, and its
+standard errors are too small. The model knows better. Chains are put into each rare state, the other sites
+adapt to it while it is held fixed, and then the chain is released and moves as the run does. The time that it
+spends in the state, beyond the state's share in the run, is the sum of the autocorrelations of the state's
+indicator. The standard errors of the run take it into account
+(:func:`~gibbsite.result.measure.measurement.measure_cells`), so that a rare state that lasts long asks for a
+longer run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._compile.jit import compiled_loop
+from gibbsite._random.generators import load, store, uniform
+from gibbsite.graph.local import weights
+from gibbsite.kernel.rules import pick
+from gibbsite.model import FactorGraph
+from gibbsite.result.verdict.second_look import SecondLook
+from gibbsite.support.possible import has_zeros
+from gibbsite.support.start import find_state_with
+
+if TYPE_CHECKING:
+    from gibbsite.result.result import Result
+    from gibbsite.run.engine import Recording, Setup
+
+_RARE = 0.2  # more probable states are seen so often that the run itself tells how long they last
+_EACH = 8  # chains that are started in each rare state
+_MOST_CHAINS, _FEWEST_CHAINS = 512, 32
+_HELD = 32  # sweeps in which the other sites adapt
+_LONGEST = 4096  # sweeps after which a visit is not followed any more
+_SHARE = 0.1  # of the sweeps of a run, for visits
+_FREE = 2e7  # updates of single sites that may be made whatever the run has cost, about 0.3 seconds
+_OVER = 0.02  # share of the chains still in the state at which visits count as over
+_MOST_HELD = 0.05  # share of the sites that one chain holds at the same time
+_STAGE = 64  # of the random numbers; those of the second look have smaller numbers
+
+
+class Held(NamedTuple):
+    """Which rare states are held in which chains, an entry for each pair of them."""
+
+    chain: NDArray[np.intp]
+    site: NDArray[np.intp]
+    code: NDArray[np.intp]
+    cell: NDArray[np.intp]
+
+    def among(self, which: NDArray[np.bool_]) -> Held:
+        """Return the entries of some of them."""
+        return Held(*(part[which] for part in self))
+
+
+class Visits:
+    """Measures visits to rare states; what was measured is kept for later questions about the same run."""
+
+    def __init__(self, setup: Setup, threads: int) -> None:
+        self.setup, self.threads = setup, threads
+        self.times = np.ones(setup.layout.n_marginal)
+        self.measured = np.zeros(setup.layout.n_marginal, np.bool_)
+        self.horizon = 0
+
+    def measure(
+        self, recording: Recording, result: Result, stop: Callable[[float], bool]
+    ) -> NDArray[np.float64] | None:
+        """Return the integrated autocorrelation times of marginals, in sweeps; 1 where none was measured.
+
+        An empty array says that no visits last longer than a sweep, or that none can be measured in a small
+        part of the time of the run; None that there was no time left.
+
+        Parameters
+        ----------
+        recording, result
+            The run, and what is known of it.
+        stop : function
+            Tells whether there is no time for something that takes so many seconds.
+        """
+        if can_measure(self.setup) and not self._update(recording, result, stop):
+            return None
+        return self.times.copy() if self.times.max(initial=1.0) > 1.0 else np.zeros(0)
+
+    def _update(self, recording: Recording, result: Result, stop: Callable[[float], bool]) -> bool:
+        """Measure what was not measured yet, if that costs little beside the run; tell whether there was time."""
+        setup, graph = self.setup, self.setup.graph
+        mean = result.totals[:, : self.times.size].sum(axis=0) / max(result.chains * result.draws, 1)
+        rare = _find_rare(setup, mean)
+        total = len(recording.tapes) * (result.draws * setup.plan.thin + recording.warmup)
+        allowed = max(_SHARE * total, _FREE / graph.n_sites)
+        chains = int(np.clip(_EACH * rare.cell.size, _FEWEST_CHAINS, _MOST_CHAINS))
+        while chains > _FEWEST_CHAINS and chains * 2 * _HELD > allowed:
+            chains //= 2
+        horizon = 1 << int(np.log2(np.clip(allowed / chains - _HELD, 1.0, _LONGEST)))
+        known = bool(self.measured[rare.cell].all()) and horizon < 4 * self.horizon
+        pace = recording.seconds / max(total, 1)
+        if not rare.cell.size or known or horizon < 2:
+            return True
+        if stop(chains * (_HELD + 2) * pace):
+            return False
+        self.horizon = horizon
+        rng = np.random.default_rng(np.random.SeedSequence(setup.plan.entropy, spawn_key=(0, 3)))
+        held = _assign(rare, chains, graph.n_sites, rng, alone=has_zeros(graph))
+        starts, held = self._adapt(held, recording, chains, rng)
+        if len(starts) > 1 and not self._follow(recording, starts, held, mean, horizon, stop):
+            return False
+        self.measured[rare.cell] = True
+        return True
+
+    def _adapt(
+        self, held: Held, recording: Recording, chains: int, rng: np.random.Generator
+    ) -> tuple[list[NDArray[Any]], Held]:
+        """Return states in which the held states are typical, and the entries that these are for."""
+        setup, graph = self.setup, self.setup.graph
+        x = np.stack([recording.states[c % len(recording.states)] for c in range(chains)])
+        x[held.chain, held.site] = held.code
+        good = np.ones(chains, np.bool_)
+        if has_zeros(graph):
+            known: dict[int, Any] = {}
+            for chain, site, code, cell in zip(*(part.tolist() for part in held), strict=True):
+                if np.isneginf(setup.model.log_potential(x[chain])):
+                    if cell not in known:
+                        known[cell] = find_state_with(setup.model, graph, site, code, rng)[0]
+                    good[chain] = known[cell] is not None
+                    x[chain] = known[cell] if good[chain] else x[chain]
+        fixed = np.zeros(x.shape, np.bool_)
+        fixed[held.chain, held.site] = True
+        short = SecondLook(setup, 1)
+        words = np.stack([short.stream(chain, _STAGE) for chain in range(chains)])
+        work = np.zeros(int(graph.cards.max(initial=2)))
+        _move_others(graph.arrays, x, fixed, _HELD, words, work)
+        place = np.cumsum(good) - 1
+        left = held.among(good[held.chain])
+        return list(x[good]), left._replace(chain=place[left.chain])
+
+    def _follow(
+        self,
+        recording: Recording,
+        starts: list[NDArray[Any]],
+        held: Held,
+        mean: NDArray[np.float64],
+        horizon: int,
+        stop: Callable[[float], bool],
+    ) -> bool:
+        """Release the chains and add up the time that they spend in the states in which they started."""
+        short = SecondLook(self.setup, self.threads)
+        cells = np.unique(held.cell)
+        short.lay_out(cells)
+        short.start(starts, recording, _STAGE + 1)
+        column = np.searchsorted(cells, held.cell)
+        up = np.ones(held.cell.size, np.bool_) if not self.setup.graph.binary else held.code == 1
+        share = np.where(up, mean[held.cell], 1.0 - mean[held.cell])
+        spent, still = np.zeros(held.cell.size), np.zeros(cells.size)
+        goal = 1
+        while goal <= horizon:
+            before = short.sweeps
+            if not short.extend(goal, stop):
+                return False
+            there = short.means[held.chain, column]
+            excess = np.where(up, there, 1.0 - there) - share
+            spent += excess * (goal - before)
+            still = _average(column, excess, cells.size)
+            if goal > 4 and still.max() < _OVER:
+                break
+            goal *= 2
+        average = _average(column, spent, cells.size)
+        square = _average(column, np.square(spent), cells.size)
+        count = np.bincount(column, minlength=cells.size)
+        error = np.sqrt(np.maximum(square - np.square(average), 0.0) / np.maximum(count, 1))
+        # visits that are not over: the rest of an exponential law with the same share in the last window
+        last = np.clip(still, 0.0, 0.99)
+        length = 0.75 * short.sweeps / np.log(1.0 / np.maximum(last, 1e-9))
+        rest = np.where(last > _OVER, length * np.exp(-short.sweeps / length), 0.0)
+        self.times[cells] = np.maximum(1.0, 1.0 + 2.0 * (average + error + rest))
+        return True
+
+
+def can_measure(setup: Setup) -> bool:
+    """Tell whether visits can be measured: marginals of a discrete model in memory, draws that are random."""
+    return (
+        setup.graph.discrete
+        and isinstance(setup.model, FactorGraph)
+        and not setup.graph.on_disk
+        and setup.layout.n_marginal > 0
+        and setup.graph.n_units > 0
+        and setup.kernel.error_source == "draws"
+    )
+
+
+def _find_rare(setup: Setup, mean: NDArray[np.float64]) -> Held:
+    """Return the states that are rare in a run, each in a chain of its own."""
+    graph = setup.graph
+    if graph.binary:
+        site = np.flatnonzero(np.minimum(mean, 1.0 - mean) < _RARE)
+        return Held(np.arange(site.size), site, (mean[site] < 0.5).astype(np.intp), site)
+    cell = np.flatnonzero(mean < _RARE)
+    site = np.searchsorted(graph.offset, cell, side="right") - 1
+    return Held(np.arange(cell.size), site, cell - graph.offset[site], cell)
+
+
+def _assign(rare: Held, chains: int, n_sites: int, rng: np.random.Generator, alone: bool) -> Held:
+    """Deal rare states out to chains at random, several times each; a chain holds few states of other sites.
+
+    Examples
+    --------
+    >>> three = np.arange(3)
+    >>> held = _assign(Held(three, three, three * 0, three), 12, 5, np.random.default_rng(1), False)
+    >>> np.bincount(held.cell).tolist(), np.bincount(held.chain).max().item()
+    ([4, 4, 4], 1)
+    """
+    most = 1 if alone else max(1, int(_MOST_HELD * n_sites))
+    each = max(1, min(_EACH, chains * most // max(rare.cell.size, 1)))
+    order = np.concatenate([rng.permutation(rare.cell.size) for _ in range(each)])[: chains * most]
+    chain = np.arange(order.size) % chains
+    dealt = rare.among(order)._replace(chain=chain)  # type: ignore[arg-type]
+    _, first = np.unique(dealt.chain * n_sites + dealt.site, return_index=True)
+    return Held(*(part[np.sort(first)] for part in dealt))
+
+
+def _average(group: NDArray[np.intp], values: NDArray[np.float64], groups: int) -> NDArray[np.float64]:
+    """Return the average of the values in each group, 0 of empty ones."""
+    total = np.bincount(group, values, groups)
+    return total / np.maximum(np.bincount(group, minlength=groups), 1)
+
+
+@compiled_loop
+def _move_others(arrays, x, fixed, sweeps, words, work):  # type: ignore[no-untyped-def]
+    """Draw all sites that are not fixed from their conditionals, sweep after sweep, in every row of ``x``."""
+    for chain in range(x.shape[0]):
+        rng = load(words[chain])
+        for _ in range(sweeps):
+            for i in range(x.shape[1]):
+                if not fixed[chain, i]:
+                    size, total = weights(arrays, x[chain], np.uintp(i), work)
+                    rng, u = uniform(rng)
+                    if total > 0.0:
+                        x[chain, i] = pick(work, size, u * total)
+        store(words[chain], rng)
