@@ -24,11 +24,15 @@ from gibbsite.run.interrupt import catch_interrupt
 
 Looker = SecondLook | modes.ModeSearch | settling.Settling | KnownMean
 
+_STANDARD_ERRORS = 4.0  # an accuracy is so many standard errors
 _RESERVE = 0.2  # of a time limit, for diagnostics and the second look
 _WITHOUT_LOOK = 0.05  # for diagnostics alone
 _PATIENCE = 1.1  # of a time limit: a second look may take so long rather than be left out
 _TELLING_CELLS = 1 << 14  # cells from which is seen how long it takes to judge them all
 _ROUND_TRIPS = 10  # between high and low energy, of all chains, before a run may end early
+# Before a discrete run may end early, a state whose probability is the accuracy, and whose visits last twenty
+# sweeps, is entered nine times on average; large models may end after so many updates of single sites.
+_VISIT, _ENTRIES, _MOST_UPDATES = 20, 9, 4e7
 
 
 class Judge:
@@ -73,8 +77,20 @@ class Judge:
         trips = count_round_trips(first.pulse)
         if first.look != CROSSED and trips is not None and trips < _ROUND_TRIPS:
             return False
+        if self._too_short(recording, first):
+            return False
         found = self._scrutinise(recording, first, lambda: False).diagnostics
         return found.converged and found.mcse_max is not None and found.mcse_max <= self.error
+
+    def _too_short(self, recording: Recording, first: Result) -> bool:
+        """Tell whether a rare state that lasts for some sweeps could have been missed altogether."""
+        assert self.error is not None
+        graph = recording.setup.graph
+        if not graph.discrete:
+            return False
+        sweeps = first.chains * first.draws * recording.setup.plan.thin
+        wanted = _ENTRIES * _VISIT / (_STANDARD_ERRORS * self.error)
+        return sweeps < min(wanted, _MOST_UPDATES / max(graph.n_sites, 1))
 
     def conclude(self, recording: Recording) -> Result:
         """Return the result of a run that has ended, with everything that speaks against it."""
@@ -117,7 +133,8 @@ class Judge:
             self.looker = choose_look(recording, self.threads)
             self.visits = Visits(recording.setup, self.threads)
         result = result.judged(look=self.looker.examine(recording, result, late))
-        if not result.diagnostics.converged:
+        verdict = result.diagnostics
+        if not verdict.converged or (self.error is not None and (verdict.mcse_max or 0.0) > self.error):
             return result
         times = self.visits.measure(recording, result, late)
         return result.judged(look="no time") if times is None else result.judged(visit_times=times)

@@ -4,7 +4,7 @@ Four chains that fall into the same mode agree with each other. So before a run 
 chains are started elsewhere, half of them at random states of positive probability and half of them cooled
 down from such states, and must come to agree with the run (:mod:`gibbsite.result.measure.agreement`). They
 move as the run moves, for 8 to 128 sweeps depending on the length of the run; if they do not agree then,
-they go on until they do, or have cost 15 % of the run. Means are taken over the second half of
+they go on until they do, or have cost 10 % of the run. Means are taken over the second half of
 their sweeps. Other modes that they find are named, and the run is then not converged.
 
 The chains have keyed random numbers of their own, so that a run with a given seed and number of sweeps gets
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from gibbsite.run.engine import Recording, Setup
 
 CHAINS = 64
-SHARE = 0.15  # of the cost of a run, for the second look at it
+SHARE = 0.1  # of the cost of a run, for the second look at it
 _FIRST = 8  # sweeps after which short chains are compared with the run for the first time
 # Sweeps that are made, if need be, even where they cost more than that share: so many, of small models.
 _ENOUGH, _SMALL = 128, 2e8  # updates of sites, all chains together

@@ -35,8 +35,9 @@ _RARE = 0.2  # more probable states are seen so often that the run itself tells 
 _EACH = 8  # chains that are started in each rare state
 _MOST_CHAINS, _FEWEST_CHAINS = 512, 32
 _HELD = 32  # sweeps in which the other sites adapt
+_FEWEST_SWEEPS = 8  # for which a visit has to be followed
 _LONGEST = 4096  # sweeps after which a visit is not followed any more
-_SHARE = 0.1  # of the sweeps of a run, for visits
+_SHARE = 0.05  # of the sweeps of a run, for visits
 _FREE = 2e7  # updates of single sites that may be made whatever the run has cost, about 0.3 seconds
 _OVER = 0.02  # share of the chains still in the state at which visits count as over
 _MOST_HELD = 0.05  # share of the sites that one chain holds at the same time
@@ -154,14 +155,16 @@ class Visits:
         up = np.ones(held.cell.size, np.bool_) if not self.setup.graph.binary else held.code == 1
         share = np.where(up, mean[held.cell], 1.0 - mean[held.cell])
         spent, still = np.zeros(held.cell.size), np.zeros(cells.size)
-        goal = 1
+        done, goal = 0, 1
         while goal <= horizon:
-            before = short.sweeps
             if not short.extend(goal, stop):
-                return False
+                if done < _FEWEST_SWEEPS:
+                    return False
+                break
             there = short.means[held.chain, column]
             excess = np.where(up, there, 1.0 - there) - share
-            spent += excess * (goal - before)
+            spent += excess * (goal - done)
+            done = goal
             still = _average(column, excess, cells.size)
             if goal > 4 and still.max() < _OVER:
                 break
@@ -172,8 +175,8 @@ class Visits:
         error = np.sqrt(np.maximum(square - np.square(average), 0.0) / np.maximum(count, 1))
         # visits that are not over: the rest of an exponential law with the same share in the last window
         last = np.clip(still, 0.0, 0.99)
-        length = 0.75 * short.sweeps / np.log(1.0 / np.maximum(last, 1e-9))
-        rest = np.where(last > _OVER, length * np.exp(-short.sweeps / length), 0.0)
+        length = 0.75 * done / np.log(1.0 / np.maximum(last, 1e-9))
+        rest = np.where(last > _OVER, length * np.exp(-done / length), 0.0)
         self.times[cells] = np.maximum(1.0, 1.0 + 2.0 * (average + error + rest))
         return True
 
