@@ -1,7 +1,8 @@
 """Are runs on models with rare, sticky states right? ``python -m tests.campaigns.rare_states``.
 
-A state that is seldom entered but lasts for tens of sweeps once it is entered can be missed by a run that looks
-fine. This campaign makes random models of that kind, solves them exactly, samples them, and counts verdicts.
+A state that is seldom entered but lasts for tens of sweeps once it is entered can be missed by a run that
+looks fine. This campaign makes random models of that kind, solves them exactly, samples them, and counts
+verdicts.
 A verdict is *false* if a run is called converged although a marginal is off by more than the accuracy.
 
 Models, chosen by the number of the run
@@ -113,7 +114,7 @@ def make_clusters(rng: np.random.Generator) -> gs.FactorGraph:
 
 
 def make_levels(rng: np.random.Generator) -> gs.FactorGraph:
-    """Return a tree of variables with three or four levels, high levels rare, that mostly copy their parents."""
+    """Return a tree of variables with three or four levels that copy their parents; high levels are rare."""
     size = int(rng.integers(4, 31))
     names = [f"v{i}" for i in range(size)]
     levels = int(rng.integers(3, 5))
@@ -195,7 +196,7 @@ def report(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         families[f"{row['kind']}, {row['method']}"].append(row)
     lines = [
-        "| models, method | runs | failed | right | converged | false | refused though right | worst | longest |",
+        "| models, method | runs | failed | right | converged | false | right, refused | worst | longest |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for family, all_of in [*sorted(families.items()), ("all", rows)]:

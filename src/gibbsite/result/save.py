@@ -16,7 +16,7 @@ The file depends on the content of the result alone, so equal results give equal
 ``kept_...``
     What the kernel has recorded besides, by name.
 ``visit_times``
-    Integrated autocorrelation times of marginals, in sweeps, measured from rare states; only if there are any.
+    Integrated autocorrelation times of marginals, in sweeps, measured from rare states; only if known.
 ``label_set``, ``site_numbers``
     Which entry of ``labels`` each site has, and the numbers that name the sites; both only if needed.
 

@@ -10,8 +10,9 @@ counts of 0, 1, 2, ... then miss their expectation by more than four standard er
 of its own cell or, where its probability is too small to tell, of the slowest cell of the run; four standard
 errors are then a rule of three with 0.03 % in place of 5 %. Averages of conditional probabilities
 (Rao-Blackwell) have the same floor, because n draws cannot tell what the conditionals would be in
-configurations of the neighbours that were never seen. Where chains that were started in a rare state have shown
-how long visits last (:mod:`gibbsite.result.verdict.visits`), n is at most the number of sweeps divided by that time.
+configurations of the neighbours that were never seen. Where chains that were started in a rare state have
+shown how long visits last (:mod:`gibbsite.result.verdict.visits`), n is at most the number of sweeps divided
+by that time.
 
 Draws that are not random tell nothing about their error. Where kernels say so (``Kernel.error_source``), all
 numbers come from the means of whole chains; where there are fewer than four, or where chains are no

@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.jit import compiled_loop
 from gibbsite._random.generators import load, store, uniform
+from gibbsite.graph.graph import Graph
 from gibbsite.graph.local import weights
+from gibbsite.kernel.gibbs.gibbs import Gibbs
 from gibbsite.kernel.rules import pick
 from gibbsite.model import FactorGraph
 from gibbsite.result.verdict.second_look import SecondLook
@@ -38,7 +40,7 @@ _HELD = 32  # sweeps in which the other sites adapt
 _FEWEST_SWEEPS = 8  # for which a visit has to be followed
 _LONGEST = 4096  # sweeps after which a visit is not followed any more
 _SHARE = 0.05  # of the sweeps of a run, for visits
-_FREE = 2e7  # updates of single sites that may be made whatever the run has cost, about 0.3 seconds
+_FREE = 1e7  # updates of single sites that may be made whatever the run has cost, about 0.2 seconds
 _OVER = 0.02  # share of the chains still in the state at which visits count as over
 _MOST_HELD = 0.05  # share of the sites that one chain holds at the same time
 _STAGE = 64  # of the random numbers; those of the second look have smaller numbers
@@ -86,7 +88,7 @@ class Visits:
         return self.times.copy() if self.times.max(initial=1.0) > 1.0 else np.zeros(0)
 
     def _update(self, recording: Recording, result: Result, stop: Callable[[float], bool]) -> bool:
-        """Measure what was not measured yet, if that costs little beside the run; tell whether there was time."""
+        """Measure what was not measured yet, if that costs little; tell whether there was time."""
         setup, graph = self.setup, self.setup.graph
         mean = result.totals[:, : self.times.size].sum(axis=0) / max(result.chains * result.draws, 1)
         rare = _find_rare(setup, mean)
@@ -105,16 +107,16 @@ class Visits:
         self.horizon = horizon
         rng = np.random.default_rng(np.random.SeedSequence(setup.plan.entropy, spawn_key=(0, 3)))
         held = _assign(rare, chains, graph.n_sites, rng, alone=has_zeros(graph))
-        starts, held = self._adapt(held, recording, chains, rng)
-        if len(starts) > 1 and not self._follow(recording, starts, held, mean, horizon, stop):
+        single, held = self._adapt(held, recording, chains, rng)
+        if held.cell.size and not self._follow(recording, single, held, mean, horizon, stop):
             return False
         self.measured[rare.cell] = True
         return True
 
     def _adapt(
         self, held: Held, recording: Recording, chains: int, rng: np.random.Generator
-    ) -> tuple[list[NDArray[Any]], Held]:
-        """Return states in which the held states are typical, and the entries that these are for."""
+    ) -> tuple[SingleSites, Held]:
+        """Return chains in which the held states are typical, and the entries that these are for."""
         setup, graph = self.setup, self.setup.graph
         x = np.stack([recording.states[c % len(recording.states)] for c in range(chains)])
         x[held.chain, held.site] = held.code
@@ -127,42 +129,42 @@ class Visits:
                         known[cell] = find_state_with(setup.model, graph, site, code, rng)[0]
                     good[chain] = known[cell] is not None
                     x[chain] = known[cell] if good[chain] else x[chain]
-        fixed = np.zeros(x.shape, np.bool_)
-        fixed[held.chain, held.site] = True
-        short = SecondLook(setup, 1)
-        words = np.stack([short.stream(chain, _STAGE) for chain in range(chains)])
-        work = np.zeros(int(graph.cards.max(initial=2)))
-        _move_others(graph.arrays, x, fixed, _HELD, words, work)
         place = np.cumsum(good) - 1
         left = held.among(good[held.chain])
-        return list(x[good]), left._replace(chain=place[left.chain])
+        left = left._replace(chain=place[left.chain])
+        seed = np.random.SeedSequence(setup.plan.entropy, spawn_key=(1, 3))
+        words = seed.generate_state(4 * chains, np.uint64).astype(np.uint64).reshape(chains, 4)[good]
+        single = SingleSites(graph, x[good], words, left)
+        single.move(_HELD, hold=True)
+        return single, left
 
     def _follow(
         self,
         recording: Recording,
-        starts: list[NDArray[Any]],
+        single: SingleSites,
         held: Held,
         mean: NDArray[np.float64],
         horizon: int,
         stop: Callable[[float], bool],
     ) -> bool:
-        """Release the chains and add up the time that they spend in the states in which they started."""
-        short = SecondLook(self.setup, self.threads)
+        """Release the chains and add up the time that they spend in the states in which they started.
+
+        Plain Gibbs sampling goes on as the other sites did; other kernels move chains of their own.
+        """
         cells = np.unique(held.cell)
-        short.lay_out(cells)
-        short.start(starts, recording, _STAGE + 1)
         column = np.searchsorted(cells, held.cell)
+        released = single if isinstance(self.setup.kernel, Gibbs) else self._release(recording, single, held)
         up = np.ones(held.cell.size, np.bool_) if not self.setup.graph.binary else held.code == 1
         share = np.where(up, mean[held.cell], 1.0 - mean[held.cell])
         spent, still = np.zeros(held.cell.size), np.zeros(cells.size)
         done, goal = 0, 1
         while goal <= horizon:
-            if not short.extend(goal, stop):
-                if done < _FEWEST_SWEEPS:
-                    return False
+            there = None if stop(0.0) else released.follow(goal, stop)
+            if there is None and done < _FEWEST_SWEEPS:
+                return False
+            if there is None:
                 break
-            there = short.means[held.chain, column]
-            excess = np.where(up, there, 1.0 - there) - share
+            excess = there - share
             spent += excess * (goal - done)
             done = goal
             still = _average(column, excess, cells.size)
@@ -179,6 +181,56 @@ class Visits:
         rest = np.where(last > _OVER, length * np.exp(-done / length), 0.0)
         self.times[cells] = np.maximum(1.0, 1.0 + 2.0 * (average + error + rest))
         return True
+
+    def _release(self, recording: Recording, single: SingleSites, held: Held) -> OwnKernel:
+        """Start chains that move as the run does at the states of others."""
+        short = SecondLook(self.setup, self.threads)
+        cells = np.unique(held.cell)
+        short.lay_out(cells)
+        short.start(list(single.x), recording, _STAGE + 1)
+        return OwnKernel(short, held, cells, self.setup.graph.binary)
+
+
+class SingleSites:
+    """Chains that move by plain Gibbs sampling, some sites of which can be held."""
+
+    def __init__(self, graph: Graph, x: NDArray[Any], words: NDArray[np.uint64], held: Held) -> None:
+        self.graph, self.x, self.words, self.held = graph, x, words, held
+        self.entry = np.full(x.shape, -1, np.int64)
+        self.entry[held.chain, held.site] = np.arange(held.site.size)
+        self.work = np.zeros(int(graph.cards.max(initial=2)))
+        self.sweeps = 0
+
+    def move(self, sweeps: int, hold: bool) -> NDArray[np.float64]:
+        """Make sweeps; return the share of each that the chains spend in the held states after a release."""
+        spent = np.zeros(self.held.site.size)
+        code = np.asarray(self.held.code, np.int64)
+        _move_single_sites(
+            self.graph.arrays, self.x, self.entry, code, hold, sweeps, self.words, self.work, spent
+        )
+        return spent / sweeps
+
+    def follow(self, goal: int, stop: Callable[[float], bool]) -> NDArray[np.float64]:
+        """Go on to so many sweeps after the release; return the share spent in the states since then."""
+        there = self.move(goal - self.sweeps, hold=False)
+        self.sweeps = goal
+        return there
+
+
+class OwnKernel(NamedTuple):
+    """Chains that move as a run does, after their release from held states."""
+
+    short: SecondLook
+    held: Held
+    cells: NDArray[np.intp]
+    binary: bool
+
+    def follow(self, goal: int, stop: Callable[[float], bool]) -> NDArray[np.float64] | None:
+        """Go on to so many sweeps after the release; return the share spent in the states, None if late."""
+        if not self.short.extend(goal, stop):
+            return None
+        there = self.short.means[self.held.chain, np.searchsorted(self.cells, self.held.cell)]
+        return np.where(self.held.code == 0, 1.0 - there, there) if self.binary else there
 
 
 def can_measure(setup: Setup) -> bool:
@@ -218,7 +270,7 @@ def _assign(rare: Held, chains: int, n_sites: int, rng: np.random.Generator, alo
     each = max(1, min(_EACH, chains * most // max(rare.cell.size, 1)))
     order = np.concatenate([rng.permutation(rare.cell.size) for _ in range(each)])[: chains * most]
     chain = np.arange(order.size) % chains
-    dealt = rare.among(order)._replace(chain=chain)  # type: ignore[arg-type]
+    dealt = rare.among(order)._replace(chain=chain)
     _, first = np.unique(dealt.chain * n_sites + dealt.site, return_index=True)
     return Held(*(part[np.sort(first)] for part in dealt))
 
@@ -230,15 +282,33 @@ def _average(group: NDArray[np.intp], values: NDArray[np.float64], groups: int) 
 
 
 @compiled_loop
-def _move_others(arrays, x, fixed, sweeps, words, work):  # type: ignore[no-untyped-def]
-    """Draw all sites that are not fixed from their conditionals, sweep after sweep, in every row of ``x``."""
+def _move_single_sites(
+    arrays: Any,
+    x: NDArray[Any],
+    entry: NDArray[np.int64],
+    code: NDArray[np.int64],
+    hold: bool,
+    sweeps: int,
+    words: NDArray[np.uint64],
+    work: NDArray[np.float64],
+    spent: NDArray[np.float64],
+) -> None:
+    """Draw sites from their conditionals, sweep after sweep, in every row of ``x``.
+
+    Entries of rare states, -1 where there is none, tell which sites are held, or otherwise where their
+    conditional probabilities are added up.
+    """
     for chain in range(x.shape[0]):
         rng = load(words[chain])
         for _ in range(sweeps):
             for i in range(x.shape[1]):
-                if not fixed[chain, i]:
-                    size, total = weights(arrays, x[chain], np.uintp(i), work)
-                    rng, u = uniform(rng)
-                    if total > 0.0:
-                        x[chain, i] = pick(work, size, u * total)
+                k = entry[chain, i]
+                if k >= 0 and hold:
+                    continue
+                size, total = weights(arrays, x[chain], np.uintp(i), work)
+                rng, u = uniform(rng)
+                if total > 0.0:
+                    x[chain, i] = pick(work, size, u * total)
+                    if k >= 0:
+                        spent[k] += work[code[k]] / total
         store(words[chain], rng)
