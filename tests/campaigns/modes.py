@@ -349,9 +349,8 @@ def many_normals(rng: np.random.Generator) -> Target:
     w = _weights(rng, modes)
     means = _apart(rng, modes, n, 9.0, 60.0)
     model = gs.LogDensity(_normal_mixture(w, means, np.stack([np.eye(n)] * modes)), dim=n)
-    return Target(
-        "3 to 5 normals", model, _walks(model), 4000, _mixture_moments(w, means, np.ones((modes, n)))
-    )
+    truth = _mixture_moments(w, means, np.ones((modes, n)))
+    return Target("3 to 5 normals", model, _walks(), 4000, truth, means[0])
 
 
 def unequal_normals(rng: np.random.Generator) -> Target:
@@ -465,9 +464,8 @@ def conditionals_of_a_mixture(rng: np.random.Generator) -> Target:
     model = gs.Conditionals({"a": draw(1), "b": draw(0)})
     means = np.stack([np.zeros(2), np.full(2, gap)])
     truth = _mixture_moments(w, means, np.ones((2, 2)))
-    return Target(
-        "conditionals of a mixture", model, {"ConditionalGibbs": gs.ConditionalGibbs()}, 4000, truth
-    )
+    kernels = {"ConditionalGibbs": gs.ConditionalGibbs()}
+    return Target("conditionals of a mixture", model, kernels, 4000, truth, means[0])
 
 
 def a_mixed_model_with_modes(rng: np.random.Generator) -> Target:
@@ -532,6 +530,11 @@ def make(suite: str, number: int) -> Target:
     return families[number % len(families)](np.random.default_rng([number, sorted(SUITES).index(suite)]))
 
 
+def model_numbers(model: Any) -> np.ndarray:
+    """Return which sites of a model are numbers."""
+    return np.asarray(model.domains.numbers, float)
+
+
 def moments(result: gs.Result) -> tuple[np.ndarray, np.ndarray]:
     """Return means and standard deviations of all numbers of a model."""
     table = result.marginals
@@ -543,7 +546,7 @@ def run(target: Target, kernel: Any, seed: int, sweeps: int) -> gs.Result:
     """Sample a target once."""
     kernel, how = kernel if isinstance(kernel, tuple) else (kernel, {})
     if target.home is not None and seed % 2 == 0:
-        how = {"start": target.home}
+        how = {"start": np.add(target.home, 0.3 * model_numbers(target.model))}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return gs.sample(target.model, kernel, sweeps=sweeps, rng=seed, progress=False, threads=1, **how)

@@ -203,6 +203,13 @@ class Kernel(ABC):
         """Say what users of a result should know that its numbers do not show; asked once per run."""
         return ()
 
+    def bias(self, graph: Graph, place: Any, sds: Any, memories: Sequence[Any]) -> Any:
+        """Return the bias of a kernel that is not exact (:class:`.density.bias.Bias`); None: it is not known.
+
+        ``place`` and ``sds`` are means and standard deviations of a run.
+        """
+        return None
+
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
         """Return what chains have counted in their memories, as figures by name, for ``Result.report``."""
         return {}

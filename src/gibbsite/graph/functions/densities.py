@@ -139,7 +139,8 @@ def evaluate_places(arrays: Any, places: Floats, out: Floats) -> None:
 def evaluate_gradients(arrays: Any, workspaces: Floats) -> None:
     """Write the gradients of workspaces (rows) behind their places; NaN where that fails."""
     for k in range(len(workspaces)):
-        workspaces[k, -1] += gradient_at(arrays, workspaces[k])
+        failed = gradient_at(arrays, workspaces[k])
+        workspaces[k, -1] += failed
 
 
 def value_once(graph: Any, x: Floats) -> float:

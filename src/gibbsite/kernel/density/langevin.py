@@ -24,6 +24,7 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -35,9 +36,10 @@ from gibbsite._compile.jit import Integer, implement
 from gibbsite._random.generators import Words
 from gibbsite._random.ziggurat import normal
 from gibbsite.errors import ArgumentError
-from gibbsite.graph.functions.densities import density_at, inside
+from gibbsite.graph.functions.densities import density_at, evaluate_gradients, inside
 from gibbsite.graph.graph import Graph
 from gibbsite.kernel.base import Remark, step
+from gibbsite.kernel.density.bias import Bias, bias_of_steps, curvature_at
 from gibbsite.kernel.density.moves import (
     ACCEPTED,
     MOVES,
@@ -172,6 +174,20 @@ class ULA(WalkingKernel):
         """Return nothing."""
         self.first_size(graph), self.first_factor(graph)  # refuse what makes no sense
         return UlaParameters()
+
+    def bias(self, graph: Graph, place: Floats, sds: Floats, memories: Sequence[Any]) -> Bias | None:
+        """Return the bias near the middle of a run."""
+
+        def gradients(places: Floats) -> Floats:
+            room = np.concatenate([places, np.zeros_like(places)], axis=1)
+            evaluate_gradients(graph.arrays, room)
+            return room[:, place.size :]
+
+        n, factor = place.size, self.first_factor(graph)
+        root = np.diag(factor) if factor.size == n else factor.reshape(n, n)
+        curvature = curvature_at(gradients, place, sds)
+        g = float(memories[0].size[0])
+        return bias_of_steps(gradients, place, curvature, g, root @ root.T, np.zeros((n, n)))
 
     def remarks(self, model: Any, graph: Graph, scan: Any) -> tuple[Remark, ...]:
         """Say that it is biased, and by how much where that is known."""

@@ -32,10 +32,11 @@ from gibbsite._random.generators import Words, below
 from gibbsite._random.ziggurat import normal
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, ModelError
-from gibbsite.graph.functions.densities import inside
+from gibbsite.graph.functions.densities import evaluate_gradients, inside
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.density import DataGraph
 from gibbsite.kernel.base import Remark, step
+from gibbsite.kernel.density.bias import Bias, bias_of_steps, curvature_at
 from gibbsite.kernel.density.langevin import bias_text
 from gibbsite.kernel.density.moves import (
     ACCEPTED,
@@ -54,6 +55,7 @@ Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
 _AHEAD = 5  # rows that are brought near before their turn; more than ten lines at a time would wait
+_ROWS = 4000  # by which the bias is computed
 _LINE = 8  # numbers in a line of the cache
 
 
@@ -136,9 +138,10 @@ class SGLD(WalkingKernel):
         rows, size = graph.arrays.rows, self.batch
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
             raise ArgumentError(f"the batch of SGLD must be a whole number of at least 1, got {size!r}.")
-        if not self.replace and size > rows:
+        if size > rows:
             raise ArgumentError(
-                f"a batch of {size} rows without replacement is more than the {rows} there are."
+                f"a batch of {size} rows is more than the {rows} there are; take fewer, or gs.MALA(), which "
+                "looks at all of them and is exact."
             )
         return int(size)
 
@@ -195,11 +198,50 @@ class SGLD(WalkingKernel):
         return (
             Remark(
                 f"SGLD has no accept step, which would need the likelihood of all {graph.arrays.rows:,} "
-                f"rows: {bias_text(self.step)}. Gradients of minibatches make it larger: {noise}; keep "
-                "g V / 2 well below 1.",
+                f"rows: {bias_text(self.step)}. Gradients of minibatches make it larger: {noise}. The "
+                "verdict says how large it is.",
                 grave=True,
             ),
         )
+
+    def bias(self, graph: Graph, place: Floats, sds: Floats, memories: Any) -> Bias | None:
+        """Return the bias near the middle of a run, from the gradients of some rows."""
+        arrays, n = graph.arrays, place.size
+        many = min(arrays.rows, _ROWS)
+        rows = np.sort(np.random.default_rng(0).choice(arrays.rows, many, replace=False))
+        data = arrays.data.reshape(arrays.rows, arrays.width)[rows].ravel()
+        some, share = arrays._replace(data=data, rows=many), arrays.rows / many
+
+        def of_rows(where: Floats) -> Floats:
+            out = np.zeros((many, 2 * n))
+            out[:, :n] = where
+            row_gradients(some, out)
+            return out[:, n:]
+
+        def gradients(places: Floats) -> Floats:
+            room = np.zeros((len(places), 2 * n))
+            room[:, :n] = places
+            if arrays.prior != 0:
+                evaluate_gradients(arrays._replace(data=data[:0], rows=0), room)
+            return np.asarray(room[:, n:] + share * np.stack([of_rows(each).sum(axis=0) for each in places]))
+
+        curvature = curvature_at(gradients, place, sds)
+        if not np.isfinite(curvature).all() or np.linalg.eigvalsh(curvature)[0] <= 0.0:
+            return None
+        fixed = None if self.control_variates is None else of_rows(np.asarray(self.control_variates, float))
+        # mean and standard deviations of the target are enough for an average of what is quadratic
+        aside = np.sqrt(n) * np.linalg.cholesky(np.linalg.inv(curvature)).T
+        noise = np.zeros((n, n))
+        for where in np.concatenate([place + aside, place - aside]):
+            terms = of_rows(where) if fixed is None else of_rows(where) - fixed
+            noise += np.cov(terms.T).reshape(n, n) / (2 * n)
+        noise *= arrays.rows**2 / self.size(graph)
+        if not self.replace:
+            noise *= (arrays.rows - self.size(graph)) / max(arrays.rows - 1, 1)
+        steps = int(memories[0].steps[0])
+        falls = [self._fall(int(t)) for t in np.linspace(0.1 * steps, steps, 64)]
+        g = float(memories[0].moves.size[0] * np.mean(falls))
+        return bias_of_steps(gradients, place, curvature, g, np.eye(n), noise)
 
     def freeze(self, memory: Any) -> None:
         """Begin to count anew."""
@@ -236,6 +278,14 @@ def add_all_rows(arrays: DataGraph, workspace: Floats) -> None:
     """Add the gradients of all rows, without the prior."""
     for row in range(arrays.rows):
         add_row(arrays, workspace, row)
+
+
+@compiled
+def row_gradients(arrays: DataGraph, workspaces: Floats) -> None:
+    """Write the gradient of each row behind the place in a workspace of its own."""
+    for row in range(arrays.rows):
+        failed = add_row(arrays, workspaces[row], row)
+        workspaces[row, -1] += failed
 
 
 @inlined

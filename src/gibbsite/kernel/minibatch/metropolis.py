@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from gibbsite.model import Model
 
 Floats = NDArray[np.float64]
+#: Of fewer factors minibatches may be larger than all of them.
+FEW = 32
 # What went wrong, besides what all walks have: a factor outside of its bounds, or too steep.
 BOUND, STEEP = 101, 102
 

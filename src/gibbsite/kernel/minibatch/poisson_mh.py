@@ -24,10 +24,11 @@ from gibbsite.graph.functions.densities import inside
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.functions import ContinuousGraph
 from gibbsite.kernel.base import Remark
-from gibbsite.kernel.density.metropolis import weigh
+from gibbsite.kernel.density.metropolis import Exactly, weigh
 from gibbsite.kernel.density.moves import DRAWS, MoveMemory
 from gibbsite.kernel.minibatch.factors import read_batch
 from gibbsite.kernel.minibatch.metropolis import (
+    FEW,
     Drawn,
     Floats,
     MinibatchMetropolis,
@@ -57,7 +58,8 @@ class PoissonMH(MinibatchMetropolis):
         As for :class:`gibbsite.Metropolis`; any proposal will do.
     minibatch : float or "auto"
         Lambda, the mean number of factors drawn whatever the state; "auto": Psi^2, or a tenth of all factors
-        if that is less, but no fewer than Psi.
+        if that is less, but no fewer than Psi; where that is more than there are factors, all of them are
+        evaluated.
 
     Examples
     --------
@@ -83,16 +85,32 @@ class PoissonMH(MinibatchMetropolis):
         bounds = self.bounds(graph)
         return draw_by(graph, bounds.bound, bounds)
 
-    def judge(self, graph: Graph) -> ByPoisson:
+    def in_full(self, drawn: Drawn, size: float) -> bool:
+        """Tell whether all factors are evaluated, because minibatches would be larger than that."""
+        return (
+            self.minibatch == "auto" and drawn.factor.size >= FEW and size + drawn.total > drawn.factor.size
+        )
+
+    def judge(self, graph: Graph) -> ByPoisson | Exactly:
         """Return the factors, drawn in proportion to their bounds."""
         drawn = self._drawn(graph)
         size = self.size(graph, drawn.total)
+        if self.in_full(drawn, size):
+            return Exactly()
         return ByPoisson(drawn, size / drawn.total if drawn.total > 0.0 else 1.0)
 
     def remarks(self, model: Any, graph: Graph, scan: Any) -> tuple[Remark, ...]:
         """Say what the theorem guarantees."""
-        total = self._drawn(graph).total
+        drawn = self._drawn(graph)
+        total = drawn.total
         size = self.size(graph, total)
+        if self.in_full(drawn, size):
+            return (
+                Remark(
+                    f"Minibatches would draw {size + total:,.0f} factors for a move, and there are only "
+                    f"{drawn.factor.size:,}: all of them are evaluated instead, as gs.Metropolis() does."
+                ),
+            )
         factor = 0.5 * math.exp(-(total**2) / (size + total)) if total > 0.0 else 1.0
         return (
             Remark(

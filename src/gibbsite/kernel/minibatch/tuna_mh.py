@@ -11,7 +11,8 @@ and accept y with probability
     min(1, exp(2 sum_kept artanh((phi(y) - phi(x)) / (c d (1 + 2 chi C d)))) q(x | y) / q(y | x)).
 
 How often factors are kept are Poisson numbers; the ratio of their probabilities on the way there and back is
-that of the exponential over the ratio of the target, so the law is exact for every chi > 0.
+that of the exponential over the ratio of the target, so the law is exact for every chi > 0. Moves so long
+that more factors would be drawn than there are are judged by all of them.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from gibbsite.graph.kinds.functions import ContinuousGraph
 from gibbsite.kernel.density.metropolis import weigh
 from gibbsite.kernel.density.moves import DRAWS, MoveMemory, complain, positive
 from gibbsite.kernel.minibatch.metropolis import (
+    FEW,
     STEEP,
     Drawn,
     Floats,
@@ -134,6 +136,14 @@ def _weigh(
     length = math.sqrt(square)
     reach = drawn.total * length
     extra = judge.chi * reach
+    if drawn.factor.size >= FEW and reach * (1.0 + extra) > drawn.factor.size:
+        # all factors are fewer; the length of a move is the same both ways, so this is exact as well
+        memory.counts[DRAWS] += drawn.factor.size
+        for k in range(drawn.factor.size):
+            f = np.int64(drawn.factor[k])
+            gain += height_at(arrays, drawn.bounds, memory, f, there)
+            gain -= height_at(arrays, drawn.bounds, memory, f, x)
+        return rng, 0.0, gain
     rng, many = poisson(rng, reach * (1.0 + extra))
     memory.counts[DRAWS] += many
     for _ in range(many):

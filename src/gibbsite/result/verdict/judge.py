@@ -12,6 +12,7 @@ from gibbsite.result.measure.energies import count_round_trips
 from gibbsite.result.measure.measurement import measure_cells
 from gibbsite.result.result import Result
 from gibbsite.result.verdict import modes, settling
+from gibbsite.result.verdict.biased import find_bias
 from gibbsite.result.verdict.convergence import COUNTED, CROSSED, INDEPENDENT, MOST_JUDGED, WITHOUT_LOOK
 from gibbsite.result.verdict.known_mean import KnownMean
 from gibbsite.result.verdict.landscape import can_be_walked_in
@@ -109,7 +110,12 @@ class Judge:
         if setup.kernel.independent(setup.graph):
             return found.judged(look=INDEPENDENT if setup.layout.conditional else COUNTED)
         doubts = setup.kernel.doubts(recording.memories)
-        return found if doubts is None else found.judged(look=CROSSED, doubts=doubts)
+        if doubts is not None:
+            return found.judged(look=CROSSED, doubts=doubts)
+        against, remark = find_bias(recording, found)
+        if against:
+            return found.judged(doubts=(against,))
+        return found.judged(remarks=(*found.remarks, remark)) if remark else found
 
     def _scrutinise(self, recording: Recording, first: Result, stop: Callable[[], bool]) -> Result:
         """Add unreached and a second look, the latter only where nothing else speaks against a run.
