@@ -50,7 +50,8 @@ def curvature_at(gradients: Callable[[Floats], Floats], place: Floats, sds: Floa
     aside = np.diag(_WIDTH * sds)
     ends = gradients(np.concatenate([place + aside, place - aside])).reshape(2, place.size, place.size)
     found = -(ends[0] - ends[1]) / (2.0 * _WIDTH * sds[:, None])
-    return 0.5 * (found + found.T)
+    even: Floats = 0.5 * (found + found.T)
+    return even
 
 
 def bias_of_steps(
