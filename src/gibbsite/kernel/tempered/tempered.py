@@ -104,8 +104,8 @@ class Tempered(Kernel):
     ----------
     kernel : Kernel
         How each replica moves: :class:`Gibbs`, :class:`BlockGibbs`, or any other exact kernel that
-        remembers nothing about its state; where pairs ask for agreement also :class:`SwendsenWang`, or
-        :class:`Wolff` with a given number of clusters.
+        remembers nothing about its state; where pairs ask for agreement also :class:`SwendsenWang` and
+        :class:`Wolff`.
     ladder : "auto" or sequence of float
         Inverse temperatures of the rungs, rising from 0 (the reference) to 1 (the model); "auto" finds them
         before the run such that all swaps are equally likely, as many as the communication barrier asks for.

@@ -230,6 +230,8 @@ class SecondLook:
             tape = self.form.tape(size)
             arrays = self.form.arrays(size)
             for rounds, keep in ((goal - window - self.sweeps, False), (window, True)):
+                if keep:  # what a warmup adapts must not depend on the states that are averaged
+                    self.kernel.freeze(state.memory)
                 if rounds > 0:
                     advance(parameters, arrays, schedule, state, tape, rounds, graph.n_units, keep, alone())
             try:
