@@ -212,6 +212,17 @@ def test_a_state_that_could_not_be_reached():
     assert found["converged"] is False
 
 
+@pytest.mark.parametrize("why", ["state", "region", "scan"])
+def test_what_cannot_be_reached_comes_before_what_follows_from_it(why: str):
+    apart = coin([0.2, 0.8], 4, 100)
+    apart[0] = 1.0
+    assert "run longer" in verdict(apart).reasons[0]
+    found = verdict(apart, unreached=(Unreached("a", "x", True, why),))
+    assert "chains disagree" not in found.reasons[0]
+    assert any("chains disagree" in reason for reason in found.reasons[1:])
+    assert not any("longer" in reason for reason in found.reasons)
+
+
 def test_nothing_recorded_is_not_called_converged():
     empty = measure(np.zeros((4, 500, 0), np.float32))
     assert judge(empty, 4, 500, (), str).converged  # no free site: nothing to be wrong about

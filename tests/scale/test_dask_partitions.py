@@ -287,7 +287,8 @@ def test_a_cluster_that_is_not_well(what: str, model: Any, kernel: Any, sweeps: 
     ("model", "how", "said"),
     [
         (gs.ising_grid((80, 80)), {"scan": gs.Systematic()}, "layout \\('plain'\\)"),
-        (gs.ising_grid((5, 5)), {}, "layout \\('plain'\\)"),
+        (gs.ising_grid((5, 5)), {}, "has 25 sites, too few for a partitioned run"),
+        (gs.ising_grid((20, 20)), {}, r"and this one has 400\. Give scan as gs\.Chromatic\(\)"),
         (gs.ising_grid((80, 80)), {"chains": 16}, "layout \\('arranged'\\)"),
         (gs.ising_grid((80, 80)), {"scan": gs.Chromatic(), "kernel": gs.AnnealedGibbs()}, "another layout"),
         (

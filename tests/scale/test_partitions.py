@@ -12,7 +12,9 @@ import pytest
 import gibbsite as gs
 from gibbsite.graph.layouts.colored import pack_columns
 from gibbsite.graph.layouts.cut import look_across, segment_colors
+from gibbsite.run.chain_layout import choose_scan_and_layout
 from gibbsite.run.crew import Crew
+from gibbsite.run.record import lay_out
 from gibbsite.scale.partitions.halo import find_halo, host_ranges
 from gibbsite.scale.partitions.host import Host, count_planes, find_stretches, send_chain
 from gibbsite.scale.partitions.joining import Room, check_form
@@ -207,3 +209,16 @@ def test_hosts_find_each_other_and_turn_strangers_away() -> None:
             link.close()
     for door in doors:
         door.close()
+
+
+@pytest.mark.parametrize(
+    ("side", "said"),
+    [(5, "has 25 sites, too few for a partitioned run"), (20, r"has 400\. Give scan as gs\.Chromatic\(\)")],
+)
+def test_small_models_are_refused_for_their_size(side: int, said: str) -> None:
+    model = gs.ising_grid((side, side))
+    graph = gs.compile_graph(model)
+    layout = lay_out(model, graph, gs.Gibbs(), "marginals")
+    _, form = choose_scan_and_layout(model, graph, gs.Gibbs(), None, layout, 4)
+    with pytest.raises(gs.IncompatibleError, match=said):
+        check_form(form)

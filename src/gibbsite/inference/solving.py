@@ -170,7 +170,7 @@ def _judge_run(result: Result, task: str, accuracy: float, query: Sequence[str] 
         reasons = (
             *reasons,
             f"standard errors{whose} are up to {largest:.2g}, so marginals may be off by more than "
-            f"{accuracy:g}; run longer, or ask for less accuracy.",
+            f"{accuracy:g}{'' if found.unreached else '; run longer, or ask for less accuracy'}.",
         )
     if task == "PR" and not math.isfinite(result.log_z_error):
         reasons = (*reasons, "the standard error of log Z is not known: the run is too short.")

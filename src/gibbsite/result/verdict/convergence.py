@@ -216,9 +216,11 @@ def _doubtful(unreached: tuple[Unreached, ...]) -> list[str]:
     """Put unreached into words, one sentence for each kind."""
     words = {
         "state": "{n} states were never possible for any chain, the first {site} = {state} ({known}): "
-        "moves of this kernel may not reach all of the support.",
+        "moves of this kernel may not reach all of the support; a kernel that moves several sites at once "
+        "may.",
         "region": "moves of this kernel are not seen to connect the chains with all of the support, for "
-        "example with states where {site} = {state}: zeros may cut it into regions.",
+        "example with states where {site} = {state}: zeros may cut it into regions; a kernel that moves "
+        "several sites at once may connect them.",
         "scan": "the scan never visits {n} sites, the first {site}: they keep their start.",
     }
     said = []
@@ -229,6 +231,11 @@ def _doubtful(unreached: tuple[Unreached, ...]) -> list[str]:
             first = {"site": mine[0].site, "state": mine[0].state, "known": known}
             said.append(sentence.format(n=len(mine), **first))
     return said
+
+
+def _put_first(causes: list[str], reasons: list[str]) -> list[str]:
+    """Put states out of reach before what follows from them, which running longer does not mend."""
+    return [*causes, *(reason.replace("; run longer.", ".") for reason in reasons)]
 
 
 def judge(
@@ -312,7 +319,7 @@ def judge(
             f"chains disagree in energy: R-hat of the log-potential is {size}, more than "
             f"{_ENERGY_LIMIT}; they may be in different modes, or still settling; run longer."
         )
-    reasons += _doubtful(unreached)
+    reasons = _put_first(_doubtful(unreached), reasons) if unreached else reasons
     reasons += doubts if found is None else ()
     if isinstance(look, Look):
         reasons += _describe_look(look, cells, name)

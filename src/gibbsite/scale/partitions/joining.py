@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from gibbsite._wording import argument, part
 from gibbsite.errors import IncompatibleError
 from gibbsite.run.chain import State
-from gibbsite.run.chain_layout import LEAST_CHAINS, LEAST_SITES, ChainLayout, PackedLayout
+from gibbsite.run.chain_layout import (
+    LEAST_CHAINS,
+    LEAST_COLORED,
+    LEAST_SITES,
+    ChainLayout,
+    PackedLayout,
+)
 from gibbsite.run.stretch import record_stretch, state_potential
 from gibbsite.run.tape import COUNT, DRAWS, EVERY_DRAW, Tape, pulse_due, recording_on
 from gibbsite.scale.partitions.draws import Demand, rest_of
@@ -31,6 +37,20 @@ Longs = NDArray[np.int64]
 
 def check_form(form: ChainLayout) -> PackedLayout:
     """Refuse chains that cannot be shared out: those that move site by site."""
+    scan = getattr(form, "scan", None)
+    sites = form.graph.n_sites
+    if sites < 2 * LEAST_SITES:
+        raise IncompatibleError(
+            f"The model has {sites:,} sites, too few for a partitioned run, which takes some {LEAST_SITES} "
+            f"sites of one color that move at once; leave out {argument('partitions')}."
+        )
+    if scan is not None and not scan.by_color and sites < LEAST_COLORED:
+        raise IncompatibleError(
+            f"A run can be partitioned where many sites of a chain move at once, and this one goes site by "
+            f"site: without a scan, models of fewer than {LEAST_COLORED:,} sites do, and this one has "
+            f"{sites:,}. Give {argument('scan')} as {part('Chromatic')}, or leave out "
+            f"{argument('partitions')}."
+        )
     if not isinstance(form, PackedLayout) or not form.way.divisible:
         raise IncompatibleError(
             f"A run can be partitioned where many sites of a chain move at once, and this one has another "
