@@ -18,6 +18,7 @@ _PER_BYTE = 1e-9
 _PER_CLIQUE = 2e-6
 _MOST = float(np.finfo(np.float64).max)
 _YEAR = 3.156e7
+MOST_BYTES = 8e9
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class ExactCost:
 class Limits:
     """What a computation may cost; None is no limit."""
 
-    bytes: float = 8e9
+    bytes: float = MOST_BYTES
     entries: float = 2.0**31
     seconds: float | None = None
 

@@ -15,7 +15,8 @@ from gibbsite._wording import unknown
 from gibbsite.elimination.rings import LogSum, Max, Ring, Sum
 from gibbsite.errors import ArgumentError, SupportError
 from gibbsite.exact.configuration import add_configuration
-from gibbsite.exact.cost import ExactCost, Limits
+from gibbsite.exact.cost import MOST_BYTES, ExactCost, Limits
+from gibbsite.exact.memory import usable_memory
 from gibbsite.exact.plan import MOST_OWN, EliminationPlan, Loaded, Outline, make_plan, outline
 from gibbsite.exact.propagate import propagate
 from gibbsite.exact.ranking import rank_states
@@ -209,7 +210,7 @@ def solve_exact(
     model: FactorGraph,
     *,
     task: str = "MAR",
-    limit_bytes: float = Limits.bytes,
+    limit_bytes: float | None = None,
     limit_entries: float = Limits.entries,
     seconds: float | None = None,
     rng: int = 0,
@@ -224,8 +225,8 @@ def solve_exact(
         What to compute right away: "MAR" (marginals of all sites and the partition function), "PR" (the
         partition function), "MAP" (a most probable state). Anything else the result offers is computed when
         it is first used.
-    limit_bytes : float
-        Memory for the tables.
+    limit_bytes : float, optional
+        Memory for the tables; 8 GB, or what this process may still take where that is less.
     limit_entries : float
         Entries of the largest table that is passed through; none of that size is stored.
     seconds : float, optional
@@ -259,7 +260,8 @@ def solve_exact(
     """
     if task not in TASKS:
         raise ArgumentError(unknown("Task", task, TASKS))
-    result = Elimination(model, outline(model, rng), Limits(limit_bytes, limit_entries, seconds))
+    most = min(MOST_BYTES, usable_memory()) if limit_bytes is None else limit_bytes
+    result = Elimination(model, outline(model, rng), Limits(most, limit_entries, seconds))
     _ = result.marginals if task == "MAR" else result.log_z if task == "PR" else result.best_codes
     return result
 

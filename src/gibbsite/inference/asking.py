@@ -23,7 +23,7 @@ from gibbsite.inference.arguments import (
 )
 from gibbsite.inference.choosing import choose
 from gibbsite.inference.maximising import best_states, count_ties, prove, search
-from gibbsite.inference.methods import DEFAULT_SECONDS, OF_ANY_METHOD, TASKS, is_weighted
+from gibbsite.inference.methods import DEFAULT_SECONDS, OF_ANY_METHOD, OTHERWISE, TASKS, is_weighted
 from gibbsite.inference.solving import bound_below, certain_bounds, solve
 
 if TYPE_CHECKING:
@@ -160,6 +160,13 @@ def infer(
         )
     asked = _read_query(model, query, task)
     chosen, reason = choose(model, task, method, limit, exact)
+    of_states = "MAP" if task == "MMAP" else task
+    solved = None
+    if chosen == "exact" and method == "auto":
+        try:
+            solved = solve(model, of_states, chosen, limit, sweeps, accuracy, progress, run, asked)
+        except MemoryError:  # other processes may have taken it meanwhile
+            chosen, reason = OTHERWISE[task], f"an exact solution did not fit into memory: {reason}"
     if chosen == "exact":
         reason = with_unused(reason, given)
     if summed is not None:
@@ -185,8 +192,8 @@ def infer(
                 model, task, reason, limit, accuracy, progress, run, asked
             )
     else:
-        found, verdict = solve(
-            model, "MAP" if task == "MMAP" else task, chosen, limit, sweeps, accuracy, progress, run, asked
+        found, verdict = solved or solve(
+            model, of_states, chosen, limit, sweeps, accuracy, progress, run, asked
         )
     if chosen != "proved":
         ranked = best_states(model, found, best) if task in ("MAP", "MMAP") else ()

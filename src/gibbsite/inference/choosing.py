@@ -126,7 +126,7 @@ def choose(
     if not exact:
         return OTHERWISE[task], "an exact solution was not asked for"
     from gibbsite.exact import predict_exact
-    from gibbsite.run.executor import usable_memory
+    from gibbsite.exact.memory import usable_memory
 
     cost = predict_exact(model)
     size = cost.line()

@@ -27,24 +27,6 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def usable_memory() -> int:
-    """Return the bytes of memory this machine has available now.
-
-    Examples
-    --------
-    >>> usable_memory() > 2**20
-    True
-    """
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        pass
-    return 4 * 2**30  # where nothing is known
-
-
 class Executor:
     """Apply a function to every chain; compiled code releases the GIL, so threads suffice.
 

@@ -14,6 +14,7 @@ from gibbsite._compile.jit import clock
 from gibbsite._random.generators import chain_key, stream
 from gibbsite._wording import argument
 from gibbsite.errors import SupportError, TooLargeError
+from gibbsite.exact.memory import usable_memory
 from gibbsite.exact.plan import Outline, outline
 from gibbsite.importance.base import BLOCK, Proposal, Setting, Source
 from gibbsite.importance.mini_buckets.buckets import BucketPlan, largest_table, plan_buckets
@@ -22,7 +23,6 @@ from gibbsite.importance.mini_buckets.weighted_sum import eliminate_buckets, fil
 from gibbsite.importance.registry import register
 from gibbsite.importance.tally import Tally
 from gibbsite.run.budget import check_integer
-from gibbsite.run.executor import usable_memory
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
