@@ -10,6 +10,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.applications import Denoised, denoise, read_image
+from gibbsite.applications.noise import check_two_levels, estimate_two_levels
 from gibbsite.applications.posterior import METHODS
 from gibbsite.errors import GibbsiteError, ModelError
 from tests.applications.pictures import add_noise, discs, letter, strokes
@@ -296,3 +297,30 @@ def test_levels_that_were_not_given_are_not_called_given(image: Any) -> None:
     assert "0 and 1" in str(refused.value)
     with pytest.raises(gs.ArgumentError, match="around the given means"):
         run(image, means=(-3, 3))
+
+
+def test_a_scan_in_dark_and_bright_is_taken() -> None:
+    """Ink that differs from place to place on uneven paper: little noise, and no two levels of their own."""
+    rows, columns = np.indices((120, 160))
+    ink = (rows // 3 % 8 == 0) & (columns // 3 % 5 > 1)
+    shade = np.sin(rows / 17.0) * np.cos(columns / 23.0)
+    page = np.where(ink, 60.0 + 30.0 * shade, 150.0 + 25.0 * shade)
+    page += np.random.default_rng(1).normal(0.0, 2.0, ink.shape)
+    image = np.clip(np.rint(page), 0, 255).astype(np.uint8)
+    with pytest.raises(gs.ArgumentError, match="do not lie around two levels"):
+        check_two_levels(page, *estimate_two_levels(page)[:2])
+    done = gs.applications.denoise(image, reference=~ink, progress=False)
+    assert done.error is not None
+    assert done.error["wrong_before"] < 0.01
+    assert done.error["wrong"] <= done.error["wrong_before"]
+
+
+@needs_data("images/dibco")
+def test_the_scan_of_the_page_on_denoising() -> None:
+    """What docs/denoise.md says of a printed page."""
+    folder = DATA / "images" / "dibco"
+    noisy, truth = (gs.applications.read_image(str(folder / f"PR7{end}.png")) for end in ("", "_GT"))
+    done = gs.applications.denoise(noisy, reference=truth, progress=False)
+    assert done.error is not None
+    assert round(100 * done.error["wrong_before"], 2) == 0.71
+    assert 100 * done.error["wrong"] == pytest.approx(0.42, abs=0.02)

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from gibbsite._wording import argument, unknown
 from gibbsite.applications.noise import (
-    check_two_levels,
     estimate_flip,
     estimate_sigma,
     estimate_two_levels,
+    find_two_levels,
     may_lie_between,
     sigma_around,
 )
@@ -295,10 +295,8 @@ def _pose_two(
         shown = np.array([low, high])
     else:
         if ends is None and (pixels.counted or not may_lie_between(values, 0.0, 1.0)):
-            low, high, found = estimate_two_levels(values)
-            if sigma is None:
-                check_two_levels(values, low, high)
-                sigma = found
+            low, high, found = (find_two_levels if sigma is None else estimate_two_levels)(values)
+            sigma = found if sigma is None else sigma
         else:
             low, high = ends or (0.0, 1.0)
         spins = _as_spins(values, low, high)
