@@ -304,3 +304,13 @@ def test_scores_are_those_of_the_definition() -> None:
     low, high = score.total.intervals["f1"]
     assert low <= score.total.f1 <= high
     assert score.to_dict()["classes"]["X"]["recall"] == 0.5
+
+
+def test_iob1_takes_labels_that_begin_entities_and_says_its_own_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text("Anna\tI-PER\nSmith\tI-PER\nBob\tB-PER\nin\tO\nRome\tB-LOC\n")
+    (document,) = read_columns(path, scheme="iob1")
+    assert document.sentences[0].labels == ["B-PER", "I-PER", "B-PER", "O", "B-LOC"]
+    path.write_text("Anna\tI-PER\nSmith\tE-PER\n")
+    with pytest.raises(gs.FormatError, match="no label of the scheme iob1"):
+        read_columns(path, scheme="iob1")

@@ -105,3 +105,21 @@ def test_mistakes_are_answered_in_one_sentence(model: str, tmp_path: Path) -> No
     assert "renamed by OLD=NEW" in str(
         run("train", str(bad), "-o", str(tmp_path / "x"), "--map", "a").exception
     )
+
+
+def test_classes_with_other_names_are_told(model: str, tmp_path: Path) -> None:
+    data = tmp_path / "other.tsv"
+    data.write_text("Anna\tB-PERSON\nSmith\tI-PERSON\nlives\tO\nin\tO\nRome\tB-LOCATION\n.\tO\n")
+    done = run("score", model, str(data), "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["f1"] == 0.0
+    assert "--map LOCATION=LOC --map PERSON=PER" in done.stderr
+    done = run("score", model, str(data), "--json", "--map", "LOCATION=LOC", "--map", "PERSON=PER")
+    assert json.loads(done.stdout)["f1"] == 1.0
+    assert "--map" not in done.stderr
+
+
+def test_tags_as_json_by_the_short_option(model: str) -> None:
+    done = run("tag", model, "-", "--json", "-q", text=TEXT)
+    assert json.loads(done.stdout)["documents"][0]["text"] == TEXT
+    assert run("tag", model, "-", "--json", "--format", "html", "-q", text=TEXT).exit_code == 2

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gibbsite._wording import nearest
 from gibbsite.cli.inputs import note_on_compiling
 from gibbsite.cli.outputs import deliver, echo
-from gibbsite.cli.parameters import COUNT, INPUT, NOT_NEGATIVE, OUTPUT, SEED, Choice, refuse
+from gibbsite.cli.parameters import COUNT, INPUT, NOT_NEGATIVE, OUTPUT, SEED, Choice, is_given, refuse
 
 if TYPE_CHECKING:
     from gibbsite.applications.entities import Document, EntityRecognizer
@@ -182,6 +183,7 @@ def _read_plain(path: str, encoding: str | None) -> Document:
 @click.argument("texts", nargs=-1, type=INPUT)
 @click.option("--method", type=Choice(_METHODS), help="[default: viterbi; blocks if the model has links]")
 @click.option("--format", "form", type=Choice(_FORMATS), default="inline", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @click.option("-o", "--output", "out", type=OUTPUT, default="-", help="Write there. [default: stdout]")
 @click.option("--sweeps", type=COUNT, default=400, show_default=True, help="Of sampling.")
 @click.option("--columns", is_flag=True, help="TEXTS have a token a line; labels are ignored.")
@@ -198,6 +200,10 @@ def tag(**given: Any) -> None:
 
     if given["method"] is not None and given["method"] not in _SAMPLING:
         refuse(["sweeps", "rng"], f"with --method {given['method']}")
+    if given["as_json"]:
+        if is_given("form") and given["form"] != "json":
+            raise click.UsageError(f"--json and --format {given['form']} contradict each other; give one.")
+        given["form"] = "json"
     model, texts = _find_model(given["model"], given["texts"])
     recognizer = _load(model, given["quiet"])
     if given["columns"]:
@@ -235,6 +241,31 @@ def _find_model(model: str | None, texts: tuple[str, ...]) -> tuple[str, list[st
     return (model, ["-"]) if is_model else (SHIPPED, [model])
 
 
+def _compare_classes(known: list[str], documents: list[Document]) -> None:
+    """Say which classes of files a model does not have, and how to give them its names."""
+    labels = {label for document in documents for one in document.sentences for label in one.labels or ()}
+    strange = sorted({label[2:] for label in labels if label != "O"} - {*known})
+    if not strange:
+        return
+    free = [name for name in known if f"B-{name}" not in labels]
+    near = {name: _like(name, free) for name in strange}
+    options = " ".join(f"--map {name}={near[name] or 'NAME'}" for name in strange)
+    echo(
+        f"gibbsite: the files have the classes {', '.join(strange)}, which the model does not know: it has "
+        f"{', '.join(known)}; if some of them are the same by another name, say so: {options}",
+        err=True,
+    )
+
+
+def _like(name: str, known: list[str]) -> str | None:
+    """Return the known class that a class may be an abbreviation of, or that abbreviates it."""
+    for one in known:
+        short, long = sorted((name.lower(), one.lower()), key=len)
+        if long.startswith(short):
+            return one
+    return nearest(name, known)
+
+
 @command.command("score")
 @click.argument("model")
 @click.argument("files", nargs=-1, required=True, type=INPUT)
@@ -266,6 +297,8 @@ def score(**given: Any) -> None:
     with _warnings_on_stderr():
         classes = read_classes(given["renamed"])
         documents = read_all(given["files"], labelled=True, classes=classes, scheme=given["file_scheme"])
+    if not given["quiet"]:
+        _compare_classes(recognizer.classes, documents)
     begun = time.monotonic()
     with note_on_compiling(given["quiet"]):
         tagged = recognizer.tag_documents(

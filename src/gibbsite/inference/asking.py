@@ -216,8 +216,8 @@ def _read_query(model: Any, query: Any, task: str) -> list[str] | None:
         return None
     if task != "MAR":
         raise ArgumentError(
-            f"{argument('query')} names sites whose marginals are asked for, and the task is {task}; leave it "
-            "out, or ask for MAR."
+            f"{argument('query')} names sites whose marginals are asked for, and the task is {task}; leave "
+            "it out, or ask for MAR."
         )
     if isinstance(query, str) or not isinstance(query, Iterable):
         raise ArgumentError(f"{argument('query')} must be a list of sites, got {query!r}.")

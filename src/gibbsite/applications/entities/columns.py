@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from gibbsite.applications.entities.documents import Document, Sentence
@@ -139,8 +140,8 @@ def _judge_faults(sentences: list[Sentence], name: str, scheme: str) -> None:
     """Refuse labels that break BIO; a few in a large file are read as scoring programs do, with a warning."""
     if any(label[:1] in "ES" for s in sentences for label in s.labels or []) and scheme == "bio":
         scheme = "bioes"
-    known = "io" if scheme == "iob1" else scheme
-    faults = [(s, fault) for s in sentences if (fault := find_fault(s.labels or [], known)) is not None]
+    find = _iob1_fault if scheme == "iob1" else partial(find_fault, scheme=scheme)
+    faults = [(s, fault) for s in sentences if (fault := find(s.labels or [])) is not None]
     if not faults:
         raise FormatError(f"the labels do not follow the scheme {scheme}; give another.", name)
     sentence, (at, said) = faults[0]
@@ -160,20 +161,20 @@ def _find_scheme(rows: list[list[str]], given: str | None) -> str | None:
     letters = {label[:1] for row in rows for label in row}
     scheme = given or ("bioes" if letters & {"E", "S"} else "bio")
     if scheme == "iob1":
-        return scheme if all(_is_iob1(row) for row in rows) else None
+        return scheme if all(_iob1_fault(row) is None for row in rows) else None
     return scheme if all(find_fault(row, scheme) is None for row in rows) else None
 
 
-def _is_iob1(row: list[str]) -> bool:
-    """Tell whether B stands only where a span follows one of the same class at once."""
-    before = "O"
-    for label in row:
+def _iob1_fault(row: list[str]) -> tuple[int, str] | None:
+    """Return the first position whose label is not of IOB1, and what is wrong; None if all is well.
+
+    There B stands only where a span follows one of the same class at once. B elsewhere has no other meaning:
+    a span begins.
+    """
+    for at, label in enumerate(row):
         if label != "O" and (len(label) < 3 or label[:2] not in ("B-", "I-")):
-            return False
-        if label[:2] == "B-" and before[2:] != label[2:]:
-            return False
-        before = label
-    return True
+            return at, f"{label!r} is no label of the scheme iob1"
+    return None
 
 
 def read_classes(given: Iterable[str]) -> dict[str, str]:
