@@ -222,6 +222,33 @@ def test_threads_checkpoints_and_files_change_nothing(tmp_path: Path) -> None:
     assert tree["u"].shape == (4, 400) and tree["two-point"].shape == (4, 400, 3)
 
 
+def test_observables_are_told_wherever_results_are() -> None:
+    record = ["marginals", gs.Observable("u", uneven, series=True), gs.Magnetisation(), "energy"]
+    result = gs.sample(MODEL, sweeps=400, rng=5, record=record, progress=False, second_look=False)
+    u = result.observables["u"]
+    assert u.quantiles([0.25, 0.5]) == {p: np.quantile(u.series, p) for p in (0.25, 0.5)}
+    assert 0.0 < u.quantiles_mcse(0.5)[0.5] < u.sd
+    with pytest.raises(gs.ArgumentError, match="record it with series=True"):
+        result.observables["magnetisation"].quantiles(0.5)
+    for text in (result.summary(), repr(result.observables), repr(u)):
+        assert f"u  {u.mean:.2f}"[:5] in text and "autocorrelation time" in text and "tau" not in text
+        assert " object at 0x" not in text
+    assert "magnetisation m2" in result.summary()
+    pandas = pytest.importorskip("pandas")
+    frame = result.to_dataframe()
+    seen = frame[frame.observable]
+    assert seen.site.tolist() == ["energy", "u", *["magnetisation"] * 4]
+    assert seen.state.tolist() == [None, None, "m", "abs", "m2", "m4"]
+    assert seen["mean"].tolist()[1] == u.mean and seen.mcse.tolist()[1] == u.mcse
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame[~frame.observable].probability.notna().all()
+    pytest.importorskip("xarray")
+    tree = result.to_datatree()
+    assert list(tree["posterior"].data_vars) == ["u"]  # a magnetisation without series is not among draws
+    assert np.array_equal(tree["posterior/u"], u.series)
+    assert np.array_equal(tree["sample_stats/energy"], -tree["sample_stats/lp"])
+
+
 def test_overlaps_of_pairs_of_chains(tmp_path: Path) -> None:
     """Also resumed, and with a meeting only now and then."""
     model = gs.FactorGraph({"a": 2, "b": 3, "c": 2}, [(("a", "b"), [[4, 1, 1], [1, 2, 3]])])

@@ -16,6 +16,7 @@ from gibbsite.result.table import SiteTable
 if TYPE_CHECKING:
     import pandas
 
+    from gibbsite.result.observables import Observables
     from gibbsite.result.result import Result
 
 # Of the two cells of a number, its mean and its standard deviation, the worse one stands for the site.
@@ -96,6 +97,31 @@ def _with_observed(frame: Any, table: SiteTable, known: Mapping[str, SiteTable],
     seen = pandas.DataFrame(rows).reindex(columns=frame.columns)
     seen["state"] = np.array([row["state"] for row in rows] + [None], object)[:-1]
     return seen if not len(frame) else pandas.concat([frame, seen], ignore_index=True)
+
+
+def add_observables(frame: Any, observables: Observables) -> Any:
+    """Return a table of marginals with a row for each value of each observable at its end."""
+    numbers = ("mean", "sd", "mcse", "ess", "rhat")
+    rows = [
+        {
+            "site": name,
+            "state": seen.names[k] or None,
+            **{what: float(np.atleast_1d(getattr(seen, what))[k]) for what in numbers},
+            "observed": False,
+            "observable": True,
+        }
+        for name, seen in observables.items()
+        for k in range(len(seen.names))
+    ]
+    if not rows:
+        return frame
+    whole = {name: column.tolist() for name, column in frame.assign(observable=False).items()}
+    columns = {
+        name: whole.get(name, [np.nan] * len(frame)) + [row.get(name, np.nan) for row in rows]
+        for name in [*whole, *(name for name in rows[0] if name not in whole)]
+    }
+    words = np.array([*columns["state"], None], object)[:-1]  # None stays what it is
+    return load_pandas().DataFrame({**columns, "state": words})
 
 
 def _cells(table: SiteTable) -> NDArray[np.float64]:

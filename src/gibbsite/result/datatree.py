@@ -35,13 +35,14 @@ def make_datatree(result: Result) -> xarray.DataTree:
     ``posterior``
         Recorded draws. A site with a name of its own is a variable (chain, draw) of that name. Sites whose
         names are whole numbers, such as those of a lattice, are one variable ``x`` (chain, draw, site).
+        Observables whose series was kept (``series=True``) are variables, too.
     ``batch_means``
         Where draws were not recorded, ``mean`` (chain, batch, cell): means over batches of ``batch_length``
         draws of what ``cell`` names, "site=state" for the probability of a state, "site: value" and
         "site: square" for a number, "site: cosine" and "site: sine" for an angle. Their spread is not that of
         the sites, so ArviZ is not to take them for draws.
     ``sample_stats``
-        ``lp`` (chain, draw): log-potential of every draw, which is minus its energy.
+        ``lp`` and ``energy`` (chain, draw): log-potential of every draw, and minus that.
     ``observables``
         A variable for each observable of a run: its series (chain, draw) where that was kept, otherwise means
         over bins (chain, bin), with the attribute ``bin_length``; of several values with an axis for them.
@@ -104,12 +105,16 @@ def make_datatree(result: Result) -> xarray.DataTree:
     }
     groups: dict[str, Group] = {}
     numbers = result.domains.numbers
-    if result.draw_sites.size:
-        groups["posterior"] = _posterior(result)
-    elif result.n_marginal and result.trace.shape[1]:
+    series = _series(result)
+    if result.draw_sites.size or series:
+        groups["posterior"] = _posterior(result, series)
+    if not result.draw_sites.size and result.n_marginal and result.trace.shape[1]:
         groups["batch_means"] = _batch_means(result)
     if result.energy.size:
-        lp = {"lp": (("chain", "draw"), result.log_potential)}
+        lp = {
+            "lp": (("chain", "draw"), result.log_potential),
+            "energy": (("chain", "draw"), result.energy),
+        }
         groups["sample_stats"] = (lp, _counted(result.energy), {})
     if result.open and result.observables:
         groups["observables"] = _observables(result)
@@ -149,7 +154,7 @@ def make_arviz(result: Result) -> Any:
         ...
     gibbsite.errors.ArgumentError: ArviZ works with draws, and none were recorded; add 'draws' to record=.
     """
-    if not result.draw_sites.size and not result.energy.size:
+    if not result.draw_sites.size and not result.energy.size and not _series(result):
         raise ArgumentError("ArviZ works with draws, and none were recorded; add 'draws' to record=.")
     arviz = load_arviz()
     if arviz is None:
@@ -181,14 +186,34 @@ def _counted(values: NDArray[Any]) -> dict[str, Any]:
     return {"chain": np.arange(values.shape[0]), "draw": np.arange(values.shape[1])}
 
 
-def _posterior(result: Result) -> Group:
+def _series(result: Result) -> dict[str, NDArray[np.float64]]:
+    """Return the observables of which every draw was kept, by name (chains, draws) or with an axis more."""
+    found = {}
+    for recorder in result.open:
+        seen = result.observables.get(recorder.key)
+        series = None if seen is None else seen.found.series
+        if seen is not None and series is not None and series.shape[:2] == (result.chains, result.draws):
+            found[recorder.key] = seen.series
+    return found
+
+
+def _posterior(result: Result, series: dict[str, NDArray[np.float64]]) -> Group:
     domains = result.domains
     names = [domains.names[site] for site in result.draw_sites.tolist()]
     columns = [
         (result.values[:, :, k], domains.kind(site)) for k, site in enumerate(result.draw_sites.tolist())
     ]
     variables, coords = _variables(names, columns, ("chain", "draw"))
-    return variables, {**_counted(result.values), **coords}, {}
+    for name, values in series.items():
+        called = name.replace("/", "_") or "_"
+        while called in variables or called in (*_TAKEN, *coords):
+            called += "_"
+        more = (f"{called}_value",) if values.ndim == 3 else ()
+        variables[called] = (("chain", "draw", *more), values)
+        if more:
+            coords[more[0]] = np.array(result.observables[name].names, dtype=np.str_)
+    counted = {"chain": np.arange(result.chains), "draw": np.arange(result.draws)}
+    return variables, {**counted, **coords}, {}
 
 
 def _observed(result: Result) -> Group:

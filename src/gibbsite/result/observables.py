@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from gibbsite.errors import ArgumentError
 from gibbsite.result.measure.diagnostics import mcse, rhat
 from gibbsite.result.measure.measurement import SPREADS, source_of_errors, spread_error
+from gibbsite.result.quantiles import QUARTILES, error_of_quantile, read_probabilities
+from gibbsite.result.wording import in_words, number_text
 from gibbsite.run.recorders.observable import Binned
 
 if TYPE_CHECKING:
@@ -150,10 +152,62 @@ class Estimate:
         """R-hat of the means of bins."""
         return self._shown(np.asarray(rhat(self.bins)).reshape(len(self.names)))
 
+    def quantiles(self, probabilities: Any = QUARTILES) -> dict[float, Any]:
+        """Return quantiles of the draws by probability; the series must have been kept.
+
+        Parameters
+        ----------
+        probabilities : float or sequence of floats
+            Between 0 and 1; by default 0.025, 0.25, 0.5, 0.75, 0.975.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> model = gs.ising_grid((4, 4), coupling=0.3, periodic=True)
+        >>> record = ["marginals", gs.Observable("up", lambda x: (x > 0).sum(), series=True)]
+        >>> result = gs.sample(model, sweeps=2000, rng=1, record=record, progress=False)
+        >>> result.observables["up"].quantiles(0.5)
+        {0.5: 8.0}
+        """
+        at = read_probabilities(probabilities)
+        found = np.quantile(self._pooled, at, axis=0)
+        return {p: self._shown(row) for p, row in zip(at, found, strict=True)}
+
+    def quantiles_mcse(self, probabilities: Any = QUARTILES) -> dict[float, Any]:
+        """Return the standard errors of :meth:`quantiles`; NaN where nothing is known about errors."""
+        at = read_probabilities(probabilities)
+        series = self._pooled.reshape(len(self.found.total), -1, len(self.names))
+        known = source_of_errors(self.errors, len(self.found.total)) == "draws"
+        return {
+            p: self._shown(error_of_quantile(series, p) if known else np.full(len(self.names), np.nan))
+            for p in at
+        }
+
+    @property
+    def _pooled(self) -> Floats:
+        """All draws of all chains (draws, values)."""
+        return self.series.reshape(-1, len(self.names))
+
+    def rows(self) -> list[tuple[str, float, float, float]]:
+        """Return of each value its name, mean, standard error and autocorrelation time."""
+        numbers = (np.atleast_1d(part) for part in (self.mean, self.mcse, self.tau))
+        return [
+            (name, float(mean), float(error), float(tau))
+            for name, mean, error, tau in zip(self.names, *numbers, strict=True)
+        ]
+
+    def lines(self) -> list[str]:
+        """Return a line of text for each value."""
+        return [
+            f"{self.name}{f' {name}' if name else ''}  {number_text(mean, error)}  "
+            f"autocorrelation time {in_words(tau, '.3g')}"
+            for name, mean, error, tau in self.rows()
+        ]
+
     def __repr__(self) -> str:
         if self._many:
-            return f"Estimate({self.name!r}, {len(self.names)} values)"
-        return f"Estimate({self.name!r}, {self.mean:.6g} +- {self.mcse:.2g}, tau {self.tau:.3g})"
+            return f"Estimate({self.name!r}, {len(self.names)} values: {', '.join(self.names)})"
+        return f"Estimate({self.lines()[0]})"
 
 
 class Observables(Mapping[str, Estimate]):
@@ -186,6 +240,9 @@ class Observables(Mapping[str, Estimate]):
 
     def __len__(self) -> int:
         return len(self._found)
+
+    def __repr__(self) -> str:
+        return "\n".join(line for each in self._found.values() for line in each.lines()) or "no observables"
 
     def derive(self, function: Callable[..., Any], *names: str) -> Derived:
         """Return a function of means, with a standard error by the jackknife over blocks of bins.

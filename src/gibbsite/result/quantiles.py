@@ -34,7 +34,7 @@ def find_quantiles(
 ) -> dict[str, dict[float, float]]:
     """Return quantiles by site and probability; see ``Result.quantiles``."""
     names, draws = _draws(result, sites)
-    at = _read_probabilities(probabilities)
+    at = read_probabilities(probabilities)
     return _by_name(names, at, np.quantile(_pooled(draws), at, axis=0))
 
 
@@ -43,10 +43,10 @@ def find_quantile_errors(
 ) -> dict[str, dict[float, float]]:
     """Return standard errors of quantiles; see ``Result.quantiles_mcse`` for the method."""
     names, draws = _draws(result, sites)
-    at = _read_probabilities(probabilities)
+    at = read_probabilities(probabilities)
     source = source_of_errors(result.errors, result.chains)
     if source == "draws":
-        errors = np.stack([_error_of_draws(draws, p) for p in at])
+        errors = np.stack([error_of_quantile(draws, p) for p in at])
     elif source in SPREADS:
         errors = spread_error(np.moveaxis(np.quantile(draws, at, axis=1), 0, 1), source)
     else:
@@ -57,7 +57,7 @@ def find_quantile_errors(
 def find_hdi(result: Result, sites: Sites, probability: float) -> dict[str, tuple[float, float]]:
     """Return the shortest interval that holds a share of the draws, by site."""
     names, draws = _draws(result, sites)
-    (share,) = _read_probabilities(probability)
+    (share,) = read_probabilities(probability)
     found = {}
     for k, name in enumerate(names):
         kind = result.domains.kind(result.domains.position(name))
@@ -88,7 +88,8 @@ def unroll(values: NDArray[Any], kind: Angle) -> Floats:
     return np.asarray(center + np.mod(values - center + half, kind.period) - half, float)
 
 
-def _error_of_draws(draws: Floats, p: float) -> Floats:
+def error_of_quantile(draws: Floats, p: float) -> Floats:
+    """Return the standard error of a quantile of each column of random draws (chains, draws, columns)."""
     from scipy.special import betaincinv
 
     pooled = _pooled(draws)
@@ -140,7 +141,7 @@ def _pooled(draws: Floats) -> Floats:
     return draws.reshape(-1, draws.shape[-1])
 
 
-def _read_probabilities(given: Any) -> list[float]:
+def read_probabilities(given: Any) -> list[float]:
     """Return probabilities, each between 0 and 1."""
     listed = [given] if isinstance(given, Real) else given
     try:

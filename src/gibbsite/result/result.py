@@ -600,12 +600,12 @@ class Result:
         return ", ".join(f"{name} {in_words(figure)}" for name, figure in self.report.items())
 
     def summary(self, most: int = 20) -> str:
-        """Return a readable table of marginals and the verdict.
+        """Return the verdict, a readable table of marginals, and what was observed.
 
         Parameters
         ----------
         most : int
-            Number of sites to show.
+            Number of sites to show, and of observed quantities.
         """
         lines = [self.diagnostics.line(), *(f"  {reason}" for reason in self.diagnostics.reasons)]
         if self.interrupted:
@@ -623,6 +623,10 @@ class Result:
                 lines.append(f"{escaped(name):>{width}}  {'  '.join(parts)}")
             if len(self.marginals) > len(names):
                 lines.append(f"... and {len(self.marginals) - len(names):,} more sites")
+        observed = [line for each in self.observables.values() for line in each.lines()]
+        lines += [escaped(line) for line in observed[:most]]
+        if len(observed) > most:
+            lines.append(f"... and {len(observed) - most:,} more observed quantities")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -662,6 +666,8 @@ class Result:
         Columns are ``site``, ``state``, ``probability``, ``mcse``, ``ess``, ``rhat`` and ``observed``. Where
         there are numbers, they have ``mean`` and ``sd`` in place of ``probability``; ``mcse`` is that of the
         mean and ``sd_mcse`` that of the standard deviation; ``ess`` and ``rhat`` are the worse of both.
+        Observables come last, by name in the column ``site``, their values by name in ``state``, with
+        ``mean`` and ``sd``; the column ``observable``, which there is only then, tells them from sites.
 
         Examples
         --------
@@ -671,9 +677,10 @@ class Result:
         >>> result.to_dataframe()[["site", "state", "observed"]].values.tolist()
         [['a', 'no', False], ['a', 'yes', False], ['b', 0, True], ['b', 1, True]]
         """
-        from gibbsite.result.dataframe import make_dataframe
+        from gibbsite.result.dataframe import add_observables, make_dataframe
 
-        return make_dataframe(self.marginals, {"mcse": self.mcse, "ess": self.ess, "rhat": self.rhat})
+        frame = make_dataframe(self.marginals, {"mcse": self.mcse, "ess": self.ess, "rhat": self.rhat})
+        return add_observables(frame, self.observables)
 
     def draws_dataframe(self) -> pandas.DataFrame:
         """Return recorded draws as a pandas table: one row per chain and draw, one column per site.
