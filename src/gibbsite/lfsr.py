@@ -210,6 +210,10 @@ class Reader(NamedTuple):
     word: NDArray[np.uint32]
     place: NDArray[np.int64]
 
+    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+        """Return between which numbers the entries of arrays from a file lie."""
+        return {"place": (0, np.array([self.shift.size - 1, (1 << 32) - 1]))}
+
 
 def open_source(m: int, columns: int, table: str = "harase") -> Source:
     """Prepare a sequence for rows of so many columns.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gibbsite._compile.jit import announcing, clock
+from gibbsite._files.boundary import between, check_header, fits
 from gibbsite._wording import argument
 from gibbsite.coupling.couple import prepare_couple, run_couple
 from gibbsite.errors import ArgumentError, ConvergenceWarning, IncompatibleError, SamplingError
@@ -20,7 +21,7 @@ from gibbsite.result.result import Result
 from gibbsite.result.verdict.judge import Judge, foresee
 from gibbsite.run.budget import Budget, check_integer, is_real, read_budget
 from gibbsite.run.chain_layout import choose_scan_and_layout
-from gibbsite.run.checkpoint import load_checkpoint, read_checkpoint
+from gibbsite.run.checkpoint import failure, hold_checkpoint, load_checkpoint, read_checkpoint
 from gibbsite.run.crew import Crew
 from gibbsite.run.engine import TUNED, Recording, Setup, run_chains
 from gibbsite.run.executor import read_threads
@@ -164,12 +165,16 @@ def sample(
     if coupling:
         prepare_couple(model, kernel, scan, start)  # refuses before any work
     path = read_checkpoint(checkpoint, checkpoint_every, resume)
-    if resume and path is not None and path.exists():
-        rng, warmup = _continued(path, rng, warmup)
-        length = partial(length, warmup=warmup)
     asked = clock()
-    with announcing(show.say, name_kernel(kernel)), find_crew(on, partitions) as crew:
+    with (
+        hold_checkpoint(path, bool(resume)),
+        announcing(show.say, name_kernel(kernel)),
+        find_crew(on, partitions) as crew,
+    ):
         begun += clock() - asked  # a cluster that is started first takes no time of the budget
+        if resume and path is not None and path.exists():
+            rng, warmup = _continued(path, rng, warmup)
+            length = partial(length, warmup=warmup)
         try:
             recording = record_chains(
                 model,
@@ -268,6 +273,12 @@ def try_out(
 def _continued(path: Path, rng: Any, warmup: int | None) -> tuple[Any, int | None]:
     """Return seed and warmup of a run that is continued: those of the checkpoint, unless others are given."""
     plan = load_checkpoint(path)[0]["plan"]
+    natural = between(0, 1 << 62)
+    check_header(
+        {"entropy": 0, "warmup": None, **plan},
+        {"entropy": lambda given: fits(given, int) and given >= 0, "warmup": (None, natural)},
+        failure(path),
+    )
     return plan.get("entropy") if rng is None else rng, plan.get("warmup") if warmup is None else warmup
 
 
@@ -340,7 +351,12 @@ def _tune(kernel: Kernel, pilot: ChainPilot, how: dict[str, Any]) -> Kernel:
     if path is not None and how.get("resume") and path.exists():
         arrays = load_checkpoint(path)[1]
         known = {name.removeprefix(TUNED): one for name, one in arrays.items() if name.startswith(TUNED)}
-        return kernel.retuned(known) if known else kernel  # of another kernel: the plan tells
+        try:
+            found = kernel.retuned(known) if known else kernel  # of another kernel: the plan tells
+            found.parameters(pilot.graph)
+        except (TypeError, ValueError, IndexError) as reason:
+            raise failure(path)(f"what its kernel had found is damaged ({reason})") from None
+        return found
     return kernel.tune(pilot)
 
 

@@ -160,7 +160,7 @@ def test_the_first_version_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     a, b, _ = random_edges(60, 150)
     new = gs.store_edges([(a, b, 0.1)], tmp_path / "new", sites=60)
     monkeypatch.setattr(stored, "_MOST_VALUES", 1)
-    old = gs.store_edges([(a, b, np.r_[np.full(149, 0.1), 0.2])], tmp_path / "old", sites=60)
+    gs.store_edges([(a, b, np.r_[np.full(149, 0.1), 0.2])], tmp_path / "old", sites=60)
     whole = np.full(300, np.float32(0.4))
     np.save(tmp_path / "old" / "coupling.npy", whole)
     np.save(tmp_path / "old" / "field.npy", new.array("field"))

@@ -505,12 +505,12 @@ def test_a_file_that_grows_too_large_leaves_the_old_one(place: Path) -> None:
 
 @pytest.mark.parametrize("name", ["run.ckpt", "run[1] *.ckpt"])
 def test_remains_of_a_killed_run_are_cleared_away(name: str, tmp_path: Path) -> None:
-    torn = tmp_path / f".{name}.123.part"
-    other = tmp_path / ".else.ckpt.123.part"
+    torn = tmp_path / f".{name}.checkpoint.part"
+    other = tmp_path / f".{name}.2.checkpoint.part"
     for path in (torn, other):
         path.write_bytes(b"torn")
     run(tmp_path / name)
-    assert leftovers(tmp_path) == [other.name]
+    assert leftovers(tmp_path) == [other.name], "what belongs to another checkpoint is left alone"
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")

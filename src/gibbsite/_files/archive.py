@@ -80,13 +80,16 @@ class Archive:
         Names of its arrays.
     """
 
-    def __init__(self, file: zipfile.ZipFile, size: int, fail: Fail) -> None:
+    def __init__(self, file: zipfile.ZipFile, size: int, fail: Fail, packed: bool) -> None:
         self.file, self.size, self.fail = file, size, fail
         members = [one for one in file.infolist() if one.filename.endswith(".npy")]
         self.members = {one.filename.removesuffix(".npy"): one for one in members}
         if len(self.members) != len(file.infolist()):
             raise fail("it holds something twice, or what is no array")
-        check_growth(sum(one.file_size for one in members), size, fail)
+        total = sum(one.file_size for one in members)
+        if not packed and total > size:
+            raise fail("its data are packed")
+        check_growth(total, size, fail)
         self.names = tuple(name for name in self.members if name != _TEXT)
         self.sizes: dict[str, int] = {}
 
@@ -112,6 +115,16 @@ class Archive:
         """Return the arrays that are wanted, checked; others are not read."""
         there = {name: one for name, one in wanted.items() if name in self.members or not one.optional}
         return {name: self.read(name, one) for name, one in there.items()}
+
+    def read_all(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays, which must be of numbers; who takes them checks their shapes and ranges."""
+        found = {}
+        for name in self.names:
+            dtype, shape = self.describe(name)
+            if dtype.kind not in "biuf" or not dtype.isnative:
+                raise self.fail(f"its array {name} holds something else than numbers")
+            found[name] = self.read(name, Wanted(dtype, shape, finite=False, missing=True))
+        return found
 
     def describe(self, name: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
         """Return type and shape of an array; its data are not read."""
@@ -151,13 +164,13 @@ class Archive:
 
 
 @contextmanager
-def open_archive(path: Path, fail: Fail) -> Iterator[Archive]:
-    """Open an ``.npz`` file; see :class:`Archive`."""
+def open_archive(path: Path, fail: Fail, packed: bool = True) -> Iterator[Archive]:
+    """Open an ``.npz`` file, whose data may be packed; see :class:`Archive`."""
     with _opened(path, fail) as raw:
         with _unzipping("", fail):
             file = zipfile.ZipFile(raw)
         with file:
-            yield Archive(file, os.fstat(raw.fileno()).st_size, fail)
+            yield Archive(file, os.fstat(raw.fileno()).st_size, fail, packed)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from gibbsite.best.found import RankedState, SearchResult
 from gibbsite.best.saving import load_search, pack_search, save_search
 from gibbsite.best.searcher import BLOCKS, CUTSETS, ROUNDING, SINGLE, Searcher, Task, clock
 from gibbsite.run.budget import check_integer, read_budget
-from gibbsite.run.checkpoint import read_checkpoint
+from gibbsite.run.checkpoint import hold_checkpoint, read_checkpoint
 from gibbsite.run.executor import Executor, read_threads
 from gibbsite.run.interrupt import catch_interrupt
 from gibbsite.run.plan import as_data, package_version, read_entropy, start_text
@@ -185,73 +185,76 @@ def search_best(
     )
     entropy, show = read_entropy(rng), choose_progress(progress)
     path = read_checkpoint(checkpoint, checkpoint_every, resume)
-    with announcing(show.say, "the search"):
-        task = Task(model, scan)
-        starts = start_states(model, task.graph, chains, start, entropy)
-        given = start is not None
-        searchers = [Searcher(task, c, entropy, x, given, max(best, 8)) for c, x in enumerate(starts)]
-        searchers[0].compile()
-        for one in searchers:
-            one.pace[SINGLE] = searchers[0].pace[SINGLE]
-    turns = _Turns(task)
-    plan = {
-        "gibbsite": package_version(),
-        "model": task.graph.digest,
-        "kernel": {"name": "AnnealedGibbs", "hot": task.range.hot, "cold": task.range.cold},
-        "scan": as_data(task.scan.describe()),
-        "chains": chains,
-        "entropy": entropy,
-        "start": start_text(start),
-    }
-    done, before = 0, 0.0
-    if path is not None and resume and path.exists():
-        done, before = load_search(path, plan, searchers, turns)
-    begun = saved = clock()
-    interrupted, packed = False, pack_search(searchers, turns, done, before)
-    try:
-        with Executor(threads) as executor, catch_interrupt(show.say) as interrupt:
+    with hold_checkpoint(path, bool(resume)):
+        with announcing(show.say, "the search"):
+            task = Task(model, scan)
+            starts = start_states(model, task.graph, chains, start, entropy)
+            given = start is not None
+            searchers = [Searcher(task, c, entropy, x, given, max(best, 8)) for c, x in enumerate(starts)]
+            searchers[0].compile()
+            for one in searchers:
+                one.pace[SINGLE] = searchers[0].pace[SINGLE]
+        turns = _Turns(task)
+        plan = {
+            "gibbsite": package_version(),
+            "model": task.graph.digest,
+            "kernel": {"name": "AnnealedGibbs", "hot": task.range.hot, "cold": task.range.cold},
+            "scan": as_data(task.scan.describe()),
+            "chains": chains,
+            "entropy": entropy,
+            "start": start_text(start),
+        }
+        done, before = 0, 0.0
+        if path is not None and resume and path.exists():
+            done, before = load_search(path, plan, searchers, turns)
+        begun = saved = clock()
+        interrupted, packed = False, pack_search(searchers, turns, done, before)
+        try:
+            with Executor(threads) as executor, catch_interrupt(show.say) as interrupt:
 
-            def over() -> bool:
-                return bool(interrupt.up) or before + clock() - begun >= budget.seconds
+                def over() -> bool:
+                    return bool(interrupt.up) or before + clock() - begun >= budget.seconds
 
-            while model.n_sites and done < limit and not (any(turns.rounds.values()) and over()):
-                if turns.need_cutsets(searchers):
-                    paused = clock()
-                    with announcing(show.say, "the search"):
-                        turns.look_for_cutsets()
-                    begun += clock() - paused
-                kind = turns.choose(searchers)
-                length = turns.length(kind)
-                if limit - done < 2 * length:
-                    length = int(limit - done)
-                movers = searchers if limit < math.inf else turns.movers(kind, searchers)
-                rows = -(-len(movers) // threads)
-                left = budget.seconds - before - (clock() - begun)
-                pace = rows * max(searcher.pace[kind] for searcher in movers)
-                if left < 1.5 * length * pace:
-                    length = max(int(left / pace), 1)
-                if path is not None:
+                while model.n_sites and done < limit and not (any(turns.rounds.values()) and over()):
+                    if turns.need_cutsets(searchers):
+                        paused = clock()
+                        with announcing(show.say, "the search"):
+                            turns.look_for_cutsets()
+                        begun += clock() - paused
+                    kind = turns.choose(searchers)
+                    length = turns.length(kind)
+                    if limit - done < 2 * length:
+                        length = int(limit - done)
+                    movers = searchers if limit < math.inf else turns.movers(kind, searchers)
+                    rows = -(-len(movers) // threads)
+                    left = budget.seconds - before - (clock() - begun)
+                    pace = rows * max(searcher.pace[kind] for searcher in movers)
+                    if left < 1.5 * length * pace:
+                        length = max(int(left / pace), 1)
+                    if path is not None:
+                        packed = pack_search(searchers, turns, done, before + clock() - begun)
+                        if clock() - saved >= checkpoint_every:
+                            save_search(path, plan, packed)
+                            saved = clock()
+                    made = executor.map(
+                        partial(Searcher.restart, kind=kind, sweeps=length, over=over), movers
+                    )
+                    done += max(made)
+                    turns.count(kind, max(made), len(movers) / chains)
+                    seconds_now = before + clock() - begun
+                    total = 0 if math.isinf(limit) else int(limit)
+                    show.show(Status("searching", done, total, seconds_now, budget.seconds, chains))
+                    if until_sure and _is_sure(searchers):
+                        break
+                interrupted = bool(interrupt.up)
+                if path is not None and not interrupted:
                     packed = pack_search(searchers, turns, done, before + clock() - begun)
-                    if clock() - saved >= checkpoint_every:
-                        save_search(path, plan, packed)
-                        saved = clock()
-                made = executor.map(partial(Searcher.restart, kind=kind, sweeps=length, over=over), movers)
-                done += max(made)
-                turns.count(kind, max(made), len(movers) / chains)
-                seconds_now = before + clock() - begun
-                total = 0 if math.isinf(limit) else int(limit)
-                show.show(Status("searching", done, total, seconds_now, budget.seconds, chains))
-                if until_sure and _is_sure(searchers):
-                    break
-            interrupted = bool(interrupt.up)
-            if path is not None and not interrupted:
-                packed = pack_search(searchers, turns, done, before + clock() - begun)
-            if path is not None:  # a restart that was cut short is made again from its beginning
-                save_search(path, plan, packed)
-    finally:
-        show.close()
-    seconds_taken = before + clock() - begun
-    return _conclude(task, searchers, best, done, interrupted, seconds_taken, plan)
+                if path is not None:  # a restart that was cut short is made again from its beginning
+                    save_search(path, plan, packed)
+        finally:
+            show.close()
+        seconds_taken = before + clock() - begun
+        return _conclude(task, searchers, best, done, interrupted, seconds_taken, plan)
 
 
 def _reach(values: NDArray[np.float64], top: float) -> NDArray[np.bool_]:

@@ -7,11 +7,8 @@ It is written so that a kill leaves the old file or the new one, never a torn on
 from __future__ import annotations
 
 import contextlib
-import glob
 import json
 import os
-import zipfile
-import zlib
 from collections.abc import Iterator
 from numbers import Real
 from pathlib import Path
@@ -20,25 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._files.archive import open_archive
+from gibbsite._files.boundary import Fail, Wanted, check_description, check_header, check_values
+from gibbsite._files.lock import hold
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, CheckpointError
 
 FORMAT = 3
-# What reading a file that is none of ours may raise.
-_UNREADABLE = (
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-
-
 _STEP = 1 << 16  # numbers
 
 
@@ -91,9 +76,53 @@ def restore(prefix: str, template: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     return template
 
 
-def write_atomically(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
-    """Write arrays to ``path`` so that at any moment the file there is complete."""
-    spare = path.with_name(f".{path.name}.{os.getpid()}.part")
+def check_stored(
+    prefix: str, template: Any, arrays: dict[str, NDArray[Any]], cards: NDArray[Any], fail: Fail
+) -> None:
+    """Refuse stored arrays with which compiled code must not go on from where a template stands.
+
+    Types and shapes are those of the template, but for arrays of its ``growing`` fields, which may be longer,
+    and vectors without the zeros at their end. Arrays of ``constant`` fields must be equal, and those of
+    ``missing`` fields may hold NaN, as no others may. A method ``limits`` of a named tuple says, given the
+    numbers of states of all sites, between which numbers the entries of its arrays lie, and a method
+    ``follows`` whether they can have come from a fresh one.
+    """
+    if not hasattr(template, "_fields") or is_rebuildable(template):
+        return
+    growing, constant, missing = (getattr(template, name, ()) for name in ("growing", "constant", "missing"))
+    stored = {}
+    for field in template._fields:
+        fresh, name = getattr(template, field), f"{prefix}/{field}"
+        if not isinstance(fresh, np.ndarray):
+            check_stored(name, fresh, arrays, cards, fail)
+            continue
+        if name not in arrays:
+            raise fail(f"its array {name} is missing")
+        found = stored[field] = arrays[name]
+        shape: tuple[int | str, ...] = fresh.shape
+        trimmed = fresh.ndim == found.ndim == 1 and 0 < found.size < fresh.size
+        if field in growing or (trimmed and (fresh.size - found.size) % _STEP == 0):
+            shape = ("length", *shape[1:])
+        wanted = Wanted(fresh.dtype, shape, finite=False, missing=field in missing)
+        check_description(name, found.dtype, found.shape, wanted, {}, fail)
+        check_values(name, found, wanted, fail)
+        if field in constant and not np.array_equal(found, fresh, equal_nan=found.dtype.kind == "f"):
+            raise fail(f"its array {name} is that of another run")
+    whole = template._replace(**stored)
+    if hasattr(template, "limits"):
+        for field, (low, high) in whole.limits(cards).items():
+            if not ((stored[field] >= low) & (stored[field] <= high)).all():
+                raise fail(f"its array {prefix}/{field} has entries out of their range")
+    if hasattr(template, "follows") and not whole.follows(template):
+        raise fail(f"its arrays {prefix} do not fit together")
+
+
+def write_atomically(path: Path, arrays: dict[str, NDArray[Any]], own: Any = None) -> None:
+    """Write arrays to ``path`` so that at any moment the file there is complete.
+
+    What is written before it takes its place has the name of this process in it, or ``own``.
+    """
+    spare = path.with_name(f".{path.name}.{own or os.getpid()}.part")
     try:
         with open(spare, "wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
@@ -135,10 +164,7 @@ def read_checkpoint(checkpoint: Any, every: Any, resume: Any) -> Path | None:
         )
     path = Path(checkpoint)
     check_writable(path)
-    if path.exists() and not resume:
-        raise CheckpointError(
-            f"{path} exists already: continue it with {argument('resume', True)}, or remove it first."
-        )
+    refuse_existing(path, bool(resume))
     return path
 
 
@@ -146,8 +172,6 @@ def check_writable(path: Path) -> None:
     """Refuse a place where no checkpoint can be written, before any work is done."""
     if path.is_dir():
         raise CheckpointError(f"Cannot write {path}: it is a folder; give the name of a file.")
-    for torn in path.parent.glob(f".{glob.escape(path.name)}.*.part"):  # left by a run killed while writing
-        _remove(torn)
     probe = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with open(probe, "wb"):
@@ -174,24 +198,45 @@ def save_checkpoint(
         arrays.update(flatten(f"{number}/state", state))
         arrays.update(flatten(f"{number}/tape", tape))
     arrays.update(others or {})
-    write_atomically(path, arrays)
+    # one name for all runs, which hold a lock: what is left by one that is killed, the next replaces
+    write_atomically(path, arrays, "checkpoint")
+
+
+@contextlib.contextmanager
+def hold_checkpoint(path: Path | None, resume: bool) -> Iterator[None]:
+    """Be the one run that uses a checkpoint; refuse where another one does."""
+    if path is None:
+        yield
+        return
+    with hold(path, lambda reason: CheckpointError(f"Cannot use {path} as a checkpoint: {reason}.")):
+        refuse_existing(path, resume)  # it may have come meanwhile
+        yield
+
+
+def refuse_existing(path: Path, resume: bool) -> None:
+    """Refuse to begin a run whose checkpoint is there already."""
+    if path.exists() and not resume:
+        raise CheckpointError(
+            f"{path} exists already: continue it with {argument('resume', True)}, or remove it first."
+        )
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Load a checkpoint: its JSON part and its arrays."""
-    try:
-        # opened here, because NumPy leaves a file open that turns out to be no archive
-        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        about = json.loads(str(arrays.pop("about")))
-        version, plan, progress = (about[key] for key in ("format", "plan", "progress"))
-    except _UNREADABLE as reason:
-        said = f" ({reason.strerror})" if isinstance(reason, OSError) and reason.strerror else ""
-        raise CheckpointError(
-            f"{path} is not a gibbsite checkpoint, or a damaged one{said}; remove it to start afresh."
-        ) from None
-    if version != FORMAT or not isinstance(plan, dict) or not isinstance(progress, dict):
-        raise CheckpointError(
-            f"{path} has checkpoint format {version}, this version reads {FORMAT}; remove it to start afresh."
-        )
-    return about, arrays
+    """Load a checkpoint: its JSON part and its arrays, whose types are those of numbers."""
+    fail = failure(path)
+    with open_archive(path, fail, packed=False) as archive:
+        about = archive.header()
+        check_header(about, {"plan": dict, "progress": dict}, fail)
+        if about.get("format") != FORMAT:
+            raise CheckpointError(
+                f"{path} has checkpoint format {about.get('format')!r:.20}, this version reads {FORMAT}; "
+                "remove it to start afresh."
+            )
+        return about, archive.read_all()
+
+
+def failure(path: Path) -> Fail:
+    """Return what makes an error out of what is wrong with a checkpoint."""
+    return lambda reason: CheckpointError(
+        f"{path} is not a gibbsite checkpoint, or a damaged one: {reason}; remove it to start afresh."
+    )

@@ -18,18 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.jit import clock
+from gibbsite._files.boundary import Fail, between, check_header
 from gibbsite._random.generators import stream
 from gibbsite._wording import argument
 from gibbsite.errors import CheckpointError, SamplingError
 from gibbsite.run.budget import Budget
-from gibbsite.run.checkpoint import load_checkpoint, restore, save_checkpoint
+from gibbsite.run.checkpoint import check_stored, failure, load_checkpoint, restore, save_checkpoint
 from gibbsite.run.crew import Crew, Threads
 from gibbsite.run.executor import Executor
 from gibbsite.run.interrupt import catch_interrupt
 from gibbsite.run.plan import Plan
 from gibbsite.run.progress import Progress, Status
 from gibbsite.run.record import TapeLayout
-from gibbsite.run.tape import BATCHES, Tape
+from gibbsite.run.tape import BATCHES, DRAWS, Tape
+from gibbsite.scan.base import period
 
 if TYPE_CHECKING:
     from gibbsite.graph.graph import Graph
@@ -427,7 +429,10 @@ class _Run:
                 f"{self.path} belongs to another run: {', '.join(differences)} differ{hint}; use the same "
                 "arguments, or start afresh with another file."
             )
-        counts = _Counts(**about["progress"])
+        fail = failure(self.path)
+        number = between(0, 1 << 62)
+        check_header(about["progress"], dict.fromkeys(vars(self.counts), number), fail)
+        counts = _Counts(**{name: about["progress"][name] for name in vars(self.counts)})
         if self.budget.draws is not None and counts.draws > self.budget.draws + bool(self.budget.rest):
             raise CheckpointError(
                 f"{self.path} holds {counts.draws} draws already, more than the {self.budget.draws} asked "
@@ -440,7 +445,40 @@ class _Run:
                 f"{self.path} ended with an incomplete sweep and cannot be extended; start afresh."
             )
         self.counts = counts
+        cards = np.asarray(self.setup.graph.cards)
+        meetings = [arrays.get(f"meetings/{k}", np.zeros(0)) for k in range(len(self.meetings))]
+        for recorder, met in zip(self.setup.layout.meetings, meetings, strict=True):
+            if len(met) != counts.draws // recorder.every or (len(met) and met.ndim != 3):
+                raise fail("it has other meetings of chains than draws")
         for k in range(len(self.states)):
+            check_stored(f"{k}/state", self.states[k], arrays, cards, fail)
+            check_stored(f"{k}/tape", self.tapes[k], arrays, cards, fail)
+            self.setup.layout.check_stored(
+                f"{k}/tape/observed", self.tapes[k].observed, arrays, counts.draws, fail
+            )
             self.states[k] = restore(f"{k}/state", self.states[k], arrays)
             self.tapes[k] = restore(f"{k}/tape", self.tapes[k], arrays)
-        self.meetings = [list(arrays[f"meetings/{k}"]) for k in range(len(self.meetings))]
+            if self.tapes[k].counters[DRAWS] != counts.draws:
+                raise fail("it has other numbers of draws in its header and on its tapes")
+        self.check_states(cards, fail)
+        self.meetings = [list(met) for met in meetings]
+
+    def check_states(self, cards: NDArray[Any], fail: Fail) -> None:
+        """Refuse states that sites cannot have, and places where the schedule cannot stand."""
+        codes = self.form.codes(self.states, self.sizes)
+        numbers = np.asarray(self.setup.model.domains.numbers)
+        states = codes[:, ~numbers] if numbers.any() else codes
+        if not np.isfinite(codes).all() or (states < 0).any() or (states >= cards[~numbers]).any():
+            raise fail("a chain is in a state that its sites do not have")
+        if states.dtype.kind == "f" and (states != np.floor(states)).any():
+            raise fail("a chain is in a state that its sites do not have")
+        steps = int(period(self.schedule))
+        for state in self.states:
+            if not 0 <= state.position[0] < max(steps, 1) or not 0 <= state.position[1] < 1 << 62:
+                raise fail("a chain stands beyond the end of its scan")
+            fresh, order = self.setup.scan.buffer(self.form.moving), np.sort(state.order)
+            shuffled = fresh.size > 1 and fresh[-1] == fresh.size - 1  # all sites, in any order
+            if order.size and (
+                order[0] < 0 or order[-1] >= order.size or (shuffled and not np.array_equal(order, fresh))
+            ):
+                raise fail("the order in which sites are visited is none")

@@ -61,6 +61,16 @@ class Observed(NamedTuple):
     place: NDArray[np.int64]
     block: Floats
 
+    @property
+    def growing(self) -> tuple[str, ...]:
+        """Arrays that become longer."""
+        return ("block",)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Arrays that may hold NaN."""
+        return ("block",)
+
 
 def observe_nothing() -> Observed:
     """Return the open recorders of a chain that has none."""
@@ -148,6 +158,37 @@ def read_bins(block: Floats) -> Bins:
     ends = HEAD + np.cumsum((0, *sizes))
     values, own, opened, total, square, trace, series = (block[a:b] for a, b in pairwise(ends.tolist()))
     return Bins(values, own, opened, total, square, trace.reshape(rows, k), series.reshape(room, k))
+
+
+#: How many of the first numbers of a block are those of a fresh one.
+OPEN_FORM = 3
+
+
+def is_binned(block: Floats, draws: int) -> bool:
+    """Tell whether a block, which may come from a file, has the form that it has after so many draws.
+
+    Examples
+    --------
+    >>> block = make_bins(2, np.zeros(1))
+    >>> is_binned(block, 0), is_binned(block[:-1], 0), is_binned(block, 1)
+    (True, False, False)
+    """
+    head = block[:HEAD]
+    if head.size < HEAD or not (np.isfinite(head) & (head == np.floor(head)) & (head >= 0)).all():
+        return False
+    if head.max() > 1 << 53:
+        return False
+    values, own, rows, fill, filled, length, counted, fault, series = map(int, head)
+    size = HEAD + values + own + (3 + rows + series) * values
+    return (
+        values >= 1
+        and block.size == size
+        and counted == draws
+        and fill < length
+        and filled < max(rows, 1)
+        and fault <= draws
+        and (series == 0 or draws <= series)
+    )
 
 
 def grow_series(block: Floats, draws: int) -> Floats:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._files.boundary import Fail
 from gibbsite._wording import unknown
 from gibbsite.errors import ArgumentError, IncompatibleError, SamplingError
 from gibbsite.model import FactorGraph
@@ -282,6 +283,18 @@ class TapeLayout:
                     else f"raised {type(cause).__name__}: {cause}"
                 )
                 raise SamplingError(f"the function of the recorder {recorder.key!r} {why}, at draw {draw}.")
+
+    def check_stored(
+        self, prefix: str, fresh: Observed, arrays: dict[str, NDArray[Any]], draws: int, fail: Fail
+    ) -> None:
+        """Refuse blocks of open recorders from a file with which their steps must not go on."""
+        place, block = arrays[f"{prefix}/place"], arrays[f"{prefix}/block"]
+        steps = np.diff(place)
+        if place[0] != 0 or place[-1] != block.size or (steps < np.diff(fresh.place)).any():
+            raise fail("the blocks of its recorders have other sizes")
+        for number, (recorder, prepared) in enumerate(self.open):
+            if not recorder.admits(prepared.block, block[place[number] : place[number + 1]], draws):
+                raise fail(f"the block of its recorder {recorder.key!r} is damaged")
 
     def grow(self, tape: Tape, draws: int) -> Tape:
         """Return the tape with room for ``draws`` traced draws in all."""

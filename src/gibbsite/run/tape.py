@@ -102,6 +102,34 @@ class Tape(NamedTuple):
     pulse: NDArray[np.float64]
     observed: Observed
 
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """Arrays that never change."""
+        return ("offset", "set_start", "set_member", "set_stride", "set_cell", "angular", "sites")
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Arrays that may hold NaN."""
+        return ("angular",)
+
+    @property
+    def growing(self) -> tuple[str, ...]:
+        """Arrays that become longer."""
+        return ("values", "energy")
+
+    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+        """Return between which numbers the entries of a tape from a file lie."""
+        most, rows = int(cards.max(initial=1)) - 1, len(self.trace)
+        draws, fill, _, length = self.counters.tolist()
+        low, high = np.array([0, 0, 0, 1]), np.array([NEVER, max(length - 1, 0), max(rows - 1, 0), NEVER])
+        found: dict[str, tuple[Any, Any]] = {"counters": (low, high)}
+        if not self.angular.size:  # otherwise there are numbers, of which sums and means may be anything
+            slack = 1e-3 * (1.0 + draws)  # sums of probabilities, rounded
+            found |= {"total": (-slack, draws + slack), "open_batch": (-slack, fill + slack)}
+            found |= {"recent": (-slack, draws + slack), "trace": (-1e-3, 1.001), "values": (0, most)}
+            found["best_x"] = (0, most)
+        return found
+
 
 def write_indicators(tape: Tape, x: NDArray[Any], cond: NDArray[np.float64]) -> None:
     """Set ``cond`` to the state itself: the estimate of a site that has not been visited yet."""

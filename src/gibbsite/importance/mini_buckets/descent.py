@@ -17,7 +17,7 @@ References
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,15 @@ class Lanes(NamedTuple):
     total: Floats
     top: Floats
     log_weight: Floats
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Arrays that may hold NaN."""
+        return ("score", "known", "total", "top")
+
+    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+        """Return between which numbers the entries of arrays from a file lie."""
+        return {"codes": (0, cards[:, None] - 1), "state": (0, int(cards.max(initial=1)) - 1)}
 
 
 class Answers(NamedTuple):

@@ -72,6 +72,11 @@ class MetropolisMemory(NamedTuple):
     known: Floats
     counts: Longs
 
+    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+        """Return between which numbers the entries of arrays from a file lie."""
+        most = np.array([BLOCK, 1 << 62, 1 << 62])
+        return {"here": (-1, cards - 1), "counts": (0, most), "place": (0, int(cards.max(initial=1)) - 1)}
+
 
 _LAWS: dict[tuple[str, int | None], BucketSource] = {}
 

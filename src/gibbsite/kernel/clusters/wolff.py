@@ -90,6 +90,13 @@ class WolffMemory(NamedTuple):
     scratch: Floats
     tally: Longs
 
+    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+        """Return between which numbers the entries of arrays from a file lie."""
+        n = max(cards.size, 1)
+        tally = np.array([1 << 62, 1 << 62, n, 1])
+        # a site is marked with the number of a cluster that was made
+        return {"tally": (0, tally), "mark": (-1, int(self.tally[_MADE]) - 1), "parent": (0, n - 1)}
+
     @property
     def stateless(self) -> bool:
         """Every cluster begins anew."""

@@ -74,6 +74,11 @@ class ContinuousMemory(NamedTuple):
     counts: NDArray[np.int64]
     fault: Floats
 
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Arrays that may hold NaN."""
+        return ("fault",)
+
 
 @inlined
 def heights(

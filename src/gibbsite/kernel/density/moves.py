@@ -83,6 +83,11 @@ class MoveMemory(NamedTuple):
     home: Floats
     trouble: Floats
 
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Arrays that may hold NaN."""
+        return ("there", "now", "trouble")
+
 
 @inlined
 def complain(memory: MoveMemory, what: Integer, value: float, place: Floats) -> None:

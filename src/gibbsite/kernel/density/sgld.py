@@ -79,6 +79,10 @@ class Batch(NamedTuple):
     stamp: Longs
     steps: Longs
 
+    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+        """Return between which numbers the entries of arrays from a file lie: stamps are of past steps."""
+        return {"steps": (0, 1 << 62), "stamp": (0, int(self.steps[0]))}
+
 
 @register(proof="tests/proofs/test_densities.py")
 @dataclass(frozen=True)

@@ -65,6 +65,10 @@ class Cooling(NamedTuple):
     work: NDArray[np.float64]
     clock: NDArray[np.int64]
 
+    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+        """Return between which numbers the entries of arrays from a file lie."""
+        return {"clock": (0, 1 << 62)}
+
 
 class RunningCooling(NamedTuple):
     """Memory that also keeps the log-odds of all sites; after ``left`` changes they are summed up anew.
@@ -76,6 +80,10 @@ class RunningCooling(NamedTuple):
     clock: NDArray[np.int64]
     odds: NDArray[np.float64]
     left: NDArray[np.int64]
+
+    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+        """Return between which numbers the entries of arrays from a file lie."""
+        return {"clock": (0, 1 << 62), "left": (0, 1 << 62)}
 
 
 @register(methods={"annealed": ("MAP", "MMAP")}, proof=[{"sweeps": 4}])

@@ -44,6 +44,11 @@ class ConditionalsMemory(NamedTuple):
     place: NDArray[np.float64]
     moves: MoveMemory
 
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Arrays that may hold NaN."""
+        return ("out", "place")
+
 
 class ConditionalsParameters(NamedTuple):
     """How sites without a function are moved."""

@@ -45,6 +45,10 @@ class Running(NamedTuple):
     logs: Floats
     left: NDArray[np.int64]
 
+    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+        """Return between which numbers the entries of arrays from a file lie."""
+        return {"left": (0, 1 << 62)}
+
 
 def running_pays(graph: Graph) -> bool:
     """Tell whether keeping log-weights is faster than summing over neighbours, and safe.

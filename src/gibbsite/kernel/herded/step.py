@@ -65,6 +65,11 @@ class HerdedMemory(NamedTuple):
     ledger: Table | Hashed
     seed: NDArray[np.uint32]
 
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """Arrays that never change."""
+        return ("start", "member", "stride", "place")
+
 
 @inlined
 def _code(memory: HerdedMemory, x: State, i: Integer) -> np.uint64:

@@ -50,6 +50,20 @@ class Hashed(NamedTuple):
     width: int
     fill: NDArray[np.int64]
 
+    def follows(self, fresh: Hashed) -> bool:
+        """Tell whether keys from a file stand so that every search among them comes to a free slot.
+
+        New keys that find a stretch of slots taken stand behind it. There is room for them behind the last
+        slot as long as no stretch of the table is much fuller than others.
+        """
+        slots, keys, _ = self.fill.tolist()
+        if not _LEAST <= slots <= fresh.key.size - _TAIL or np.count_nonzero(self.key) != keys:
+            return False
+        if keys > _FULL * slots + 1 or self.key[slots + _TAIL // 8 :].any():
+            return False
+        taken = np.add.reduceat(self.key[:slots] != 0, np.arange(0, min(slots, self.key.size), _TAIL))
+        return bool(slots < 2 * _TAIL or (taken <= 0.9 * _TAIL).all())
+
 
 def make_table(width: int, size: int, kind: type) -> Table:
     """Return a table with ``width`` weights of some type for each key below ``size``."""

@@ -50,6 +50,10 @@ class Subset(NamedTuple):
     counts: NDArray[np.int64]
     taken: NDArray[np.int64]
 
+    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+        """Return between which numbers the entries of arrays from a file lie: updates are past ones."""
+        return {"counts": (0, 1 << 62), "taken": (-1, int(self.counts[0]))}
+
 
 @register(proof=[{"minibatch": 1}])
 @dataclass(frozen=True)

@@ -101,6 +101,37 @@ class TemperedMemory(NamedTuple):
     level: Floats
     work: Any
 
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """Arrays that never change."""
+        return ("betas", "cut", "level")
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Arrays that may hold NaN."""
+        return ("level",)
+
+    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+        """Return between which numbers the entries of arrays from a file lie."""
+        most = np.full(self.counts.size, 1 << 62)
+        most[[BEGUN, BATCHES, TAKEN]] = 1, ROWS - 1, SAMPLES - 1
+        most[FILL] = max(int(self.counts[LENGTH]) - 1, 0)
+        least = np.zeros(self.counts.size, np.int64)
+        least[[LENGTH, STRIDE]] = 1
+        return {"counts": (least, most), "last": (_NOWHERE, _AT_TARGET), "states": (0, self._codes(cards))}
+
+    def _codes(self, cards: NDArray[Any]) -> Any:
+        """Return the largest code of each entry of the states."""
+        replicas = self.states.size // max(cards.size, 1)
+        if hasattr(self.work, "key"):  # side by side
+            return np.repeat(cards, replicas) - 1
+        return np.tile(cards, replicas) - 1
+
+    def follows(self, fresh: TemperedMemory) -> bool:
+        """Tell whether rows and replicas are those of rungs in another order."""
+        pairs = ((self.place, fresh.place), (self.label, fresh.label))
+        return all(np.array_equal(np.sort(one), np.sort(other)) for one, other in pairs)
+
 
 def forget_counts(memory: TemperedMemory) -> None:
     """Begin to count anew, as at the end of a warmup."""

@@ -50,6 +50,25 @@ class Ladder:
     cut: Floats
 
 
+def check_ladder(ladder: Ladder) -> None:
+    """Refuse a ladder, which may come from a file, that is none.
+
+    Examples
+    --------
+    >>> check_ladder(Ladder(np.array([0.5, 0.0, 1.0]), np.zeros(0), np.zeros(2)))
+    Traceback (most recent call last):
+    ValueError: inverse temperatures do not rise to 1
+    """
+    betas = ladder.betas
+    for one in (betas, ladder.log_reference, ladder.cut):
+        if one.dtype != np.float64 or one.ndim != 1 or np.isnan(one).any():
+            raise ValueError("the ladder is not made of numbers")
+    if betas.size < 2 or betas[0] < 0.0 or betas[-1] != 1.0 or not (np.diff(betas) > 0.0).all():
+        raise ValueError("inverse temperatures do not rise to 1")
+    if ladder.cut.size != betas.size - 1 or not np.isfinite(ladder.cut).all():
+        raise ValueError("there is no cut for each pair of rungs")
+
+
 def first_betas() -> Floats:
     """Return the ladder that is tried first.
 

@@ -69,6 +69,10 @@ class PairedMemory(NamedTuple):
     weight: Floats
     tally: NDArray[np.int64]
 
+    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+        """Return between which numbers the entries of arrays from a file lie."""
+        return {"state": (0, cards - 1)}
+
 
 @register(
     proof=[{"ladder": (0.0, 0.4, 1.0)}],

@@ -73,6 +73,10 @@ class SideWork(NamedTuple):
     fresh: NDArray[np.int8]
     state: NDArray[np.int8]
 
+    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+        """Return between which numbers the entries of arrays from a file lie."""
+        return {"fresh": (0, 1), "state": (0, 1)}
+
 
 def fits_side_by_side(graph: Graph, inner: Kernel) -> bool:
     """Tell whether replicas may stand side by side: two states, drawn by the heat bath."""

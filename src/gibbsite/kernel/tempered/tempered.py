@@ -44,7 +44,7 @@ from gibbsite.kernel.tempered.exchange import (
     exchange,
     forget_counts,
 )
-from gibbsite.kernel.tempered.ladder import Ladder, first_betas, read_betas
+from gibbsite.kernel.tempered.ladder import Ladder, check_ladder, first_betas, read_betas
 from gibbsite.kernel.tempered.rungs import Rungs, even_reference, level_of, make_rungs
 from gibbsite.kernel.tempered.side_by_side import (
     SideParameters,
@@ -239,7 +239,9 @@ class Tempered(Kernel):
 
     def retuned(self, found: dict[str, NDArray[Any]]) -> Kernel:
         """Return the kernel with a ladder that was found before."""
-        return replace(self, found=Ladder(**found))
+        ladder = Ladder(**found)
+        check_ladder(ladder)
+        return replace(self, found=ladder)
 
     # ---- what a run asks
 

@@ -85,6 +85,14 @@ class OpenRecorder(Recorder, ABC):
         """Return the block with room for so many draws; by default it needs none."""
         return block
 
+    def admits(self, fresh: Floats, block: Floats, draws: int) -> bool:
+        """Tell whether a block that comes from a file can be gone on with after so many draws.
+
+        ``fresh`` is a block before the first draw. A step that takes numbers of its block for places in it
+        must look at them here; by default every block is good that is not shorter than a fresh one.
+        """
+        return block.size >= fresh.size
+
     def fault(self, block: Floats) -> int | None:
         """Return the number of the first draw at which something went wrong, if any."""
         return None

@@ -17,10 +17,12 @@ from gibbsite.run.observed import (
     FILLED,
     HEAD,
     LENGTH,
+    OPEN_FORM,
     OWN,
     VALUES,
     bin_step,
     grow_series,
+    is_binned,
     make_bins,
     read_bins,
 )
@@ -136,6 +138,10 @@ class Observable(OpenRecorder):
     def grow(self, block: Floats, draws: int) -> Floats:
         """Make room for the series, if it is kept."""
         return grow_series(block, draws) if self.series else block
+
+    def admits(self, fresh: Floats, block: Floats, draws: int) -> bool:
+        """Tell whether a block from a file has the form that averages have after so many draws."""
+        return is_binned(block, draws) and bool((block[:OPEN_FORM] == fresh[:OPEN_FORM]).all())
 
     def fault(self, block: Floats) -> int | None:
         """Return the first draw at which the function was no number."""
