@@ -95,13 +95,19 @@ class Archive:
 
     def header(self) -> dict[str, Any]:
         """Return the JSON object that the archive holds besides its arrays."""
-        member = self._member(_TEXT)
+        return read_json(self.text(_TEXT), self.fail)
+
+    def text(self, name: str) -> Any:
+        """Return an entry that is a text, or the bytes of one."""
+        member = self._member(name)
         check_text_growth(member.file_size, self.size, self.fail)
-        with self._reading(_TEXT, member) as (header, content):
+        with self._reading(name, member) as (header, content):
             if header.shape != () or header.dtype.kind not in "SU":
-                raise self.fail("its header is no text")
-            text = header.array(content).item()
-        return read_json(text, self.fail)
+                raise self.fail(f"its entry {name} is no text")
+            try:
+                return header.array(content).item()
+            except ValueError:  # bytes that are no letters
+                raise self.fail(f"its entry {name} is no text") from None
 
     def read(self, name: str, wanted: Wanted) -> NDArray[Any]:
         """Return an array, checked; its type and shape are checked before its data are unpacked."""
@@ -118,13 +124,14 @@ class Archive:
 
     def read_all(self) -> dict[str, NDArray[Any]]:
         """Return all arrays, which must be of numbers; who takes them checks their shapes and ranges."""
-        found = {}
-        for name in self.names:
-            dtype, shape = self.describe(name)
-            if dtype.kind not in "biuf" or not dtype.isnative:
-                raise self.fail(f"its array {name} holds something else than numbers")
-            found[name] = self.read(name, Wanted(dtype, shape, finite=False, missing=True))
-        return found
+        return {name: self.read_numbers(name) for name in self.names}
+
+    def read_numbers(self, name: str) -> NDArray[Any]:
+        """Return an array of numbers, whatever their type and its shape."""
+        dtype, shape = self.describe(name)
+        if dtype.kind not in "biuf" or not dtype.isnative:
+            raise self.fail(f"its array {name} holds something else than numbers")
+        return self.read(name, Wanted(dtype, shape, finite=False, missing=True))
 
     def describe(self, name: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
         """Return type and shape of an array; its data are not read."""
@@ -177,9 +184,8 @@ def open_archive(path: Path, fail: Fail, packed: bool = True) -> Iterator[Archiv
 def _opened(path: Path, fail: Fail) -> Iterator[IO[bytes]]:
     """Open a regular file; a pipe may be silent for ever, and a device without end."""
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise fail("it is no regular file")
-        file = open(path, "rb")  # noqa: SIM115
+        regular = stat.S_ISREG(os.stat(path).st_mode)
+        file = open(path if regular else os.devnull, "rb")  # noqa: SIM115
     except OSError as reason:
         if isinstance(reason, FileNotFoundError):
             raise fail("there is no such file") from None
@@ -187,6 +193,8 @@ def _opened(path: Path, fail: Fail) -> Iterator[IO[bytes]]:
     except ValueError:  # a NUL in the name
         raise fail("there is no such file") from None
     with file:
+        if not regular:
+            raise fail("it is no regular file")
         yield file
 
 

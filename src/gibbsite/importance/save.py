@@ -18,13 +18,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from gibbsite._files.archive import Archive
+from gibbsite._files.boundary import Wanted, check_header
 from gibbsite.errors import FormatError
 from gibbsite.importance.estimate import Estimate
 from gibbsite.importance.verdict import WeightDiagnostics
 from gibbsite.result.save import (
-    UNREADABLE,
     WEIGHTED_KIND,
     describe_sites,
+    inconsistent,
     read_entries,
     read_sites,
     write_entries,
@@ -63,34 +67,56 @@ def load_weighted(path: str | Path) -> dict[str, Any]:
         If there is no such file, or it is no complete result of weighted draws.
     """
     path = Path(path)
-    about, arrays = read_entries(path, WEIGHTED_KIND)
-    if about.get("format") != FORMAT:
-        raise FormatError(
-            f"the result was saved in format {about.get('format')}, this version of gibbsite reads {FORMAT}; "
-            "use the version that saved it.",
-            str(path),
-        )
-    try:
-        domains, evidence, labels = read_sites(about, arrays)
-        content = _read(about["content"])
-        cells, errors = arrays["cells"], arrays["errors"]
-        if cells.shape != (int(domains.cards.sum()),) or errors.shape != cells.shape:
-            raise ValueError("sites and cells do not match")
-        told = content["diagnostics"]
-        return {
-            "domains": domains,
-            "evidence": evidence,
-            "evidence_labels": labels,
-            "estimate": Estimate(cells, errors, **content["estimate"]),
-            "diagnostics": WeightDiagnostics(**{**told, "reasons": tuple(told["reasons"])}),
-            "sources": tuple(content["sources"]),
-            "plan": content["plan"],
-            "remarks": tuple(content["remarks"]),
-            "interrupted": content["interrupted"],
+    with read_entries(path, WEIGHTED_KIND) as (about, archive):
+        if about.get("format") != FORMAT:
+            raise FormatError(
+                f"the result was saved in format {about.get('format')!r:.20}, this version of gibbsite reads "
+                f"{FORMAT}; use the version that saved it.",
+                str(path),
+            )
+        return inconsistent(path, lambda: _build(about, archive))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# What is told about weights; see gibbsite._files.boundary.fits.
+_CONTENT = {
+    "estimate": {str: _is_number},
+    "diagnostics": {"reasons": [str]},
+    "sources": list,
+    "plan": dict,
+    "remarks": [str],
+    "interrupted": bool,
+}
+
+
+def _build(about: dict[str, Any], archive: Archive) -> dict[str, Any]:
+    domains, evidence, labels = read_sites(about, archive)
+    content = _read(about["content"])
+    check_header(content, _CONTENT, archive.fail)
+    states = (int(domains.cards.sum()),)
+    arrays = archive.admit(
+        {
+            "cells": Wanted(np.float64, states, -1e-9, 1 + 1e-9, missing=True),
+            "errors": Wanted(np.float64, states, 0, finite=False, missing=True),
         }
-    except UNREADABLE as reason:
-        said = (str(reason).splitlines() or [type(reason).__name__])[0]
-        raise FormatError(f"the saved result is inconsistent ({said}); save it again.", str(path)) from None
+    )
+    told = content["diagnostics"]
+    if not all(_is_number(one) or one is None for name, one in told.items() if name != "reasons"):
+        raise ValueError("the verdict is not made of numbers")
+    return {
+        "domains": domains,
+        "evidence": evidence,
+        "evidence_labels": labels,
+        "estimate": Estimate(arrays["cells"], arrays["errors"], **content["estimate"]),
+        "diagnostics": WeightDiagnostics(**{**told, "reasons": tuple(told["reasons"])}),
+        "sources": tuple(content["sources"]),
+        "plan": content["plan"],
+        "remarks": tuple(content["remarks"]),
+        "interrupted": content["interrupted"],
+    }
 
 
 def _write(value: Any) -> Any:

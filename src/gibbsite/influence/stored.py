@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._files.archive import open_archive
+from gibbsite._files.boundary import Wanted
 from gibbsite.errors import ArgumentError, FormatError
-from gibbsite.formats.parsing.text import save
+from gibbsite.formats.parsing.text import path_text, save
 from gibbsite.influence.certificate import Certificate, certify
 from gibbsite.scan.base import Ordered
 from gibbsite.scan.systematic import FixedOrder
@@ -105,22 +106,33 @@ def load_scan(path: str | Path) -> DogsScan:
     >>> again.order.tolist() == scan.order.tolist()
     True
     """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            if "format" not in file or str(file["format"]) != _FORMAT:
-                raise FormatError("this is not a saved scan", str(path))
-            return DogsScan(
-                order=file["order"].astype(np.int32),
-                variation=float(file["variation"]),
-                input_variation=float(file["input_variation"]),
-                n_sites=int(file["n_sites"]),
-                targets=file["targets"].astype(np.int32),
-                target_weights=file["target_weights"].astype(np.float64),
-                model=str(file["model"]),
-            )
-    except FileNotFoundError:
-        raise FormatError("no such file", str(path)) from None
-    except (BadZipFile, ValueError, KeyError, EOFError, OSError, TypeError) as reason:
-        if isinstance(reason, FormatError):
-            raise
-        raise FormatError(f"this is not a saved scan ({reason})", str(path)) from None
+
+    def fail(reason: str) -> FormatError:
+        return FormatError(f"this is not a saved scan: {reason}.", str(path))
+
+    number = Wanted(np.float64, (), finite=False)
+    with open_archive(Path(path_text(path)), fail) as archive:
+        if archive.text("format") != _FORMAT:
+            raise fail("its format is another one")
+        n = int(archive.read("n_sites", Wanted(np.int64, (), 1, 2**31 - 1)))
+        sites = Wanted((np.int32, np.int64), ("steps",), 0, n - 1)
+        arrays = archive.admit(
+            {
+                "order": sites,
+                "variation": replace(number, low=0),
+                "input_variation": replace(number, low=0),
+                "targets": replace(sites, shape=("targets",)),
+                "target_weights": Wanted(np.float64, ("targets",)),
+            }
+        )
+        if not arrays["order"].size:
+            raise fail("it has no steps")
+        return DogsScan(
+            order=arrays["order"].astype(np.int32),
+            variation=float(arrays["variation"]),
+            input_variation=float(arrays["input_variation"]),
+            n_sites=n,
+            targets=arrays["targets"].astype(np.int32),
+            target_weights=arrays["target_weights"],
+            model=archive.text("model"),
+        )

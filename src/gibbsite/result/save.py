@@ -27,18 +27,20 @@ from __future__ import annotations
 
 import json
 import math
-import zipfile
-import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._files.archive import Archive, open_archive
+from gibbsite._files.boundary import Wanted, admit, between, check_growth, check_header, fits, one_of
 from gibbsite.errors import FormatError
-from gibbsite.model.domain import Angle, Domains, Interval, SiteKind, SiteNames
+from gibbsite.formats.parsing.text import shortened
+from gibbsite.model.domain import Angle, Domains, Interval, SiteKind, SiteNames, read_labels
 from gibbsite.result.measure.agreement import Findings
 from gibbsite.result.result import JointSets, Result
 from gibbsite.result.verdict.convergence import Look, Unreached
@@ -46,40 +48,21 @@ from gibbsite.run.checkpoint import write_atomically
 from gibbsite.run.plan import Plan
 from gibbsite.run.recorders.base import OpenRecorder, all_recorders
 
+Built = TypeVar("Built")
+
 FORMAT = 2
 _READABLE = (1, FORMAT)
 _KIND = "gibbsite result"
 WEIGHTED_KIND = "gibbsite result of weighted draws"
 #: Kinds of saved results, and what reads them.
 LOADERS = {_KIND: "gs.load_result", WEIGHTED_KIND: "gs.WeightedResult.load"}
-# The arrays of a result that are saved as they are: name, numbers of dimensions, kind of numbers.
-_ARRAYS = {
-    "totals": (2, "f"),
-    "trace": (3, "f"),
-    "draw_sites": (1, "i"),
-    "values": (3, "i"),
-    "energy": (2, "f"),
-    "bests": (1, "f"),
-    "best_x": (1, "i"),
-}
+# The arrays of a result that are saved as they are.
+_ARRAYS = ("totals", "trace", "draw_sites", "values", "energy", "bests", "best_x")
 # Names of what a kernel has recorded begin so.
 _KEPT = "kept_"
-# Those that hold states: floats, where sites are numbers.
-_STATES = ("values", "best_x")
-# What reading a file that is none of ours may raise.
-UNREADABLE = (
-    OSError,
-    ValueError,
-    KeyError,
-    IndexError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+# What building a result from data that do not fit together may raise.
+UNREADABLE = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError)
+_WHOLE = (np.int8, np.int16, np.int32, np.int64)
 
 
 def save_result(result: Result, path: Path) -> None:
@@ -164,12 +147,25 @@ def describe_sites(
 
 
 def read_sites(
-    about: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    about: dict[str, Any], archive: Archive
 ) -> tuple[Domains, dict[str, Any], dict[str, tuple[Any, ...]]]:
     """Return sites, what was observed, and the states that observed sites have."""
-    sites = about["sites"]
-    names = SiteNames(about["n_sites"], None if sites is None else tuple(sites), arrays.get("site_numbers"))
+    sites, n = about["sites"], about["n_sites"]
+    if sites is not None and len(sites) != n:
+        raise ValueError("there is another number of names than of sites")
     kinds = tuple(_read_kind(labels) for labels in about["labels"])
+    if not kinds and n:
+        raise ValueError("sites have no states")
+    arrays = archive.admit(
+        {
+            "label_set": Wanted((np.int32, np.int64), (n,), 0, len(kinds) - 1, optional=len(kinds) == 1),
+            "site_numbers": Wanted(_WHOLE, (n,), optional=True),
+        }
+    )
+    numbers = arrays.get("site_numbers")
+    if numbers is not None and (np.diff(numbers) <= 0).any():
+        raise ValueError("the numbers of sites do not rise")
+    names = SiteNames(n, None if sites is None else tuple(sites), numbers)
     domains = Domains(names, kinds, arrays.get("label_set", np.zeros(0, np.int32)))
     labels = {site: tuple(labels) for site, labels in about["evidence_labels"]}
     return domains, dict(about["evidence"]), labels
@@ -209,70 +205,160 @@ def load_result(path: str | Path) -> Result:
     gibbsite.errors.FormatError: nowhere.npz: the file does not exist; check the path.
     """
     path = Path(path)
-    about, arrays = read_entries(path, _KIND)
-    version = about.get("format")
-    if version not in _READABLE:
-        raise FormatError(
-            f"the result was saved in format {version}, this version of gibbsite reads up to {FORMAT}; "
-            "use the version that saved it.",
-            str(path),
-        )
-    if version == 1 and "energy" in arrays:
-        arrays["energy"] = 0.0 - arrays["energy"]
+    with read_entries(path, _KIND) as (about, archive):
+        version = about.get("format")
+        if version not in _READABLE:
+            raise FormatError(
+                f"the result was saved in format {version!r:.20}, this version of gibbsite reads up to "
+                f"{FORMAT}; use the version that saved it.",
+                str(path),
+            )
+        return inconsistent(path, lambda: _build_result(about, archive))
+
+
+def inconsistent(path: Path, build: Callable[[], Built]) -> Built:
+    """Build something from what a file holds; whatever does not fit together is one error."""
     try:
-        return _build_result(about, arrays)
+        return build()
+    except FormatError:
+        raise
     except UNREADABLE as reason:
         raise FormatError(
-            f"the saved result is inconsistent ({_first_line(reason)}); save it again.", str(path)
+            f"the saved result is inconsistent ({shortened(_first_line(reason))}); save it again.", str(path)
         ) from None
 
 
-def read_entries(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read JSON and arrays of a file of one kind, after a check of its sums."""
+@contextmanager
+def read_entries(path: Path, kind: str) -> Iterator[tuple[dict[str, Any], Archive]]:
+    """Open a file of one kind; yield its JSON part, and its arrays, which are read on demand."""
     if not path.exists():
         raise FormatError("the file does not exist; check the path.", str(path))
-    try:
-        with zipfile.ZipFile(path) as archive:
-            torn = archive.testzip()
-        if torn is not None:
-            raise FormatError(f"the entry {torn} is damaged; copy or save the file again.", str(path))
-        with np.load(path, allow_pickle=False) as file:
-            arrays: dict[str, NDArray[Any]] = {name: file[name] for name in file.files}
-        about = json.loads(arrays.pop("about").item())
-        found = about["kind"]
+
+    def fail(reason: str) -> FormatError:
+        return FormatError(
+            f"this is not a saved gibbsite result, or only a part of one: {reason}; results are saved by "
+            "result.save(path).",
+            str(path),
+        )
+
+    with open_archive(path, fail) as archive:
+        about = archive.header()
+        found = about.get("kind")
         if found in LOADERS and found != kind:
             raise FormatError(f"this is a {found}; load it with {LOADERS[found]}(path).", str(path))
         if found != kind:
-            raise ValueError
-    except FormatError:
-        raise
-    except OSError as reason:
-        raise FormatError(f"cannot be read ({reason.strerror or reason}).", str(path)) from None
-    except UNREADABLE:
-        raise FormatError(
-            "this is not a saved gibbsite result, or only a part of one; results are saved by "
-            "result.save(path).",
-            str(path),
-        ) from None
-    return about, arrays
+            raise fail("it is of another kind")
+        check_header(about, _SITES, fail)
+        check_growth(4 * about["n_sites"], archive.size, fail)  # of which some arrays are made
+        yield about, archive
 
 
-def _build_result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Result:
-    n = about["n_sites"]
-    domains, evidence, evidence_labels = read_sites(about, arrays)
-    for name, (ndim, kind) in _ARRAYS.items():
-        if name in _STATES and domains.numbers.any():
-            kind = "f"
-        if arrays[name].ndim != ndim or arrays[name].dtype.kind != kind:
-            raise ValueError(f"{name} has the wrong shape or type")
-    cells = arrays["totals"].shape[1]
+_COUNT = between(0, 1 << 62)
+_PAIRS = [lambda pair: isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)]
+# What the JSON parts of files must be; see gibbsite._files.boundary.fits.
+_SITES = {
+    "n_sites": between(0, 2**31 - 1),
+    "sites": (None, lambda names: fits(names, [str]) and len(set(names)) == len(names)),
+    "labels": [(list, dict)],
+    "evidence": _PAIRS,
+    "evidence_labels": _PAIRS,
+}
+_ABOUT = {
+    "plan": {"chains": int, "entropy": int, "kernel": dict, "scan": dict, "record": [dict]},
+    "draws": _COUNT,
+    "warmup": _COUNT,
+    "length": _COUNT,
+    "binary": bool,
+    "n_marginal": _COUNT,
+    "n_joint": _COUNT,
+    "errors": one_of("draws", "chains", "sums", "none"),
+    "period": (None, _COUNT),
+    "remarks": [str],
+    "report": _PAIRS,
+    "interrupted": bool,
+}
+_LATER = {  # what files of the first versions do not have
+    "coupling_bound": (None, float),
+    "against": [str],
+    "look": (str, {"chains": _COUNT, "sweeps": _COUNT, "complete": bool, "findings": dict}),
+    "open": [{"class": str}],
+}
+
+
+# What tempered kernels have recorded, by rung; see Kernel.kept.
+_LADDER = {
+    "betas": Wanted(np.float64, ("rungs",), 0, 1),
+    "cut": Wanted(np.float64, ("pairs",)),
+    "trips": Wanted(np.int64, ("chains",), 0),
+    "sweeps": Wanted(np.int64, ("chains",), 0),
+    "accepted": Wanted(np.float64, ("chains", "pairs")),
+    "averages": Wanted(np.float64, ("chains", "batches", "sides")),
+    "gains": Wanted(np.float64, ("chains", "samples", "rungs"), finite=False),
+    "sums": Wanted(np.float64, ("chains", "of rungs", "cells")),
+    "level": Wanted(np.float64, (1,), missing=True),
+}
+
+
+def _build_result(about: dict[str, Any], archive: Archive) -> Result:
+    fail = archive.fail
+    check_header(about, _ABOUT | {name: one for name, one in _LATER.items() if name in about}, fail)
+    n, draws = about["n_sites"], about["draws"]
+    domains, evidence, evidence_labels = read_sites(about, archive)
+    numbers = bool(domains.numbers.any())
+    states: dict[str, Any] = {"dtype": np.float64} if numbers else {"dtype": _WHOLE, "low": 0}
+    if not numbers and n:
+        states["high"] = int(domains.cards.max()) - 1
+    loose: dict[str, Any] = {"finite": False, "missing": numbers}
+    arrays = archive.admit(
+        {
+            "totals": Wanted(np.float64, ("chains", "cells"), **loose),
+            "trace": Wanted((np.float32, np.float64), ("chains", "batches", "cells"), **loose),
+            "draw_sites": Wanted((np.int32, np.int64), ("drawn",), 0, n - 1),
+            "values": Wanted(shape=("rows", "recorded", "drawn"), **states),
+            "energy": Wanted(np.float64, ("energies", "of draws"), finite=False),
+            "bests": Wanted(np.float64, ("bests",), finite=False),
+            "best_x": Wanted(shape=("best sites",), **states),
+            "set_start": Wanted(np.int64, ("starts",), 0),
+            "set_member": Wanted((np.int32, np.int64), ("members",), 0, n - 1),
+            "set_cell": Wanted(np.int64, ("sets",), 0),
+            "pulse": Wanted(np.float64, ("pulses", "of batches"), finite=False, optional=True),
+            **{
+                f"block_{r}": Wanted(np.float64, ("chains", f"block {r}"), finite=False, missing=True)
+                for r in range(len(about.get("open", ())))
+            },
+        }
+    )
+    kept = {
+        name.removeprefix(_KEPT): archive.read_numbers(name)
+        for name in archive.names
+        if name.startswith(_KEPT)
+    }
+    if "betas" in kept:
+        kept |= admit(kept, _LADDER, fail)
+    if about["format"] == 1:
+        arrays["energy"] = 0.0 - arrays["energy"]
+    chains, cells = arrays["totals"].shape
+    for name in ("values", "energy", "bests", "pulse"):
+        if name in arrays and len(arrays[name]) not in (0, chains):
+            raise ValueError(f"{name} has another number of chains")
+    if arrays["best_x"].size not in (0, n):
+        raise ValueError("the best state has other sites")
     marginal = n if about["binary"] else int(domains.cards.sum(dtype=np.int64))
     if about["binary"] and (domains.cards != 2).any():
         raise ValueError("sites of a two-state model have other numbers of states")
-    if domains.cards.size != n or arrays["trace"].shape[2] != cells:
+    if domains.cards.size != n:
         raise ValueError("sites and cells do not match")
     if about["n_marginal"] not in (0, marginal) or about["n_marginal"] > cells:
         raise ValueError("marginals and sites do not match")
+    slack = 1e-3 * (1 + draws)
+    if not numbers and ((arrays["totals"] < -slack) | (arrays["totals"] > draws + slack)).any():
+        raise ValueError("sums of probabilities and numbers of draws do not match")
+    _check_sets(arrays, domains.cards, cells, about["n_joint"])
+    recorders = tuple(_read_recorder(each) for each in about.get("open", ()))
+    blocks = tuple(arrays[f"block_{r}"] for r in range(len(recorders)))
+    for recorder, rows in zip(recorders, blocks, strict=True):
+        if not all(recorder.concludes(row, draws) for row in rows):
+            raise ValueError(f"what was recorded as {recorder.key!r} is damaged")
     return Result(
         plan=Plan.from_dict(about["plan"]),
         domains=domains,
@@ -280,17 +366,17 @@ def _build_result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Res
         evidence_labels=evidence_labels,
         binary=about["binary"],
         n_marginal=about["n_marginal"],
-        draws=about["draws"],
+        draws=draws,
         warmup=about["warmup"],
         length=about["length"],
         sets=JointSets(arrays["set_start"], arrays["set_member"], arrays["set_cell"], about["n_joint"]),
         bests=arrays["bests"],
-        unreached=tuple(Unreached(*doubt) for doubt in about.get("unreached", about.get("doubts", ()))),
+        unreached=tuple(_read_unreached(doubt) for doubt in about.get("unreached", about.get("doubts", ()))),
         errors=about["errors"],
         period=about["period"],
         remarks=tuple(about["remarks"]),
         report=dict(about["report"]),
-        kept={name.removeprefix(_KEPT): one for name, one in arrays.items() if name.startswith(_KEPT)},
+        kept=kept,
         interrupted=about["interrupted"],
         coupling_bound=about.get("coupling_bound"),
         totals=arrays["totals"],
@@ -303,9 +389,27 @@ def _build_result(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Res
         visit_times=arrays.get("visit_times", np.zeros(0)),
         look=_read_look(about.get("look", "not needed")),
         doubts=tuple(about.get("against", ())),
-        open=tuple(_read_recorder(each) for each in about.get("open", ())),
-        blocks=tuple(arrays[f"block_{r}"] for r in range(len(about.get("open", ())))),
+        open=recorders,
+        blocks=blocks,
     )
+
+
+def _check_sets(arrays: dict[str, NDArray[Any]], cards: NDArray[Any], cells: int, joint: int) -> None:
+    """Refuse recorded sets of sites whose rows or cells do not exist."""
+    start, member, cell = (arrays[name] for name in ("set_start", "set_member", "set_cell"))
+    if start.size != cell.size + 1 or start[0] != 0 or start[-1] != member.size or (np.diff(start) < 0).any():
+        raise ValueError("the rows of recorded sets do not match")
+    if joint > cell.size:
+        raise ValueError("there are fewer recorded sets than told")
+    for first, low, high in zip(cell.tolist(), start[:-1].tolist(), start[1:].tolist(), strict=True):
+        if first + math.prod(cards[member[low:high]].tolist()) > cells:
+            raise ValueError("the cells of recorded sets do not exist")
+
+
+def _read_unreached(doubt: Any) -> Unreached:
+    if not fits(doubt, list) or not fits(doubt[0], str) or not fits(doubt[2:], [(bool, str)]):
+        raise ValueError("a state that was not reached is damaged")
+    return Unreached(*doubt)
 
 
 def _read_recorder(about: dict[str, Any]) -> OpenRecorder:
@@ -320,11 +424,15 @@ def _read_recorder(about: dict[str, Any]) -> OpenRecorder:
     return known.revive(about)
 
 
+_FINDINGS = {"cells": [int], "here": [float], "there": [float], "strangers": int, "energy": str}
+
+
 def _read_look(written: Any) -> Look | str:
     """Return the second look of a saved result, or why there is none."""
     if isinstance(written, str):
         return written
     found = written["findings"]
+    check_header(found, _FINDINGS, ValueError)
     listed = {name: tuple(found[name]) for name in ("cells", "here", "there")}
     return Look(written["chains"], written["sweeps"], Findings(**{**found, **listed}), written["complete"])
 
@@ -350,7 +458,7 @@ def _read_kind(written: Any) -> SiteKind:
         return Angle(float(written["period"]), float(written["low"]))
     if isinstance(written, dict):
         return Interval(float(written["low"]), float(written["high"]))
-    return tuple(written)
+    return read_labels(written, "a site")
 
 
 def _first_line(reason: BaseException) -> str:

@@ -93,6 +93,10 @@ class OpenRecorder(Recorder, ABC):
         """
         return block.size >= fresh.size
 
+    def concludes(self, block: Floats, draws: int) -> bool:
+        """Tell whether :meth:`conclude` can be given a block that comes from a file; by default it can."""
+        return True
+
     def fault(self, block: Floats) -> int | None:
         """Return the number of the first draw at which something went wrong, if any."""
         return None

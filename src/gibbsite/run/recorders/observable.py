@@ -19,6 +19,7 @@ from gibbsite.run.observed import (
     LENGTH,
     OPEN_FORM,
     OWN,
+    SERIES,
     VALUES,
     bin_step,
     grow_series,
@@ -142,6 +143,11 @@ class Observable(OpenRecorder):
     def admits(self, fresh: Floats, block: Floats, draws: int) -> bool:
         """Tell whether a block from a file has the form that averages have after so many draws."""
         return is_binned(block, draws) and bool((block[:OPEN_FORM] == fresh[:OPEN_FORM]).all())
+
+    def concludes(self, block: Floats, draws: int) -> bool:
+        """Tell whether a block from a file holds averages, and their series if that is kept."""
+        sizes = is_binned(block, draws) and block[0] == (self.size or 1)
+        return bool(sizes and (not self.series or block[SERIES] >= draws))
 
     def fault(self, block: Floats) -> int | None:
         """Return the first draw at which the function was no number."""
