@@ -15,6 +15,7 @@ from gibbsite.errors import ArgumentError
 from gibbsite.run.budget import check_integer
 from gibbsite.run.crew import Crew
 from gibbsite.run.executor import usable_cores
+from gibbsite.scale.certificates import make_security
 
 #: Words for clusters that are started on this machine, or that this process is connected to.
 CLUSTERS = ("local-dask", "ray")
@@ -118,11 +119,21 @@ def connect(on: str, clusters: Sequence[str] = CLUSTERS) -> Iterator[Any]:
         )
     _need("distributed", "dask")
     distributed: Any = import_module("distributed")
+    dask: Any = import_module("dask")
     if on == "local-dask":
+        security = make_security()
+        # pages about the cluster have no password, and other users could read them
+        no_pages = dask.config.set({f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")})
         try:
-            with _deaf_children():
+            with _deaf_children(), no_pages:
                 cluster = distributed.LocalCluster(
-                    n_workers=usable_cores(), threads_per_worker=1, dashboard_address="127.0.0.1:0"
+                    n_workers=usable_cores(),
+                    threads_per_worker=1,
+                    security=security,
+                    protocol="tls://",
+                    host="127.0.0.1",
+                    dashboard_address="127.0.0.1:0",
+                    scheduler_kwargs={"dashboard": False},
                 )
         except RuntimeError as reason:
             raise ArgumentError(

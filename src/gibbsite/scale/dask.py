@@ -252,7 +252,9 @@ class DaskCrew(RemoteCrew):
             return
         distributed: Any = import_module("distributed")
         with self.in_spite_of_losses():
-            self.own = self.client = distributed.Client(self.address, timeout=2 * LOOK)
+            self.own = self.client = distributed.Client(
+                self.address, timeout=2 * LOOK, security=self.client.security
+            )
             self.sent = None
 
     def dismiss(self) -> None:
