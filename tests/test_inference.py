@@ -289,3 +289,23 @@ def test_the_accuracy_is_asked_of_the_sites_that_are_asked_for() -> None:
         gs.infer(model, "PR", query=["a"])
     with pytest.raises(gs.ArgumentError, match="list of sites"):
         gs.infer(model, query="a")
+
+
+def test_a_registered_kernel_is_a_method() -> None:
+    from gibbsite.kernel import registry
+
+    before = dict(registry._REGISTERED)
+    try:
+        mine = type("Mine", (gs.Gibbs,), {})
+        registry.register(methods={"mine": ("MAR",)}, proof=[{}])(mine)
+        model = gs.ising_grid((3, 3), coupling=0.2, field=0.1)
+        answer = gs.infer(model, method="mine", sweeps=2000, rng=1, progress=False)
+        same = gs.infer(model, method="gibbs", sweeps=2000, rng=1, progress=False)
+        assert answer.marginals == same.marginals
+        with pytest.raises(gs.ArgumentError, match="method 'mine' does not answer MAP"):
+            gs.infer(model, "MAP", method="mine")
+    finally:
+        registry._REGISTERED.clear()
+        registry._REGISTERED.update(before)
+    with pytest.raises(gs.ArgumentError, match="'mine' is unknown"):
+        gs.infer(model, method="mine")

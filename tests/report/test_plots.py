@@ -18,6 +18,16 @@ matplotlib.use("Agg")
 import gibbsite as gs  # noqa: E402
 from gibbsite.report import plot_convergence, plot_marginals, plot_trace  # noqa: E402
 
+
+@pytest.fixture(autouse=True)
+def no_figures_are_left() -> Any:
+    """Close what pyplot knows."""
+    yield
+    plt = sys.modules.get("matplotlib.pyplot")
+    if plt is not None:
+        plt.close("all")
+
+
 PLOTS = [plot_trace, plot_marginals, plot_convergence]
 
 
@@ -49,9 +59,23 @@ def test_pictures_are_written(plot: Any, which: str, tmp_path: Path, request: py
     assert figure._repr_png_().startswith(b"\x89PNG")
 
 
-def test_no_global_state(full: gs.Result):
+def test_a_plot_is_the_current_figure_of_pyplot(full: gs.Result, tmp_path: Path):
     import matplotlib.pyplot as plt
 
+    for plot in PLOTS:
+        figure = plot(full)
+        assert plt.gcf() is figure and figure.axes
+        plt.savefig(tmp_path / "current.png")
+        assert (tmp_path / "current.png").stat().st_size > 10_000, "the picture is not blank"
+        plt.close(figure)
+        plot(full, path=tmp_path / "saved.png")
+        assert plt.get_fignums() == [], "what is saved need not be closed"
+
+
+def test_without_pyplot_there_is_no_global_state(full: gs.Result, monkeypatch: pytest.MonkeyPatch):
+    import matplotlib.pyplot as plt
+
+    monkeypatch.delitem(sys.modules, "matplotlib.pyplot")
     for plot in PLOTS:
         plot(full)
     assert plt.get_fignums() == []

@@ -14,6 +14,7 @@ from gibbsite.inference.methods import (
     OTHERWISE,
     SAMPLING,
     is_weighted,
+    known_methods,
 )
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def check_model(model: Any, task: str, method: str | Kernel | Proposal) -> None:
         _check_stored(task, method)
         return
     if isinstance(model, FactorGraph) or (
-        isinstance(model, Model) and task == "MAR" and method not in METHODS
+        isinstance(model, Model) and task == "MAR" and method not in known_methods()
     ):
         return
     raise IncompatibleError(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gibbsite._wording import argument, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.arguments import is_stored
-from gibbsite.inference.methods import METHODS, OTHERWISE, is_weighted
+from gibbsite.inference.methods import OTHERWISE, is_weighted, known_methods
 
 if TYPE_CHECKING:
     from gibbsite.importance import Proposal
@@ -111,12 +111,12 @@ def choose(
             raise ArgumentError(
                 f"{argument('method')} must be a name or a kernel such as gs.Gibbs(), got {method!r}."
             )
-    elif method in METHODS:
-        answers = METHODS[method]
+    elif method in known_methods():
+        answers = known_methods()[method]
     else:
-        raise ArgumentError(unknown("method", method, METHODS))
+        raise ArgumentError(unknown("method", method, known_methods()))
     if task not in answers:
-        others = [name for name, tasks in METHODS.items() if task in tasks]
+        others = [name for name, tasks in known_methods().items() if task in tasks]
         name = repr(method) if isinstance(method, str) else type(method).__name__
         raise ArgumentError(f"method {name} does not answer {task}; choose one of {', '.join(others)}.")
     if method not in ("auto", "exact"):

@@ -5,12 +5,10 @@ The command line reads its choices here, so methods are imported when they are u
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import Any
 
 from gibbsite._discover import read_declarations
-
-if TYPE_CHECKING:
-    pass
 
 TASKS = ("MAR", "MAP", "PR", "MMAP")
 _DECLARED = [one for one in read_declarations("kernel") if "methods" in one]
@@ -66,6 +64,13 @@ OTHERWISE = {"MAR": "gibbs", "MAP": "annealed", "PR": "tempered", "MMAP": "annea
 # Arguments that say nothing about how to sample: with no others, "auto" tries several methods.
 OF_ANY_METHOD = {"seconds", "rng", "threads"}
 DEFAULT_SECONDS = 10.0
+
+
+def known_methods() -> dict[str, tuple[str, ...]]:
+    """Return what each method answers, those of kernels that users have registered included."""
+    registry = sys.modules.get("gibbsite.kernel.registry")
+    own = () if registry is None else registry.registered_kernels()
+    return {**{name: tasks for one in own for name, tasks in one.methods.items()}, **METHODS}
 
 
 def is_weighted(method: Any) -> bool:

@@ -80,12 +80,15 @@ class FactorGroup(Protocol):
 class TableFactors:
     """Factors given by tables of log-potentials.
 
+    Note that these are *logarithms*, as in ``log_factors`` of :class:`FactorGraph`; its ``factors``, pairs
+    ``(scope, table)``, are potentials themselves.
+
     Parameters
     ----------
     scopes : int array (m, r)
         Positions of the sites.
     log_tables : float array (m or 1, K1, ..., Kr)
-        Log-potentials, ``-inf`` for impossible; first axis 1 when all factors share one table.
+        Logarithms of the potentials, ``-inf`` for impossible; first axis 1 when all factors share one table.
     directed : bool
         Each factor is a conditional probability table of its last site given the others.
     name : str, optional
@@ -403,7 +406,11 @@ def check_rows(tables: FloatArray, domains: Domains, scopes: IntArray, text_of: 
         raise ModelError(
             f"{text_of(int(k))} is declared conditional but {row}sums to "
             f"{sums[(k, *codes)]:.4g} over its last site {domains.names[int(scopes[k][-1])]!r}; "
-            "put the child last and normalise, or pass directed=False."
+            + (
+                "these log-potentials are probabilities themselves: take their logarithms."
+                if np.allclose(tables.sum(axis=-1), 1.0, atol=_ROW_TOLERANCE)
+                else "put the child last and normalise, or pass directed=False."
+            )
         )
 
 

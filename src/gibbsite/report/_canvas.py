@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
@@ -34,7 +35,29 @@ INK, FAINT = "#333333", "#b8b8b8"
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Make a figure that belongs to no window and need not be closed; notebooks show it."""
+    """Make a figure; notebooks show it.
+
+    Where a program has loaded ``matplotlib.pyplot``, it becomes the current figure, so that ``plt.savefig``
+    and ``plt.show`` mean it. Otherwise it belongs to no window and need not be closed. In notebooks that show
+    figures inline, it stays outside of pyplot, because it would be shown twice.
+    """
+    shape: dict[str, Any] = {"figsize": (width, height), "layout": "constrained", "facecolor": "white"}
+    kind, pyplot = _picture(), _pyplot()
+    return kind(**shape) if pyplot is None else pyplot.figure(FigureClass=kind, **shape)
+
+
+def _pyplot() -> Any:
+    """Return pyplot if it has been loaded and shows no figures by itself, otherwise None."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is None:
+        return None
+    import matplotlib
+
+    return None if "inline" in str(matplotlib.get_backend()).lower() else pyplot
+
+
+def _picture() -> type[Figure]:
+    """Return the class of figures that show themselves in notebooks."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -48,7 +71,7 @@ def new_figure(width: float, height: float) -> Figure:
             self.savefig(buffer, format="png", dpi=100)
             return buffer.getvalue()
 
-    return Picture(figsize=(width, height), layout="constrained", facecolor="white")
+    return Picture
 
 
 def split_figure(figure: Figure | SubFigure, widths: Sequence[float]) -> list[SubFigure]:
@@ -68,19 +91,22 @@ def tidy(axes: Axes, title: str = "", xlabel: str = "", ylabel: str = "") -> Non
 
 
 def finish(figure: Figure, path: str | Path | None) -> Figure:
-    """Save the figure if a path is given."""
+    """Save the figure if a path is given; it is then no longer the current one of pyplot."""
     if path is not None:
         check_picture(path)
         try:
             figure.savefig(path, dpi=150)
         except OSError as reason:
             raise FormatError(f"Cannot write {path}: {reason.strerror or reason}.") from None
+        finally:
+            if (pyplot := _pyplot()) is not None:
+                pyplot.close(figure)
     return figure
 
 
 def check_picture(path: str | Path) -> None:
     """Refuse a file whose suffix is none of a plot."""
-    figure = new_figure(1, 1)
+    figure = _picture()(figsize=(1, 1))
     suffix = Path(path).suffix.lower().removeprefix(".")
     if suffix and suffix not in figure.canvas.get_supported_filetypes():
         raise UnknownFormatError(str(path), "plots end in .png, .svg or .pdf", writing=True)
