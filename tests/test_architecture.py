@@ -123,6 +123,7 @@ def test_every_public_name_exists_and_is_documented() -> None:
     for name in gibbsite.__all__:
         assert getattr(gibbsite, name).__doc__, name
     assert set(gibbsite.__all__) <= set(dir(gibbsite))
+    assert not {"os", "Any", "importlib"} & set(dir(gibbsite))
     with pytest.raises(AttributeError):
         _ = gibbsite.nonsense
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.errors import ConvergenceWarning
+from gibbsite.errors import SamplingError
 from gibbsite.kernel.perfect.perfect import Perfect
-from gibbsite.run.budget import check_integer
+from gibbsite.result.make import make_result
+from gibbsite.run.budget import check_integer, read_budget
+from gibbsite.run.executor import read_threads
 from gibbsite.run.interrupt import whole_runs_only
-from gibbsite.sampling import sample
+from gibbsite.run.progress import choose_progress
+from gibbsite.run.record import keep_marginals
+from gibbsite.sampling import check_parts, record_chains
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -52,17 +56,25 @@ def perfect_draws(
     (3, 16)
     """
     count = check_integer("n", n, 1)
-    with warnings.catch_warnings(), whole_runs_only():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a verdict on marginals, which nobody asked for
-        result = sample(
-            model,
-            Perfect(sweeps),
-            sweeps=count,
-            warmup=0,
-            chains=1,
-            rng=rng,
-            record="draws",
-            progress=False,
-        )
-    found: NDArray[np.integer[Any]] = result.values[0]
+    kernel = Perfect(sweeps)
+    check_parts(model, kernel, None)
+    length = partial(read_budget, sweeps=count, steps=None, seconds=None, warmup=0, thin=1)
+    try:
+        # no verdict: it would be about marginals, which nobody asked for
+        with whole_runs_only():
+            recording = record_chains(
+                model,
+                kernel,
+                scan=None,
+                length=length,
+                rng=rng,
+                start=None,
+                record=keep_marginals("draws", kernel),
+                threads=read_threads(None),
+                progress=choose_progress(False),
+            )
+    except SamplingError as wrong:
+        wrong.result = None if wrong.recording is None else make_result(wrong.recording)
+        raise
+    found: NDArray[np.integer[Any]] = make_result(recording).values[0]
     return found

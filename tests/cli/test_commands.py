@@ -403,3 +403,25 @@ def test_mini_buckets(run: Any, tmp_path: Path) -> None:
     assert (code, "--entries must be at least 4" in err) == (2, True)
     code, _, err = run("infer", path, "--method", "mini-bucket", "--chains", "2")
     assert (code, "--chains" in err) == (2, True)
+
+
+def test_misspelt_examples_and_evidence_get_a_helpful_sentence(run: Any, tmp_path: Path) -> None:
+    code, _, err = run("infer", "alrm")
+    assert (code, "did you mean the example alarm?" in err) == (3, True)
+    evidence = tmp_path / "evidence.txt"
+    evidence.write_text("# seen\nasia yes\n")
+    code, _, err = run("infer", ASIA, "-e", str(evidence))
+    assert code == 3
+    assert "evidence.txt:2:1: expected NAME=STATE on every line (perhaps asia=yes)" in err
+
+
+def test_facts_and_bounds_say_what_they_count(run: Any) -> None:
+    out = run("info", ALARM)[1]
+    assert "sites of 2 states, " in out
+    found = re.search(r"factors by arity +(.*)", out)
+    assert found is not None
+    assert found[1].startswith("12 factors of 1 site, ") and "factors of 2 sites" in found[1]
+    sizes = [int(each) for each in re.findall(r"of (\d+) site", found[1])]
+    assert sizes == sorted(sizes)
+    out = run("certify", ASIA, "--steps", "8", "-q")[1]
+    assert "expected number of sites in another state, of 8" in out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -127,3 +128,17 @@ def test_infer_takes_perfect_draws() -> None:
     answer = gs.infer(model, method="perfect", rng=1, accuracy=0.02, progress=False)
     assert answer.converged
     assert "draws are independent" in answer.line()
+
+
+def test_draws_inside_a_function_of_another_run_warn_of_nothing() -> None:
+    """Chains are moved by threads, where filters of warnings are those of all threads."""
+    inner = gs.ising_grid((2, 2), coupling=0.1)
+
+    def draw(x: Any, rng: np.random.Generator) -> float:
+        return float(gs.perfect_draws(inner, 1, rng=1).sum()) + rng.normal()
+
+    model = gs.Conditionals({"a": draw})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        gs.sample(model, sweeps=20, chains=2, rng=1, progress=False)
+    assert not [each for each in caught if "effective draws: 1," in str(each.message)]

@@ -276,7 +276,7 @@ def test_resuming_compiles_nothing(model: gs.FactorGraph, place: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"rng": 4}, "entropy"),
+        ({"rng": 4}, "the seed"),
         ({"kernel": gs.Gibbs("metropolised")}, "kernel"),
         ({"scan": gs.Systematic([5, 4, 3, 2, 1, 0])}, "scan"),
         ({"scan": gs.RandomScan()}, "scan"),

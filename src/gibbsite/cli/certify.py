@@ -71,13 +71,13 @@ def as_table(found: Certificate) -> str:
     norms = found.influence.norms
     side = "< 1" if found.influence.total < 1 else ">= 1"
     sizes = f"row sum {norms.row_sum:.4g}  column sum {norms.column_sum:.4g}  spectral {norms.spectral:.4g}"
+    trivial = float(found.weights.sum())
     lines = [
         f"influence  {sizes}  radius {norms.radius:.4g}  total {side}",
         "",
-        f"{'steps':>12}  bias at most",
+        f"{'steps':>12}  bias at most (expected number of sites in another state, of {trivial:g})",
     ]
     last = found.curve_steps.size - 1
     shown = np.unique(np.linspace(0, last, min(_ROWS, last + 1)).round().astype(int)).tolist()
-    trivial = float(found.weights.sum())
-    bounds = [f"{v:.4g}" if v <= trivial else "says nothing" for v in found.curve.tolist()]
+    bounds = [f"{v:.4g}" if v < trivial else "says nothing" for v in found.curve.tolist()]
     return "\n".join(lines + [f"{found.curve_steps[k]:>12}  {bounds[k]}" for k in shown])

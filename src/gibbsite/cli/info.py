@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # Time for kernels that find something out about a model in short runs.
 _PILOT_SECONDS = 0.5
+# Facts that are numbers of things by their size: what the things are, and what the size counts.
+_COUNTED = {"states_per_site": ("sites", "state"), "factors_by_arity": ("factors", "site")}
 _SITES = 1 << 20  # of a stored model, whose rows are looked at at a time
 
 
@@ -43,7 +45,12 @@ def command(
         echo(write_json(facts))
         return
     for key, value in facts.items():
-        if isinstance(value, dict):
+        if key in _COUNTED:
+            things, of = _COUNTED[key]
+            value = ", ".join(
+                f"{_shown(many)} {things} of {size} {of}{'s' * (size != '1')}" for size, many in value.items()
+            )
+        elif isinstance(value, dict):
             value = ", ".join(f"{name.replace('_', ' ')} {_shown(each)}" for name, each in value.items())
         echo(f"{key.replace('_', ' '):<24} {_shown(value)}")
 
@@ -87,7 +94,7 @@ def describe(model: FactorGraph) -> dict[str, Any]:
         "sites": model.n_sites,
         "observed": len(model.evidence),
         "states_per_site": {str(k): int(n) for k, n in zip(states, often, strict=True)},
-        "factors_by_arity": arity,
+        "factors_by_arity": dict(sorted(arity.items(), key=lambda each: int(each[0]))),
         "degree": {
             "mean": round(float(degree.mean()), 3) if degree.size else 0.0,
             "largest": int(degree.max(initial=0)),

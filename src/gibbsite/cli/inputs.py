@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gibbsite._wording import nearest
 from gibbsite.cli.outputs import echo
 from gibbsite.cli.parameters import FORMAT, INPUT, MODEL, SCAN, SCANS
-from gibbsite.errors import ArgumentError, UnknownFormatError
+from gibbsite.errors import ArgumentError, FormatError, UnknownFormatError
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph, Model
@@ -99,6 +100,8 @@ def load(model: str, from_format: str | None) -> FactorGraph:
 
     if model in EXAMPLES and not os.path.exists(model):
         model = str(example_path(model))
+    elif model != "-" and not os.path.exists(model) and (near := nearest(model, EXAMPLES)) is not None:
+        raise FormatError(f"there is no such file; did you mean the example {near}?", model)
     with format_given_by("--from FORMAT"):
         return read_model(model, from_format)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NoReturn
 
 from gibbsite.errors import FormatError, ModelError
-from gibbsite.formats.parsing.text import PathLike, Source, load, shortened
+from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, shortened
 from gibbsite.formats.uai_evidence import parse_uai_evidence
 from gibbsite.model import evidence as findings
 from gibbsite.model.evidence import Finding
@@ -57,7 +58,23 @@ def parse_evidence(source: Source, model: FactorGraph) -> dict[str, Finding]:
         return _read_json(source, model)
     if b"=" in source.data:
         return _read_lines(source, model)
+    _refuse_words(source)
     return dict(parse_uai_evidence(source, model))
+
+
+def _refuse_words(source: Source) -> None:
+    """Refuse a text that begins with a word, where nothing but the numbers of UAI evidence is left."""
+    opening = re.match(COMMENTS, source.data, re.DOTALL)
+    at = opening.end() if opening is not None else 0
+    words = source.data[at:].split(b"\n", 1)[0].decode("utf-8", "replace").split()
+    if not words or words[0].lstrip("+-.")[:1].isdigit():
+        return
+    meant = f" (perhaps {words[0]}={words[1]})" if len(words) == 2 else ""
+    raise source.error(
+        f"expected NAME=STATE on every line{meant}, JSON, or the numbers of UAI evidence, found "
+        f"{words[0]!r}.",
+        at,
+    )
 
 
 def _read_lines(source: Source, model: FactorGraph) -> dict[str, Finding]:

@@ -425,8 +425,10 @@ class _Run:
                 if key in differences
             ]
             hint = f" ({', '.join(begun)} there; what is left out is taken from it)" if begun else ""
+            named = ", ".join("the seed" if name == "entropy" else name for name in differences)
+            verb = "differs" if len(differences) == 1 else "differ"
             raise CheckpointError(
-                f"{self.path} belongs to another run: {', '.join(differences)} differ{hint}; use the same "
+                f"{self.path} belongs to another run: {named} {verb}{hint}; use the same "
                 "arguments, or start afresh with another file."
             )
         fail = failure(self.path)
