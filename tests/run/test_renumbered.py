@@ -71,14 +71,15 @@ def test_the_same_law_in_another_order(name: str) -> None:
 )
 @pytest.mark.parametrize("name", MODELS)
 def test_marginals_and_starts_belong_to_their_sites(name: str, kernel: gs.Kernel) -> None:
-    """Six standard errors of 1000 independent batches at least; herded ones are within 1 %."""
+    """Six standard errors of 1000 independent batches at least; herded ones are within 2 %."""
     model = MODELS[name]
     exact = gs.exact.enumerate(model).marginals.cells
     if gs.compile_graph(model).binary:
         exact = exact[1::2]
     result = gs.sample(model, kernel, sweeps=6000, rng=2, progress=False)
     assert result.plan.form == "renumbered"
-    bound = 0.02 if kernel.deterministic else np.maximum(6.0 * result.mcse.cells, 1e-12)
+    errors = result.mcse.cells  # NaN where draws are not random
+    bound = np.where(np.isnan(errors), 0.02, np.maximum(6.0 * errors, 1e-12))
     assert (np.abs(result.marginals.cells - exact) <= bound).all()
 
 
