@@ -175,3 +175,35 @@ def test_digests_tell_functions_apart() -> None:
 
 def test_room_on_the_stack() -> None:
     assert use_room(ROOM) == ROOM * (ROOM - 1) / 2
+
+
+def test_digests_tell_constants_apart() -> None:
+    assert digest_of(lambda x: (x + 1) * 23) != digest_of(lambda x: (x + 12) * 3)
+
+    def helper(factor: float) -> Any:
+        return lambda x: factor * x
+
+    def pair(one: Any, other: Any) -> Any:
+        return lambda x: one(x) + other(x)
+
+    found = {digest_of(pair(helper(a), helper(b))) for a in (1.0, 2.0, 3.0) for b in (4.0, 5.0, 6.0)}
+    assert len(found) == 9
+
+
+def test_functions_are_released() -> None:
+    """Numba keeps what LLVM made of a function; the function itself, and what it refers to, must go."""
+    import gc
+    import weakref
+
+    def make(number: int) -> Any:
+        data = np.full(1000, float(number))
+        return (lambda x: x[0] * data[0]), data
+
+    gone = []
+    for number in range(3):
+        function, data = make(number)
+        adopt(function, "value")
+        gone += [weakref.ref(function), weakref.ref(data)]
+        del function, data
+    gc.collect()
+    assert [each() for each in gone] == [None] * 6

@@ -24,6 +24,8 @@ from __future__ import annotations
 
 import functools
 import math
+import time
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -31,13 +33,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._compile.foreign import Foreign, call_at
-from gibbsite._compile.jit import compiled
+from gibbsite._compile.jit import announcing, compiled
 from gibbsite._random.generators import stream
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.graph.compile import compile_graph
 from gibbsite.graph.kinds.conditionals import ConditionalsGraph
 from gibbsite.model.conditionals import Conditionals
+from gibbsite.run.progress import Progress, Status, choose_progress
 
 Floats = NDArray[np.float64]
 
@@ -135,6 +138,7 @@ def check_conditionals(
     power: float = 0.999,
     start: Any = None,
     rng: Any = 0,
+    progress: Any = None,
 ) -> Compatibility:
     """Check that the conditionals of a model are those of its joint log-density.
 
@@ -157,6 +161,9 @@ def check_conditionals(
         A place to begin at.
     rng : int or Generator
         Seed.
+    progress : optional
+        None or True: a line on stderr where it takes longer than a second; False: silent; a function: called
+        with a ``Status``.
 
     Returns
     -------
@@ -189,7 +196,9 @@ def check_conditionals(
     level = false_alarm / (_TESTS * max(len(tested), 1))
     needed = _draws_needed(tolerance, places, level, power)
     many = needed if draws is None else int(draws)
-    scores = _Examination(model, rng, start).scores(places, many)
+    show = choose_progress(progress)
+    with closing(show), announcing(show.say, "your functions"):
+        scores = _Examination(model, rng, start).scores(places, many, show)
     findings = {name: _judge(each) for name, each in scores.items()}
     p_values = {
         name: min(min(p for p, _ in found) * _TESTS * len(findings), 1.0) for name, found in findings.items()
@@ -356,7 +365,7 @@ class _Examination:
         if self.x.shape != (model.n_sites,):
             raise ArgumentError(f"start needs {model.n_sites} numbers, got shape {self.x.shape}.")
 
-    def scores(self, places: int, draws: int) -> dict[str, _Scores]:
+    def scores(self, places: int, draws: int, show: Progress) -> dict[str, _Scores]:
         """Return the normal scores of draws of all sites that have a function."""
         from scipy import special
 
@@ -366,8 +375,12 @@ class _Examination:
         impossible: dict[int, str] = {}
         for _ in range(_WARMUP):
             self._sweep()
-        for _ in range(places):
-            for block, sites in enumerate(self._blocks()):
+        begun, blocks = time.monotonic(), self._blocks()
+        for visit in range(places):
+            for block, sites in enumerate(blocks):
+                done, taken = visit * len(blocks) + block, time.monotonic() - begun
+                total = places * len(blocks)
+                show.show(Status("checking conditionals", done, total, taken, math.inf, 1, "function"))
                 if graph.address[block] == 0:
                     self._move_by_density(int(sites[0]))
                     continue

@@ -311,3 +311,14 @@ def test_random_numbers_of_others_are_refused(draw: Any) -> None:
     """They would come from a state that the seed of a run does not reach."""
     with pytest.raises(gs.ModelError, match=r"conditional of \(a\).*np.random.normal.*argument rng"):
         gs.sample(gs.Conditionals({"a": draw}), sweeps=10, rng=1, progress=False)
+
+
+def test_the_check_says_how_far_it_is() -> None:
+    seen: list[Any] = []
+    functions = {name: (lambda x, rng: rng.normal(0.0, 1.0)) for name in "abc"}
+    model = gs.Conditionals(functions, log_density=lambda x: -0.5 * (x**2).sum())
+    gs.check_conditionals(model, places=2, draws=50, progress=seen.append)
+    assert [status.done for status in seen] == [0, 1, 2, 3, 4, 5]
+    assert {(status.phase, status.total, status.unit) for status in seen} == {
+        ("checking conditionals", 6, "function")
+    }

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from gibbsite._compile.hidden_random import hidden_random
 from gibbsite._compile.jit import compiled
-from gibbsite._compile.options import ON_STACK
+from gibbsite._compile.options import HELPER, ON_STACK
 from gibbsite.errors import ModelError
 
 _numba: Any = numba
@@ -228,7 +228,8 @@ def _compile(function: Any, key: str) -> Any:
     """Return a C function around a function of the user; raise what Numba raises."""
     inner = function
     if not hasattr(function, "py_func"):  # an index beyond the end is an error, as in Python
-        inner = _numba.njit(error_model="numpy", boundscheck=True)(function)
+        # without machine code of its own, which would stay in memory for ever: it is merged into its caller
+        inner = _numba.njit(error_model="numpy", boundscheck=True, **HELPER)(function)
     carray, nan = _numba.carray, np.nan
 
     def value1(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:
@@ -514,14 +515,15 @@ def digest_of(function: Any) -> str:
     False
     """
     digest = hashlib.blake2b(digest_size=16)
-    _feed(digest, function, set())
+    _feed(digest, function, {})
     return digest.hexdigest()
 
 
-def _feed(digest: Any, value: Any, seen: set[int]) -> None:
+def _feed(digest: Any, value: Any, seen: dict[int, Any]) -> None:
+    """Add a value to a digest; ``seen`` keeps what was added alive, so that nothing else gets its id."""
     if id(value) in seen:
         return
-    seen.add(id(value))
+    seen[id(value)] = value
     value = getattr(value, "py_func", value)
     if isinstance(value, functools.partial):
         for part in (value.func, value.args, value.keywords):
@@ -544,7 +546,7 @@ def _feed(digest: Any, value: Any, seen: set[int]) -> None:
         for item in value:
             _feed(digest, item, seen)
     elif value is None or isinstance(value, str | bytes | int | float | complex | np.generic):
-        digest.update(repr(value).encode())
+        digest.update(f"{value!r};".encode())  # where it ends matters: 1 and 23 are not 12 and 3
     else:
         digest.update(f"{type(value).__module__}.{getattr(value, '__name__', type(value).__name__)}".encode())
 
