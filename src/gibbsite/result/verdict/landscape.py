@@ -7,12 +7,13 @@ deviations of the run, along its main axes.
 
 from __future__ import annotations
 
+import math
+import time
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import clock
 from gibbsite.graph.functions.densities import evaluate_gradients, evaluate_places
 from gibbsite.graph.graph import Graph
 
@@ -21,7 +22,7 @@ Floats = NDArray[np.float64]
 _MANY_ROWS = 20_000  # rows of data that are too many to go through for each place
 _SOME_ROWS = 2_000  # rows that are looked at instead
 _STEEPEST = 40.0  # logits beyond this are bounds
-_TRIAL = 16  # places by which the time of an evaluation is measured
+_TRIAL, _SLOW = 8, 1e-4  # places by which the time of an evaluation is measured; more if it takes less
 
 
 def can_be_walked_in(graph: Graph) -> bool:
@@ -187,14 +188,15 @@ class Landscape:
         return slopes
 
     def pace(self, z: Floats) -> float:
-        """Return the seconds that an evaluation takes, the least of a few measurements."""
-        took = []
-        some = z[:_TRIAL]
-        for _ in range(4):
-            began = clock()
-            self.values(some)
-            took.append(clock() - began)
-        return min(took[1:]) / len(some)
+        """Return the seconds of processor time that an evaluation takes, the least of a few measurements."""
+        least = math.inf
+        for many in (_TRIAL, 1, _TRIAL, len(z)):  # the first time, code is loaded
+            if many == len(z) and least > _SLOW:
+                break
+            began = time.thread_time()
+            self.values(z[:many])
+            least = min(least, (time.thread_time() - began) / many)
+        return max(least, 1e-9)
 
 
 def _wrap(difference: Floats, turn: Floats) -> Floats:

@@ -31,8 +31,9 @@ Floats = NDArray[np.float64]
 
 MOST_SITES = 4096
 CHAINS = 32
-_SHARE, _SECONDS = 0.1, 0.3  # of the time of a run, or seconds, for these chains
-_SWEEPS = (16, 512)  # fewest and most
+_SHARE = 0.1  # of the sweeps of a run, for these chains
+# So many sweeps are made in any case, the more where functions are compiled: so many updates of sites.
+_SWEEPS, _CHEAP = (16, 256), 1 << 18
 _FIRST = 16
 _RADII = (1.0, 3.0, 10.0, 30.0, 100.0)
 _LEAST = 3.0  # standard deviations from the run that are near in any case
@@ -97,9 +98,10 @@ class _Settlers:
         """Let chains settle."""
         recording, setup = self.recording, self.setup
         length = int(recording.tapes[0].counters[DRAWS]) * setup.plan.thin + recording.warmup
-        pace = recording.seconds / max(len(recording.tapes) * length, 1)
-        allowed = max(_SHARE * recording.seconds, _SECONDS) / max(CHAINS * pace, 1e-12)
-        most = 1 << int(np.log2(np.clip(allowed, *_SWEEPS)))
+        fewest = _SWEEPS[0]
+        if all(code.compiled for code in setup.graph.structure.get("functions", ())):
+            fewest = int(np.clip(_CHEAP / (CHAINS * setup.graph.n_units), *_SWEEPS))
+        most = max(fewest, int(_SHARE * len(recording.tapes) * length / CHAINS))
         starts = self._starts()
         if len(starts) < 2:
             return "impossible"
@@ -160,19 +162,26 @@ class _Settlers:
         return far
 
     def _starts(self) -> list[Floats]:
-        """Return places to start at: half as any run would start, half far away from this one."""
+        """Return places to start at: half as any run would start, half far away from this one.
+
+        Where the weight of a mode cannot be known, because there is no joint density, and the user has said
+        where to start, all are places of the run that are moved away from there.
+        """
         setup, model = self.setup, self.model
-        domains = model.domains
+        domains, graph = model.domains, setup.graph
         low, high = domains.bounds
-        middle = self.picture.mean(axis=(0, 1))
         between = domains.numbers & np.isfinite(low) & np.isfinite(high)
+        given = graph.kind == "conditionals" and graph.arrays.density == 0 and setup.plan.start is not None
+        run = self.picture.reshape(-1, graph.n_sites)
         rng = np.random.default_rng(np.random.SeedSequence(setup.plan.entropy, spawn_key=(0, 4)))
         found: list[Floats] = []
         for number in range(4 * CHAINS):
-            x = model.draw_start(rng)
-            if number % 2:
+            x = run[rng.integers(len(run))].copy() if given else model.draw_start(rng)
+            if given or number % 2:
                 radius = _RADII[(number // 2) % len(_RADII)]
-                far = middle + radius * self.deviations * rng.standard_normal(x.size)
+                away = rng.standard_normal(x.size)
+                away /= np.linalg.norm(away)
+                far = run.mean(axis=0) + radius * self.deviations * away
                 far = np.where(far < low, 2.0 * np.where(np.isfinite(low), low, 0.0) - far, far)
                 far = np.where(far > high, 2.0 * np.where(np.isfinite(high), high, 0.0) - far, far)
                 x = np.where(domains.numbers & ~between, far, x)
