@@ -291,6 +291,17 @@ def test_the_accuracy_is_asked_of_the_sites_that_are_asked_for() -> None:
         gs.infer(model, query="a")
 
 
+@pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
+def test_replicas_cool_down_to_find_the_best_state() -> None:
+    """At the temperature of this model all states are nearly equally likely."""
+    rng = np.random.default_rng(5)
+    model = gs.ising_grid((6, 6), coupling=0.1 * rng.choice([-1, 1], (2, 6, 6)), periodic=True)
+    best = gs.solve_exact(model, task="MAP").log_potential
+    answer = gs.infer(model, "MAP", method="tempered", sweeps=300, rng=1, progress=False)
+    assert answer.best[0].log_potential == pytest.approx(best)
+    assert answer.result.best == pytest.approx(best)
+
+
 def test_a_registered_kernel_is_a_method() -> None:
     from gibbsite.kernel import registry
 

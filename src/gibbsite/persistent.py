@@ -161,8 +161,25 @@ class PersistentChains:
 
     @property
     def states(self) -> NDArray[Any]:
-        """Where the chains are (chains, sites): codes of states, or numbers."""
+        """Where the chains are (chains, sites): codes of states, or numbers.
+
+        It can be set, to all that ``start=`` of :func:`gibbsite.sample` takes: one state for all chains, or a
+        row for each. Chains go on from there with new random numbers.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> chains = gs.PersistentChains(gs.ising_grid((2, 2), coupling=0.5), chains=2, rng=1)
+        >>> chains.states = [[0, 0, 0, 0], [1, 1, 1, 1]]
+        >>> chains.states.tolist(), chains.run(3).states.shape
+        ([[0, 0, 0, 0], [1, 1, 1, 1]], (2, 4))
+        """
         return self._standing.form.codes(self._standing.states, self._standing.sizes)
+
+    @states.setter
+    def states(self, given: Any) -> None:
+        self._epoch += 1
+        self._standing.put(given, self._epoch)
 
     @property
     def labels(self) -> NDArray[Any]:

@@ -195,3 +195,16 @@ def test_models_of_different_kinds_in_one_call() -> None:
 def test_bad_batches(given: dict[str, Any], words: str) -> None:
     with pytest.raises(gs.ModelError, match=words):
         gs.sample_batch(SPINS, progress=False, **given)
+
+
+def test_states_can_be_set() -> None:
+    """To a row for each chain, one state for all, or labels; chains go on from there, also when pickled."""
+    chains = gs.PersistentChains(gs.ising_grid((2, 2), coupling=0.5), chains=2, rng=1)
+    chains.states = [[0, 0, 0, 0], [1, 1, 1, 1]]
+    assert chains.states.tolist() == [[0, 0, 0, 0], [1, 1, 1, 1]]
+    chains.states = dict.fromkeys("0123", 1)
+    assert chains.states.tolist() == [[1, 1, 1, 1]] * 2
+    again = pickle.loads(pickle.dumps(chains))
+    assert (chains.run(5).states == again.run(5).states).all()
+    with pytest.raises(gs.ArgumentError, match="the state code 2"):
+        chains.states = [2, 0, 0, 0]

@@ -70,7 +70,8 @@ def known_methods() -> dict[str, tuple[str, ...]]:
     """Return what each method answers, those of kernels that users have registered included."""
     registry = sys.modules.get("gibbsite.kernel.registry")
     own = () if registry is None else registry.registered_kernels()
-    return {**{name: tasks for one in own for name, tasks in one.methods.items()}, **METHODS}
+    more = {name: tasks for one in own for name, tasks in one.methods.items() if name not in METHODS}
+    return {**METHODS, **more}
 
 
 def is_weighted(method: Any) -> bool:

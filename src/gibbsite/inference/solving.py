@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gibbsite._wording import argument
@@ -61,6 +62,7 @@ def solve(
         )
         return beliefs, _judge_beliefs(beliefs, task)
     from gibbsite.kernel.registry import make_kernel
+    from gibbsite.model.tempered import temper
     from gibbsite.sampling import sample
 
     kernel: Any = make_kernel(method) if isinstance(method, str) else method
@@ -70,8 +72,27 @@ def solve(
         seconds = max(seconds - (time.monotonic() - begun), seconds * (1.0 - _PILOT_SHARE))
     run = {"record": "best", **run} if task == "MAP" else run
     target = accuracy / STANDARD_ERRORS if task == "MAR" else None
-    drawn = sample(model, kernel, sweeps=sweeps, seconds=seconds, error=target, progress=progress, **run)
+    cooling = _cooling(model, kernel) if task == "MAP" else 1.0
+    sampled = model if cooling == 1.0 else temper(model, cooling)
+    drawn = sample(sampled, kernel, sweeps=sweeps, seconds=seconds, error=target, progress=progress, **run)
+    if cooling != 1.0:  # log-potentials are those of the model that was asked about
+        drawn = replace(drawn, bests=drawn.bests / cooling)
     return drawn, _judge_run(drawn, task, accuracy, query)
+
+
+def _cooling(model: FactorGraph, kernel: Kernel) -> float:
+    """Return the inverse temperature at which replicas that cross between modes look for the best state.
+
+    At the temperature of the model itself its best states may be rare. The last rung is at the temperature at
+    which the model freezes, where that is lower.
+    """
+    from gibbsite.graph.compile import compile_graph
+    from gibbsite.kernel.gibbs.temperature import temperature_range
+    from gibbsite.model import FactorGraph
+
+    if not kernel.crosses or not isinstance(model, FactorGraph):
+        return 1.0
+    return max(1.0, 1.0 / temperature_range(compile_graph(model)).cold)
 
 
 def bound_below(model: FactorGraph, seconds: float | None) -> tuple[float, float | None]:

@@ -183,7 +183,14 @@ class Standing:
             start=start_text(self.begin),
         )
 
-    # ---- another model
+    # ---- other states, another model
+
+    def put(self, start: Any, epoch: int) -> None:
+        """Put chains at given states, with new streams; ``epoch`` numbers such changes."""
+        starts = start_states(self.model, self.graph, self.chains, start, self.entropy)
+        self.states = self._place(starts, range(epoch * self.chains, (epoch + 1) * self.chains))
+        self.prepare()
+        self.freeze()
 
     def reweight(self, model: Model, epoch: int) -> None:
         """Go on in another model of the same sites; ``epoch`` numbers such changes.
