@@ -85,7 +85,7 @@ def _is_number(value: Any) -> bool:
 _CONTENT = {
     "estimate": {str: _is_number},
     "diagnostics": {"reasons": [str]},
-    "sources": list,
+    "sources": [{"name": str} | dict.fromkeys(("draws", "effective", "log_z", "log_bound"), _is_number)],
     "plan": dict,
     "remarks": [str],
     "interrupted": bool,

@@ -32,8 +32,12 @@ def flatten(prefix: str, value: Any) -> Iterator[tuple[str, NDArray[Any]]]:
     if isinstance(value, np.ndarray):
         yield prefix, value[: _used(value)] if value.ndim == 1 else value
     elif hasattr(value, "_fields") and not is_rebuildable(value):
+        growing = getattr(value, "growing", ())
         for name in value._fields:
-            yield from flatten(f"{prefix}/{name}", getattr(value, name))
+            if name in growing:  # how long they are says something
+                yield f"{prefix}/{name}", getattr(value, name)
+            else:
+                yield from flatten(f"{prefix}/{name}", getattr(value, name))
 
 
 def is_rebuildable(value: Any) -> bool:

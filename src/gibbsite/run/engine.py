@@ -460,8 +460,12 @@ class _Run:
             )
             self.states[k] = restore(f"{k}/state", self.states[k], arrays)
             self.tapes[k] = restore(f"{k}/tape", self.tapes[k], arrays)
-            if self.tapes[k].counters[DRAWS] != counts.draws:
+            tape = self.tapes[k]
+            if tape.counters[DRAWS] != counts.draws or (tape.counters != self.tapes[0].counters).any():
                 raise fail("it has other numbers of draws in its header and on its tapes")
+            kept = [tape.values] * bool(tape.sites.size) + [tape.energy] * self.setup.layout.energy
+            if any(len(each) < counts.draws for each in kept):
+                raise fail("it has fewer draws than its header says")
         self.check_states(cards, fail)
         self.meetings = [list(met) for met in meetings]
 

@@ -304,7 +304,6 @@ class TapeLayout:
                 tape = tape._replace(observed=_joined(tape.observed.code, blocks))
         if not self.draw_sites.size and not self.energy:
             return tape
-        # one of them may be shorter: zeros at the end of a vector are left out of checkpoints
         in_use = [tape.values] * bool(self.draw_sites.size) + [tape.energy] * self.energy
         if min(map(len, in_use)) >= draws:
             return tape
