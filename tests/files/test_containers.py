@@ -46,3 +46,23 @@ def test_changed_files(kinds: list[str], many: int) -> None:
     found = campaign(kinds, many, seed=7, say=lambda line: None)
     assert {kind: one["failures"] for kind, one in found.items()} == {kind: [] for kind in kinds}
     assert all(one["done"] == many and one["refused"] > many // 4 for one in found.values())
+
+
+def test_a_kind_that_is_no_text(tmp_path: Path) -> None:
+    for name in ("result", "weighted"):
+        container = CONTAINERS[name]
+        header, arrays = container.read(FOLDER / name)
+        for kind in ([], {}, None, 3):
+            container.write(tmp_path / name, (header | {"kind": kind}, arrays))
+            with pytest.raises(gs.FormatError, match="another kind"):
+                container.use(tmp_path / name)
+
+
+def test_numbers_about_weights_that_are_none(tmp_path: Path) -> None:
+    container = CONTAINERS["weighted"]
+    header, arrays = container.read(FOLDER / "weighted")
+    for name in ("gap", "unseen", "pareto_k"):
+        content = header["content"] | {"diagnostics": header["content"]["diagnostics"] | {name: None}}
+        container.write(tmp_path / "w", (header | {"content": content}, arrays))
+        with pytest.raises(gs.FormatError, match="not made of numbers"):
+            container.use(tmp_path / "w")

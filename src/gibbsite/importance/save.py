@@ -104,7 +104,7 @@ def _build(about: dict[str, Any], archive: Archive) -> dict[str, Any]:
         }
     )
     told = content["diagnostics"]
-    if not all(_is_number(one) or one is None for name, one in told.items() if name != "reasons"):
+    if not all(_is_number(one) for name, one in told.items() if name != "reasons"):
         raise ValueError("the verdict is not made of numbers")
     return {
         "domains": domains,

@@ -244,7 +244,7 @@ def read_entries(path: Path, kind: str) -> Iterator[tuple[dict[str, Any], Archiv
     with open_archive(path, fail) as archive:
         about = archive.header()
         found = about.get("kind")
-        if found in LOADERS and found != kind:
+        if isinstance(found, str) and found in LOADERS and found != kind:
             raise FormatError(f"this is a {found}; load it with {LOADERS[found]}(path).", str(path))
         if found != kind:
             raise fail("it is of another kind")
