@@ -16,6 +16,7 @@ SOURCE = Path(gibbsite.__file__).parent
 ORDER = [
     {"_wording", "_discover"},
     {"errors"},
+    {"_arguments"},
     {"_compile"},
     {"_files"},
     {"_random"},

@@ -32,6 +32,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import checked
 from gibbsite._compile.foreign import Foreign, call_at
 from gibbsite._compile.jit import announcing, compiled
 from gibbsite._random.generators import stream
@@ -128,6 +129,7 @@ class Compatibility:
         return f"compatible: {able}."
 
 
+@checked
 def check_conditionals(
     model: Conditionals,
     *,

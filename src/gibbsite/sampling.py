@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gibbsite._arguments import check_flags
 from gibbsite._compile.jit import announcing, clock
 from gibbsite._files.boundary import between, check_header, fits
 from gibbsite._wording import argument
@@ -151,6 +152,7 @@ def sample(
     begun = clock()
     check_parts(model, kernel, scan)
     chains = check_integer("chains", chains, 1)
+    check_flags(resume=resume, second_look=second_look, coupling=coupling)
     threads = read_threads(threads)
     if error is not None and not (is_real(error) and 0 < error < 1):
         raise ArgumentError(f"{argument('error')} must be a number between 0 and 1, got {error!r}.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import checked
 from gibbsite._compile.jit import interpreted
 from gibbsite._wording import unknown
 from gibbsite.elimination.rings import LogSum, Max, Ring, Sum
@@ -206,6 +207,7 @@ def _impossible() -> SupportError:
     return SupportError("No state has positive probability; check the zeros and the evidence.")
 
 
+@checked
 def solve_exact(
     model: FactorGraph,
     *,
@@ -266,6 +268,7 @@ def solve_exact(
     return result
 
 
+@checked
 def predict_exact(model: FactorGraph, rng: int = 0) -> ExactCost:
     """Predict what :func:`solve_exact` would cost, without solving anything.
 

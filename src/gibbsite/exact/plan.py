@@ -16,6 +16,7 @@ from gibbsite.exact.potentials import Operands, Potentials, fill_potentials, pla
 from gibbsite.exact.reduce import Reduction, reduce_model
 from gibbsite.exact.sweep import SweepWorkspace, make_desk
 from gibbsite.exact.tree import MOST_AXES, Tree, build_tree
+from gibbsite.run.budget import check_integer
 
 if TYPE_CHECKING:
     from gibbsite.model import FactorGraph
@@ -90,7 +91,7 @@ def _find(reduction: Reduction, width: int, rng: int) -> Outline:
         return Outline(reduction, nothing, nothing, Order(np.arange(n), 0, width + 1.0, np.inf, 0))
     start, neighbour = interaction_graph(problem.member_start, problem.member, n)
     with interpreted(n**3 / 4):
-        order = find_order(start, neighbour, problem.cards, seed=rng)
+        order = find_order(start, neighbour, problem.cards, seed=check_integer("rng", rng, 0))
     return Outline(reduction, start, neighbour, order)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gibbsite._arguments import checked
 from gibbsite._wording import unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.formats.bif import read_bif
@@ -15,6 +16,7 @@ EXAMPLES = ("alarm", "asia", "child")
 """Names of the networks :func:`example` returns."""
 
 
+@checked
 def example(name: str) -> FactorGraph:
     """Return a network that comes with the package.
 

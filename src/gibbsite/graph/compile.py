@@ -10,6 +10,7 @@ from collections.abc import Collection
 from typing import Any
 
 import gibbsite.graph.kinds  # noqa: F401  (they register themselves)
+from gibbsite._arguments import checked
 from gibbsite._wording import unknown
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.graph.graph import Graph, seal
@@ -50,6 +51,7 @@ def _compile_other(model: Any, kind: str | None) -> Graph:
     return graph
 
 
+@checked
 def compile_graph(model: Model, kind: str | None = None, among: Collection[str] = ()) -> Graph:
     """Turn a model into a graph.
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from gibbsite._arguments import describe, is_number
 from gibbsite._discover import load_for_threads
 from gibbsite._wording import Text, argument, unknown
 from gibbsite.errors import ArgumentError
@@ -135,6 +136,10 @@ def infer(
         raise ArgumentError(unknown("task", task, TASKS))
     if not (isinstance(accuracy, Real) and 0 < accuracy < 1):
         raise ArgumentError(f"{argument('accuracy')} must be a number between 0 and 1, got {accuracy!r}.")
+    if "__array__" in dir(method):
+        raise ArgumentError(f"{argument('method')} must be a name or a kernel, got {describe(method)}.")
+    if seconds is not None and not (is_number(seconds) and 0 < seconds < math.inf):
+        raise ArgumentError(f"{argument('seconds')} must be a positive number, got {describe(seconds)}.")
     check_model(model, task, method)
     begun = time.monotonic()
     given = {**run, "seconds": seconds, "sweeps": sweeps}

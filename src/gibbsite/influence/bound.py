@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._arguments import checked
 from gibbsite._wording import argument, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.graph.color import markov_graph
@@ -27,6 +28,7 @@ _LIMIT = 4096  # configurations of a blanket that are tried
 _WORK = 4e7  # configurations of all blankets together
 
 
+@checked
 def bound_influence(model: FactorGraph, method: str = "best", *, limit: int | None = None) -> Influence:
     """Bound the influence of every site on every other.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import checked
 from gibbsite._files.archive import open_archive
 from gibbsite._files.boundary import Wanted
 from gibbsite.errors import ArgumentError, FormatError
@@ -93,6 +94,7 @@ class DogsScan(FixedOrder):
         )
 
 
+@checked
 def load_scan(path: str | Path) -> DogsScan:
     """Read a scan that was saved.
 

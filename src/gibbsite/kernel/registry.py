@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from gibbsite._arguments import checked
 from gibbsite.errors import IncompatibleError
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def register(
     """
 
     def add(kernel: K) -> K:
+        kernel.__init__ = checked(kernel.__init__)  # type: ignore[method-assign]
         _REGISTERED[f"{kernel.__module__}.{kernel.__name__}"] = Registration(
             kernel,
             proof,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gibbsite._arguments import checked
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.model.base import Model
 from gibbsite.model.domain import Domains, FloatArray, Interval, make_domains
@@ -48,6 +49,7 @@ class Conditionals(Model):
     Conditionals(2 sites in 2 blocks)
     """
 
+    @checked
     def __init__(
         self,
         draws: Mapping[Any, Draw | None],

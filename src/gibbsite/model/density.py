@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gibbsite._arguments import checked, describe
 from gibbsite.errors import ModelError
 from gibbsite.model.base import Model
 from gibbsite.model.domain import Domains, FloatArray, Interval, make_domains
@@ -21,6 +22,7 @@ class Density(Model):
 
     __slots__ = ("_digest", "_domains", "_structure")
 
+    @checked
     def __init__(self, dim: int, bounds: Any, names: Sequence[str] | None) -> None:
         self._domains = _read_box(dim, bounds, names)
         self._structure: dict[str, Any] = {}
@@ -100,6 +102,7 @@ class LogDensity(Density):
 
     __slots__ = ("function", "gradient")
 
+    @checked
     def __init__(
         self,
         fn: Any,
@@ -166,6 +169,7 @@ class DataDensity(Density):
 
     __slots__ = ("data", "likelihood", "likelihood_gradient", "prior", "prior_gradient")
 
+    @checked
     def __init__(
         self,
         prior: Any,
@@ -244,9 +248,15 @@ def digests(*functions: Any) -> Iterator[bytes]:
             yield b"-" if function is None else digest_of(function).encode()
 
 
+#: Most coordinates of a density.
+_MOST_COORDINATES = 10_000_000
+
+
 def _read_box(dim: int, bounds: Any, names: Sequence[str] | None) -> Domains:
     if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1:
         raise ModelError(f"dim must be a whole number of at least 1, got {dim!r}.")
+    if dim > _MOST_COORDINATES:
+        raise ModelError(f"dim must be at most {_MOST_COORDINATES:,}, got {describe(dim)}.")
     listed = [str(k) for k in range(dim)] if names is None else list(names)
     if len(listed) != dim:
         raise ModelError(f"there must be a name for each of the {dim} coordinates, got {len(listed)}.")
@@ -264,7 +274,7 @@ def _read_box(dim: int, bounds: Any, names: Sequence[str] | None) -> Domains:
 def _read_rows(data: npt.ArrayLike) -> FloatArray:
     try:
         rows = np.ascontiguousarray(np.asarray(data, float))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ModelError("data must be an array of numbers (rows, columns).") from None
     rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or not rows.size:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gibbsite._arguments import describe, is_number
 from gibbsite._wording import part
 from gibbsite.errors import ModelError, TooLargeError
 from gibbsite.model.domain import Domains, FloatArray, IntArray, frozen
@@ -80,8 +81,10 @@ class DistanceFactors:
             raise ModelError(f"beta of {group_text(name)} must be one finite number, got {weights!r}.")
         if abs(beta.item()) > LARGEST:
             raise ModelError(f"beta of {group_text(name)} is {beta.item():g}; {TOO_LARGE}.")
-        if not (isinstance(gamma, int | float | np.number) and 0.0 <= gamma < math.inf):
-            raise ModelError(f"gamma of {group_text(name)} must be a number from 0 up, got {gamma!r}.")
+        if not (is_number(gamma) and 0.0 <= gamma < math.inf):
+            raise ModelError(
+                f"gamma of {group_text(name)} must be a number from 0 up, got {describe(gamma)}."
+            )
         at, beta = frozen(at, np.float64), frozen(beta.reshape(1), np.float64)
         store(self, positions=at, gamma=float(gamma), weights=beta, name=name, coupling=coupling)
         if coupling is not None:

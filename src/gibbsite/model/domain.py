@@ -10,12 +10,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from numbers import Real
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from gibbsite._arguments import describe, is_number
 from gibbsite._wording import nearest
 from gibbsite.errors import ArgumentError, ModelError
 
@@ -85,8 +85,8 @@ class Interval:
 
     def __post_init__(self) -> None:
         for bound in (self.low, self.high):
-            if not isinstance(bound, Real) or isinstance(bound, bool) or math.isnan(bound):
-                raise ModelError(f"the bounds of an interval must be numbers, got {bound!r}.")
+            if not is_number(bound) or math.isnan(bound):
+                raise ModelError(f"the bounds of an interval must be numbers, got {describe(bound)}.")
         if not self.low < self.high:
             raise ModelError(f"the interval from {self.low} to {self.high} is empty; low must be below high.")
         object.__setattr__(self, "low", float(self.low))
@@ -125,8 +125,8 @@ class Angle(Interval):
 
     def __init__(self, period: float = 2.0 * math.pi, low: float = 0.0) -> None:
         for name, value in (("period", period), ("low", low)):
-            if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
-                raise ModelError(f"the {name} of an angle must be a finite number, got {value!r}.")
+            if not is_number(value) or not math.isfinite(value):
+                raise ModelError(f"the {name} of an angle must be a finite number, got {describe(value)}.")
         if not period > 0:
             raise ModelError(f"the period of an angle must be positive, got {period!r}.")
         object.__setattr__(self, "low", float(low))

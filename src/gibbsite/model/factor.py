@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from gibbsite._arguments import checked
 from gibbsite.errors import ModelError
 from gibbsite.model.domain import Domains, FloatArray, IntArray, Scope, frozen, is_iterable
 from gibbsite.model.reals import read_reals
@@ -107,6 +108,7 @@ class TableFactors:
     directed: bool
     name: str | None
 
+    @checked
     def __init__(
         self,
         scopes: npt.ArrayLike,

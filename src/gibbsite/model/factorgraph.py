@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
+from gibbsite._arguments import checked
 from gibbsite._wording import escaped
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.model.base import Model
@@ -92,6 +93,7 @@ class FactorGraph(Model):
         "_structure",
     )
 
+    @checked
     def __init__(
         self,
         sites: Mapping[str, Sequence[Label] | int] | Sequence[str] | int,
@@ -186,6 +188,7 @@ class FactorGraph(Model):
             raise ModelError(f"the site {site!r} is observed as {self._evidence[site]!r} and no longer free.")
         return self._domains.position(site)
 
+    @checked
     def group(self, name: str) -> FactorGroup:
         """Return the factor group of that name."""
         for group in self._groups:

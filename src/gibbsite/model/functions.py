@@ -8,6 +8,7 @@ lower one, so that it is never negative.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,8 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gibbsite._arguments import checked
 from gibbsite.errors import ModelError
 from gibbsite.model.domain import Domains, FloatArray, frozen
+from gibbsite.model.reals import read_reals
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 Slopes = Callable[[FloatArray, FloatArray, FloatArray], npt.ArrayLike]
@@ -70,6 +73,7 @@ class FunctionFactors:
     always: bool
     name: str
 
+    @checked
     def __init__(
         self,
         function: Any,
@@ -107,7 +111,7 @@ class FunctionFactors:
                 f"the factors {name!r} need scopes (factors, sites) for {len(found)} factors, or one scope "
                 f"for all, got shape {where.shape}."
             )
-        if not np.isfinite(weight) or weight <= 0:
+        if not math.isfinite(weight) or weight <= 0:
             raise ModelError(f"the weight of the factors {name!r} must be a positive number, got {weight}.")
         if degree not in (None, 1, 2):
             raise ModelError(f"the degree of the factors {name!r} must be 1, 2 or None, got {degree!r}.")
@@ -200,6 +204,8 @@ def read_scopes(given: Any) -> npt.NDArray[Any]:
     """
     try:
         if np.asarray(given).dtype.kind in "iu":
+            if np.abs(given).max(initial=0) >= 2**31:
+                raise ModelError("the scopes of factors hold positions of fewer than 2**31 sites.")
             return frozen(given, np.int32)
         found = np.array([given] if isinstance(given, str) else given, dtype=object)
     except ValueError:  # rows of different lengths
@@ -230,6 +236,16 @@ def _logistic_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatA
     return np.asarray(np.linalg.norm(p, axis=1))
 
 
+def _spread(given: Any, shape: tuple[int, ...], what: str) -> FloatArray:
+    """Return one number for all factors, or one for each."""
+    values = read_reals(given, what)
+    if values.shape not in ((), (1,), shape):
+        raise ModelError(f"{what} have shape {values.shape}; expected a number or an array of shape {shape}.")
+    found: FloatArray = np.broadcast_to(values, shape)
+    return found
+
+
+@checked
 def logistic_factors(
     scope: npt.ArrayLike, rows: npt.ArrayLike, labels: npt.ArrayLike, *, weight: float = 1.0
 ) -> FunctionFactors:
@@ -252,11 +268,14 @@ def logistic_factors(
     >>> factors.size, factors.parameters.tolist()
     (2, [[1.0, 0.5], [-1.0, 2.0]])
     """
-    given = np.asarray(labels)
+    given = np.asarray(read_reals(labels, "the labels"))
     if not np.isin(given, (-1, 0, 1)).all() or given.ndim != 1 or np.unique(given).size > 2:
         raise ModelError("the labels of a logistic regression must be two of -1, 0 and 1.")
     sign = np.where(given > 0, 1.0, -1.0)
-    signed = np.asarray(rows, float) * sign[:, None]
+    table = read_reals(rows, "the rows")
+    if table.ndim != 2 or len(table) != given.size:
+        raise ModelError(f"the rows have shape {table.shape}; expected one for each of {given.size} labels.")
+    signed = table * sign[:, None]
     return FunctionFactors(
         logistic,
         scope,
@@ -302,6 +321,7 @@ def _mixture_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatAr
     return found
 
 
+@checked
 def mixture_factors(
     scope: npt.ArrayLike, data: npt.ArrayLike, sd: float, *, weight: float = 1.0
 ) -> FunctionFactors:
@@ -323,8 +343,8 @@ def mixture_factors(
     >>> mixture_factors([0, 1], [0.3, 1.2, -0.5], sd=2.0**0.5).size
     3
     """
-    values = np.asarray(data, float).ravel()
-    if not np.isfinite(sd) or sd <= 0:
+    values = read_reals(data, "data").ravel()
+    if not math.isfinite(sd) or sd <= 0:
         raise ModelError(f"sd must be a positive number, got {sd!r}.")
     parameters = np.stack([values, np.full(values.size, float(sd))], axis=1)
     return FunctionFactors(
@@ -355,6 +375,7 @@ def _normal_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatArr
     return np.asarray(np.maximum(np.abs(low[:, 0] - p[:, 0]), np.abs(high[:, 0] - p[:, 0])) / p[:, 1] ** 2)
 
 
+@checked
 def normal_factors(
     sites: npt.ArrayLike, mean: npt.ArrayLike, sd: npt.ArrayLike, *, weight: float = 1.0, always: bool = False
 ) -> FunctionFactors:
@@ -366,7 +387,7 @@ def normal_factors(
     [[0.0, 1.0], [0.0, 2.0]]
     """
     where = np.atleast_1d(read_scopes(sites))
-    mean, sd = (np.broadcast_to(np.asarray(part, float), where.shape) for part in (mean, sd))
+    mean, sd = (_spread(part, where.shape, what) for part, what in ((mean, "mean"), (sd, "sd")))
     if not (sd > 0).all():
         raise ModelError("the standard deviations of normal factors must be positive.")
     return FunctionFactors(
@@ -396,6 +417,7 @@ def _product_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatAr
     return np.asarray(np.abs(p[:, 0]) * np.linalg.norm(np.maximum(np.abs(low), np.abs(high)), axis=1))
 
 
+@checked
 def product_factors(
     pairs: npt.ArrayLike, couplings: npt.ArrayLike, *, weight: float = 1.0
 ) -> FunctionFactors:
@@ -407,7 +429,7 @@ def product_factors(
     2
     """
     where = np.atleast_2d(read_scopes(pairs))
-    values = np.broadcast_to(np.asarray(couplings, float), (len(where),))
+    values = _spread(couplings, (len(where),), "couplings")
     return FunctionFactors(
         product,
         where,
@@ -441,6 +463,7 @@ def _difference_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> Floa
     )
 
 
+@checked
 def difference_factors(
     pairs: npt.ArrayLike, precisions: npt.ArrayLike, *, weight: float = 1.0
 ) -> FunctionFactors:
@@ -452,7 +475,7 @@ def difference_factors(
     1
     """
     where = np.atleast_2d(read_scopes(pairs))
-    values = np.broadcast_to(np.asarray(precisions, float), (len(where),))
+    values = _spread(precisions, (len(where),), "precisions")
     return FunctionFactors(
         difference,
         where,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gibbsite._arguments import checked
 from gibbsite.errors import ModelError
 from gibbsite.model.domain import Domains, FloatArray, IntArray, frozen
 from gibbsite.model.factor import LARGEST, TOO_LARGE, FactorGroup, group_text, store
@@ -57,6 +58,7 @@ class LatticeFactors:
     spin: bool
     name: str | None
 
+    @checked
     def __init__(
         self,
         shape: Sequence[int],
@@ -204,6 +206,7 @@ class FieldFactors:
     spin: bool
     name: str | None
 
+    @checked
     def __init__(
         self, n_sites: int, weights: npt.ArrayLike, spin: bool = True, name: str | None = None
     ) -> None:
@@ -337,7 +340,8 @@ def read_rings(periodic: Any, axes: int) -> tuple[bool, ...]:
     """
     if isinstance(periodic, (bool, np.bool_)):
         return (bool(periodic),) * axes
-    rings = tuple(periodic) if isinstance(periodic, (Sequence, np.ndarray)) else ()
+    listed = isinstance(periodic, (Sequence, np.ndarray)) and getattr(periodic, "ndim", 1) != 0
+    rings = tuple(periodic) if listed else ()
     if len(rings) != axes or not all(isinstance(ring, (bool, int, np.bool_)) for ring in rings):
         raise ModelError(
             f"periodic must be True or False for a lattice of {axes} axes, or one of them for each, "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import checked
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, ConvergenceWarning
 from gibbsite.kernel.tempered.tempered import Tempered
@@ -73,6 +74,7 @@ class AnnealedEstimate:
         )
 
 
+@checked
 def annealed_importance(
     model: FactorGraph,
     *,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import checked
 from gibbsite.report._canvas import COLORS, FAINT, INK, cell_title, finish, new_figure, tidy
 from gibbsite.result.measure.diagnostics import mcse
 from gibbsite.result.measure.measurement import MATERIAL
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _GOOD, _BAD = "#009E73", "#D55E00"
 
 
+@checked
 def plot_convergence(result: Result, *, path: str | Path | None = None) -> Figure:
     """Show how far a run has converged.
 

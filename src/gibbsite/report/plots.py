@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import checked
 from gibbsite.errors import ArgumentError
 from gibbsite.model.domain import Angle
 from gibbsite.report._canvas import (
@@ -41,6 +42,7 @@ _TRACES = 6  # sites shown by default
 _COLUMNS = 1200  # of a picture of draws: about what a screen resolves
 
 
+@checked
 def plot_trace(
     result: Result, sites: Sequence[str | int] | None = None, *, path: str | Path | None = None
 ) -> Figure:
@@ -157,6 +159,7 @@ def _draw_batches(axes: Axes, result: Result, site: int) -> None:
     tidy(axes, cell_title(result, cell) + batch)
 
 
+@checked
 def plot_marginals(
     result: SiteTable | HasMarginals,
     sites: Sequence[str | int] | None = None,

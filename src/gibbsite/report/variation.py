@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gibbsite._arguments import checked
 from gibbsite.report._canvas import COLORS, FAINT, INK, finish, new_figure, shorten, tidy
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from gibbsite.influence.certificate import Certificate
 
 
+@checked
 def plot_variation(
     certificates: Certificate | Mapping[str, Certificate], *, path: str | Path | None = None
 ) -> Figure:

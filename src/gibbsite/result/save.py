@@ -36,6 +36,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import checked
 from gibbsite._files.archive import Archive, open_archive
 from gibbsite._files.boundary import Wanted, admit, between, check_growth, check_header, fits, one_of
 from gibbsite.errors import FormatError
@@ -179,6 +180,7 @@ def write_entries(path: Path, about: dict[str, Any], arrays: dict[str, NDArray[A
     write_atomically(path, {"about": text, **ordered})
 
 
+@checked
 def load_result(path: str | Path) -> Result:
     """Load a result saved by ``result.save(path)``.
 

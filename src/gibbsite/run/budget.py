@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
+from gibbsite._arguments import describe, is_number
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError
 
 DEFAULT_SWEEPS = 1000
+
+
+#: More of these are a slip of the pen: lists of so many would fill the memory before anything is drawn.
+_MOST = {"chains": 10_000_000, "particles": 100_000_000, "repeats": 10_000_000}
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,7 @@ def is_real(value: Any) -> bool:
     >>> is_real(0.5), is_real(True)
     (True, False)
     """
-    return isinstance(value, Real) and not isinstance(value, bool)
+    return is_number(value)
 
 
 def check_integer(name: str, value: Any, least: int) -> int:
@@ -124,5 +128,9 @@ def check_integer(name: str, value: Any, least: int) -> int:
     4
     """
     if not is_real(value) or not math.isfinite(value) or int(value) != value or value < least:
-        raise ArgumentError(f"{argument(name)} must be a whole number of at least {least}, got {value!r}.")
+        raise ArgumentError(
+            f"{argument(name)} must be a whole number of at least {least}, got {describe(value)}."
+        )
+    if value > _MOST.get(name, math.inf):
+        raise ArgumentError(f"{argument(name)} must be at most {_MOST[name]:,}, got {describe(value)}.")
     return int(value)

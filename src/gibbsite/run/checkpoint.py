@@ -10,13 +10,13 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import describe, is_number, is_path
 from gibbsite._files.archive import open_archive
 from gibbsite._files.boundary import Fail, Wanted, check_description, check_header, check_values
 from gibbsite._files.lock import hold
@@ -154,18 +154,19 @@ def read_checkpoint(checkpoint: Any, every: Any, resume: Any) -> Path | None:
     >>> read_checkpoint(None, 60.0, resume=False) is None
     True
     """
+    if not is_number(every) or not float(every) >= 0:
+        raise ArgumentError(
+            f"{argument('checkpoint_every')} must be a number of seconds, not negative, "
+            f"got {describe(every)}."
+        )
     if checkpoint is None:
         if resume:
             raise ArgumentError(
                 f"{argument('resume', True)} needs {argument('checkpoint')}, the file to continue from."
             )
         return None
-    if not isinstance(checkpoint, str | Path):
+    if not isinstance(checkpoint, str | Path) or not is_path(checkpoint):
         raise ArgumentError(f"{argument('checkpoint')} must be the path of a file, got {checkpoint!r}.")
-    if not isinstance(every, Real) or not float(every) >= 0:
-        raise ArgumentError(
-            f"{argument('checkpoint_every')} must be a number of seconds, not negative, got {every!r}."
-        )
     path = Path(checkpoint)
     check_writable(path)
     refuse_existing(path, bool(resume))

@@ -331,7 +331,7 @@ def read_recorders(record: Any) -> tuple[Recorder, ...]:
     """
     if record is None:
         return (Marginals(),)
-    if isinstance(record, str) or not isinstance(record, Iterable):
+    if isinstance(record, str) or not isinstance(record, Iterable) or not getattr(record, "ndim", 1):
         record = [record]
     found: list[Recorder] = []
     for item in record:

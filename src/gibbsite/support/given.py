@@ -45,7 +45,10 @@ def read_start(model: FactorGraph, graph: Graph, chains: int, start: Any) -> Cod
     """
     if isinstance(start, Mapping):
         return _read_labels(model, graph, start)[None]
-    codes = np.asarray(start)
+    try:
+        codes = np.asarray(start)
+    except ValueError:  # lists of unequal length, or one that holds itself
+        codes = np.zeros((), object)
     n = graph.n_sites
     if codes.shape not in ((n,), (chains, n)) or (codes.dtype.kind not in "iu" and codes.size):
         raise ArgumentError(

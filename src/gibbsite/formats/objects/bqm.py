@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gibbsite._arguments import checked
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.model.domain import FloatArray, IntArray, Label, is_iterable
@@ -39,6 +40,7 @@ _INSTEAD = {
 }
 
 
+@checked
 def from_bqm(bqm: Any, *, beta: float = 1.0) -> FactorGraph:
     """Build a model from a dimod binary quadratic model.
 
@@ -77,6 +79,7 @@ def from_bqm(bqm: Any, *, beta: float = 1.0) -> FactorGraph:
     return spin_model(variables, (-1, 1), terms, beta)
 
 
+@checked
 def from_ising(
     h: Mapping[Any, float] | Sequence[float],
     J: Mapping[tuple[Any, Any], float],
@@ -123,6 +126,7 @@ def from_ising(
     return spin_model(index, (-1, 1), terms, beta)
 
 
+@checked
 def from_qubo(Q: Any, *, offset: float = 0.0, beta: float = 1.0) -> FactorGraph:
     """Build a model of bits from a QUBO, the energy ``sum of Q[u, v] x_u x_v`` with x in {0, 1}.
 
@@ -166,6 +170,7 @@ def from_qubo(Q: Any, *, offset: float = 0.0, beta: float = 1.0) -> FactorGraph:
     return spin_model(index, (0, 1), _as_spins(terms), beta)
 
 
+@checked
 def to_bqm(model: FactorGraph, *, beta: float = 1.0, vartype: str | None = None) -> Any:
     """Return a model of two-state sites and at most pairwise factors as a dimod BQM.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gibbsite._arguments import checked
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.formats.network import network_tables
@@ -17,6 +18,7 @@ from gibbsite.model.reals import read_real
 from gibbsite.model.zoo import ising
 
 
+@checked
 def from_networkx(G: Any, weight: str = "weight", bias: str = "bias") -> FactorGraph:
     """Build the Ising model ``p(s) ~ exp(sum_edges w s_u s_v + sum_nodes b s_u)``.
 
@@ -74,6 +76,7 @@ def from_networkx(G: Any, weight: str = "weight", bias: str = "bias") -> FactorG
     return ising((i, j, sums), fields, sites=[str(node) for node in index])
 
 
+@checked
 def to_networkx(
     model: FactorGraph, weight: str = "weight", bias: str = "bias", nodes: Iterable[Any] | None = None
 ) -> Any:

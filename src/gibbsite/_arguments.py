@@ -1,0 +1,157 @@
+"""Arguments of public functions are of the types that the functions declare, or an error of ours says so.
+
+What an annotation cannot tell, such as the range of a number, functions check themselves.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import wraps
+from numbers import Real
+from typing import Any, TypeVar
+
+import numpy as np
+
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_MOST_SHOWN = 60  # characters of a wrong argument
+
+
+def is_path(value: Any) -> bool:
+    r"""Tell whether a value can be the path of a file.
+
+    Examples
+    --------
+    >>> is_path("a.uai"), is_path("a\0b"), is_path(3)
+    (True, False, False)
+    """
+    if not isinstance(value, str | os.PathLike):
+        return False
+    try:
+        return b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:  # half of a character
+        return False
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a real number that a float can hold; True and False are none.
+
+    Examples
+    --------
+    >>> is_number(0.5), is_number(True), is_number(10**400)
+    (True, False, False)
+    """
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+# What values of a type are, and what messages call them. Types that are not listed are not checked.
+_KNOWN: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "None": (lambda value: value is None, "None"),
+    "bool": (lambda value: isinstance(value, bool | np.bool_), "True or False"),
+    "float": (is_number, "a number"),
+    "str": (lambda value: isinstance(value, str), "text"),
+    "Path": (is_path, "a path"),
+    "PathLike": (is_path, "a path"),
+    "Mapping": (lambda value: isinstance(value, Mapping), "a mapping"),
+    "Sequence": (lambda value: _is_iterable(value), "a list"),
+    "Iterable": (lambda value: _is_iterable(value), "a list"),
+    "Collection": (lambda value: isinstance(value, Collection) and _is_iterable(value), "a list"),
+}
+
+
+def _is_iterable(value: Any) -> bool:
+    return isinstance(value, Iterable) and not (isinstance(value, np.ndarray) and not value.ndim)
+
+
+def checked(function: F) -> F:
+    """Make a function refuse arguments that are not of the types it declares.
+
+    Types are those of its annotations, as far as this module knows them.
+
+    Examples
+    --------
+    >>> @checked
+    ... def repeat(word: str, loud: bool = False) -> str:
+    ...     return word.upper() if loud else word
+    >>> repeat("no", loud=[True, False])
+    Traceback (most recent call last):
+    gibbsite.errors.ArgumentError: loud must be True or False, got [True, False].
+    """
+    rules: dict[str, list[tuple[Callable[[Any], bool], str]]] = {}
+    places: list[str] = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is not parameter.KEYWORD_ONLY:
+            places.append(parameter.name)
+        names = _alternatives(str(parameter.annotation))
+        if all(name in _KNOWN for name in names) and parameter.kind is not parameter.VAR_KEYWORD:
+            paths = "Path" in names  # then a text is a path, too
+            rules[parameter.name] = [_KNOWN[name] for name in names if not (paths and name == "str")]
+
+    @wraps(function)
+    def call(*args: Any, **given: Any) -> Any:
+        for name, value in (*zip(places, args, strict=False), *given.items()):
+            rule = rules.get(name)
+            if rule is not None and not any(fits(value) for fits, _ in rule):
+                wanted = " or ".join(dict.fromkeys(words for _, words in rule))
+                raise ArgumentError(f"{argument(name)} must be {wanted}, got {describe(value)}.")
+        return function(*args, **given)
+
+    return call  # type: ignore[return-value]
+
+
+def check_flags(**given: Any) -> None:
+    """Refuse arguments that are neither True nor False.
+
+    Examples
+    --------
+    >>> check_flags(resume="yes")
+    Traceback (most recent call last):
+    gibbsite.errors.ArgumentError: resume must be True or False, got 'yes'.
+    """
+    for name, value in given.items():
+        if not isinstance(value, bool | np.bool_):
+            raise ArgumentError(f"{argument(name)} must be True or False, got {describe(value)}.")
+
+
+def describe(value: Any) -> str:
+    """Return what a wrong argument is, in few words.
+
+    Examples
+    --------
+    >>> describe(np.zeros((2, 3))), describe(0.5)
+    ('an array of shape (2, 3)', '0.5')
+    """
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
+    kind = type(value).__name__
+    if isinstance(value, int) and abs(value) > 10**18:
+        return "a whole number that is too large"
+    try:
+        shown = repr(value)
+    except Exception:
+        return f"an object of type {kind}"
+    return shown if len(shown) <= _MOST_SHOWN and "\n" not in shown else f"an object of type {kind}"
+
+
+def _alternatives(annotation: str) -> list[str]:
+    """Return the names of types in a union, without what is in brackets."""
+    names, depth, name = [], 0, ""
+    for letter in annotation:
+        depth += (letter == "[") - (letter == "]")
+        if letter == "|" and not depth:
+            names.append(name.strip())
+            name = ""
+        elif not depth and letter != "]":
+            name += letter
+    return [*names, name.strip()]
