@@ -55,6 +55,17 @@ def is_number(value: Any) -> bool:
     return True
 
 
+def is_iterable(value: Any) -> bool:
+    """Tell whether a value can be iterated over; an array without dimensions cannot.
+
+    Examples
+    --------
+    >>> is_iterable([]), is_iterable(np.array(3))
+    (True, False)
+    """
+    return isinstance(value, Iterable) and not (isinstance(value, np.ndarray) and not value.ndim)
+
+
 # What values of a type are, and what messages call them. Types that are not listed are not checked.
 _KNOWN: dict[str, tuple[Callable[[Any], bool], str]] = {
     "None": (lambda value: value is None, "None"),
@@ -64,14 +75,10 @@ _KNOWN: dict[str, tuple[Callable[[Any], bool], str]] = {
     "Path": (is_path, "a path"),
     "PathLike": (is_path, "a path"),
     "Mapping": (lambda value: isinstance(value, Mapping), "a mapping"),
-    "Sequence": (lambda value: _is_iterable(value), "a list"),
-    "Iterable": (lambda value: _is_iterable(value), "a list"),
-    "Collection": (lambda value: isinstance(value, Collection) and _is_iterable(value), "a list"),
+    "Sequence": (is_iterable, "a list"),
+    "Iterable": (is_iterable, "a list"),
+    "Collection": (lambda value: isinstance(value, Collection) and is_iterable(value), "a list"),
 }
-
-
-def _is_iterable(value: Any) -> bool:
-    return isinstance(value, Iterable) and not (isinstance(value, np.ndarray) and not value.ndim)
 
 
 def checked(function: F) -> F:

@@ -263,7 +263,7 @@ def solve_exact(
     if task not in TASKS:
         raise ArgumentError(unknown("Task", task, TASKS))
     most = min(MOST_BYTES, usable_memory()) if limit_bytes is None else limit_bytes
-    result = Elimination(model, outline(model, rng), Limits(most, limit_entries, seconds))
+    result = Elimination(model, outline(model, rng), Limits(float(most), float(limit_entries), seconds))
     _ = result.marginals if task == "MAR" else result.log_z if task == "PR" else result.best_codes
     return result
 

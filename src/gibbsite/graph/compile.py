@@ -86,7 +86,8 @@ def compile_graph(model: Model, kind: str | None = None, among: Collection[str] 
         raise ArgumentError(unknown("Graph kind", kind, KINDS))
     if model.n_sites >= 2**31:
         raise ModelError(f"A graph can have at most 2^31 - 1 sites, this model has {model.n_sites}.")
-    wanted = sorted(KINDS, key=lambda name: name not in among)  # stable: special ones first
+    preferred = {name for name in among if isinstance(name, str)}
+    wanted = sorted(KINDS, key=lambda name: name not in preferred)  # stable: special ones first
     for name in wanted if kind is None else (kind,):
         built = registered_kinds()[name].build(model)
         if built is not None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._arguments import describe, is_number
+from gibbsite._arguments import describe, is_iterable, is_number
 from gibbsite._discover import load_for_threads
 from gibbsite._wording import Text, argument, unknown
 from gibbsite.errors import ArgumentError
@@ -224,8 +224,8 @@ def _read_query(model: Any, query: Any, task: str) -> list[str] | None:
             f"{argument('query')} names sites whose marginals are asked for, and the task is {task}; leave "
             "it out, or ask for MAR."
         )
-    if isinstance(query, str) or not isinstance(query, Iterable):
-        raise ArgumentError(f"{argument('query')} must be a list of sites, got {query!r}.")
+    if isinstance(query, str) or not is_iterable(query):
+        raise ArgumentError(f"{argument('query')} must be a list of sites, got {describe(query)}.")
     seen = {} if is_stored(model) else model.evidence
     names = model.domains.names
-    return [names[model.index(site)] for site in query if site not in seen]
+    return [names[model.index(site)] for site in query if not (isinstance(site, str) and site in seen)]

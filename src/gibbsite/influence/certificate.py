@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import describe, is_number
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graph.compile import compile_graph
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 _POINTS = 200  # of a curve
+_LONGEST = 10**18  # steps are counted in 64 bits
 _MOST_STEPS, _MOST_SWEEPS = 2 * 10**8, 10**5  # of a search without a limit
 
 
@@ -183,8 +185,10 @@ def certify(
     limit = read_length(chosen, per_sweep, steps, sweeps, accuracy)
     name = type(chosen).__name__
     if accuracy is not None:
-        if not (isinstance(accuracy, int | float | np.number) and 0.0 < accuracy < np.inf):
-            raise ArgumentError(f"{argument('accuracy')} must be a positive number, got {accuracy!r}.")
+        if not (is_number(accuracy) and 0.0 < accuracy < np.inf):
+            raise ArgumentError(
+                f"{argument('accuracy')} must be a positive number, got {describe(accuracy)}."
+            )
         found = decay.search(float(accuracy), limit)
         times, values = _thinned(*found.curve)
         return Certificate(
@@ -237,7 +241,13 @@ def read_length(
     for name, given in (("steps", steps), ("sweeps", sweeps)):
         whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
         if given is not None and not (whole and given >= 0):
-            raise ArgumentError(f"{argument(name)} must be a whole number of at least 0, got {given!r}.")
+            raise ArgumentError(
+                f"{argument(name)} must be a whole number of at least 0, got {describe(given)}."
+            )
+        if given is not None and given * (per_sweep if name == "sweeps" else 1) > _LONGEST:
+            raise ArgumentError(
+                f"{argument(name)} must make at most {_LONGEST:,} steps, got {describe(given)}."
+            )
     if steps is not None and sweeps is not None:
         raise ArgumentError("Give steps or sweeps, not both.")
     if steps is not None:

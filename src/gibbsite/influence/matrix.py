@@ -216,7 +216,7 @@ def _entries(given: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, 
         )
     try:
         dense = np.asarray(given, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ArgumentError(f"Influence must be a matrix of numbers, got {type(given).__name__}.") from None
     if dense.ndim != 2:
         raise ArgumentError(f"Influence must be a square matrix, got an array of shape {dense.shape}.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import describe, is_number
 from gibbsite._wording import argument, unknown
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.graph.compile import compile_graph
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 SEARCHES = ("bisection", "doubling", "none")
-_LONGEST = 2**24
+_LONGEST = 2**24  # steps of a search without a limit
+_MOST_STEPS = 2**31 - 1
 
 
 class Improved(NamedTuple):
@@ -134,10 +136,14 @@ def dogs(
     weight = read_target(model, target, weights)
     given_steps = _whole("steps", steps)
     passes = _whole("iterations", iterations) or 1
+    if not isinstance(search, str):
+        raise ArgumentError(
+            f"{argument('search')} must be one of {', '.join(SEARCHES)}, got {describe(search)}."
+        )
     if search not in SEARCHES:
         raise ArgumentError(unknown("search", search, SEARCHES))
-    if accuracy is not None and not (isinstance(accuracy, int | float | np.number) and accuracy > 0):
-        raise ArgumentError(f"{argument('accuracy')} must be a positive number, got {accuracy!r}.")
+    if accuracy is not None and not (is_number(accuracy) and accuracy > 0):
+        raise ArgumentError(f"{argument('accuracy')} must be a positive number, got {describe(accuracy)}.")
     bounds = choose_influence(model, influence)
     n = model.n_sites
     goal = float(accuracy) if accuracy is not None and search == "none" else -np.inf
@@ -154,8 +160,8 @@ def dogs(
         if found.variation < float(weight.sum()):
             best = f"the best reached is {found.variation:.4g} with {len(found.order)} steps"
         raise ModelError(
-            f"No scan of at most {longest} steps was found with a bound of {accuracy:g}; {best}. Allow more "
-            f"steps or less accuracy. {bounds.statement}"
+            f"No scan of at most {longest} steps was found with a bound of {float(accuracy):g}; {best}. "
+            f"Allow more steps or less accuracy. {bounds.statement}"
         )
     if isinstance(scan, BlockOrder):
         return BlockOrder(scan.blocks, found.order, found.variation, found.before)
@@ -175,7 +181,9 @@ def _whole(name: str, given: Any) -> int | None:
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 1:
-        raise ArgumentError(f"{argument(name)} must be a whole number of at least 1, got {given!r}.")
+        raise ArgumentError(f"{argument(name)} must be a whole number of at least 1, got {describe(given)}.")
+    if given > _MOST_STEPS:
+        raise ArgumentError(f"{argument(name)} must be at most {_MOST_STEPS:,}, got {describe(given)}.")
     return int(given)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import describe, is_iterable
 from gibbsite.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ def read_target(model: FactorGraph, target: Any = None, weights: Any = None) -> 
         return found
     try:
         given = np.asarray(weights, np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"Weights must be numbers, got {weights!r}.") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(f"Weights must be numbers, got {describe(weights)}.") from None
     if given.shape != sites.shape:
         raise ArgumentError(f"There are {sites.size} sites to weigh, but weights of shape {given.shape}.")
     bad = np.flatnonzero(~np.isfinite(given) | (given < 0))
@@ -76,7 +77,7 @@ def check_model(model: Any) -> None:
 def _positions(model: FactorGraph, target: Any) -> NDArray[np.int64]:
     if isinstance(target, str | int | np.integer):
         target = [target]
-    if not isinstance(target, Iterable):
+    if not is_iterable(target):
         raise ArgumentError(f"The target must be a site or a list of sites, got {target!r}.")
     sites = np.array([model.index(site) for site in target], np.int64)
     if sites.size == 0:

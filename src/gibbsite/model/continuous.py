@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gibbsite._arguments import is_iterable
 from gibbsite.errors import ModelError
 from gibbsite.model.base import Model
 from gibbsite.model.domain import Domains, FloatArray, IntArray, Interval, Label, SiteKey, make_domains
@@ -61,7 +62,7 @@ class ContinuousModel(Model):
         if unbounded.size:
             name = self._domains.names[int(unbounded[0])]
             raise ModelError(f"the site {name!r} has an interval without bounds; factors need finite ones.")
-        if not isinstance(factors, Iterable):
+        if not is_iterable(factors):
             raise ModelError(f"factors must be a list of groups or of (function, sites), got {factors!r}.")
         self._groups = tuple(self._read_group(group, number) for number, group in enumerate(factors))
         self._structure: dict[str, Any] = {}

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from gibbsite.scan.base import Scan
 
 
+_DEEPEST = 20  # lists in lists that a plan spells out
+
+
 @cache
 def package_version() -> str:
     """Return the installed version of gibbsite.
@@ -101,7 +104,7 @@ def start_text(start: Any) -> str | None:
     return None if start is None else str(as_data(start))
 
 
-def as_data(value: Any) -> Any:
+def as_data(value: Any, depth: int = 0) -> Any:
     """Turn parameters into JSON values; a long array becomes its digest.
 
     Examples
@@ -111,8 +114,10 @@ def as_data(value: Any) -> Any:
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if depth > _DEEPEST:  # a list that contains itself has no end
+        return repr(value)
     if isinstance(value, Mapping):
-        return {str(key): as_data(item) for key, item in value.items()}
+        return {str(key): as_data(item, depth + 1) for key, item in value.items()}
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
@@ -121,7 +126,7 @@ def as_data(value: Any) -> Any:
         digest = hashlib.blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16)
         return {"shape": list(value.shape), "digest": digest.hexdigest()}
     if isinstance(value, Iterable):
-        listed = [as_data(item) for item in value]
+        listed = [as_data(item, depth + 1) for item in value]
         if len(listed) <= 100:
             return listed
         digest = hashlib.blake2b(json.dumps(listed).encode(), digest_size=16)

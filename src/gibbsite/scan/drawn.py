@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import describe
 from gibbsite._random.alias import build_alias
 from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.scan.base import Order, Ordered, Scan, drawn_by, shuffled
@@ -84,8 +85,10 @@ class RandomScan(Scan):
             listed = self.weights  # type: ignore[assignment]
         try:
             given = np.asarray(listed, np.float64)
-        except (TypeError, ValueError):
-            raise ArgumentError(f"Weights of a random scan must be numbers, got {self.weights!r}.") from None
+        except (TypeError, ValueError, OverflowError):
+            raise ArgumentError(
+                f"Weights of a random scan must be numbers, got {describe(self.weights)}."
+            ) from None
         if given.shape != (graph.n_units,):
             raise ArgumentError(
                 f"A random scan needs one weight for each of {graph.n_units} sites, got shape {given.shape}."

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import describe
 from gibbsite._compile.jit import interpreted
-from gibbsite.errors import IncompatibleError, TooLargeError
+from gibbsite._wording import argument
+from gibbsite.errors import ArgumentError, IncompatibleError, TooLargeError
 from gibbsite.graph.compile import compile_graph
 
 if TYPE_CHECKING:
@@ -107,9 +109,19 @@ def herding_bound(model: FactorGraph, scan: Scan | None = None) -> HerdingBound:
     >>> bound.error(1e6) < 1e-3
     True
     """
+    from gibbsite.model import FactorGraph
+    from gibbsite.scan.base import Scan
     from gibbsite.scan.systematic import Systematic
 
     scan = Systematic() if scan is None else scan
+    if not isinstance(model, FactorGraph):
+        raise ArgumentError(
+            f"{argument('model')} must be a model such as gs.FactorGraph, got {describe(model)}."
+        )
+    if not isinstance(scan, Scan):
+        raise ArgumentError(
+            f"{argument('scan')} must be a scan such as gs.Systematic(), got {describe(scan)}."
+        )
     if model.n_sites > _MOST_SITES:
         raise TooLargeError(
             f"The constants need all states of a model; it can have {_MOST_SITES} sites, this one has "
