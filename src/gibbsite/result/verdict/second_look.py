@@ -35,9 +35,11 @@ from gibbsite.model.tempered import temper
 from gibbsite.result.measure.agreement import compare_chains, compare_energies
 from gibbsite.result.measure.directions import Directions
 from gibbsite.result.verdict.convergence import Look
+from gibbsite.result.verdict.rows import Rows
 from gibbsite.run.chain import advance
 from gibbsite.run.chain_layout import ChainLayout, PackedLayout, PlainLayout, RenumberedLayout
 from gibbsite.run.executor import Executor
+from gibbsite.scan.systematic import Systematic
 from gibbsite.support.start import find_start
 from gibbsite.support.start_values import start_values
 
@@ -53,6 +55,7 @@ _ENOUGH, _SMALL = 128, 2e8  # updates of sites, all chains together
 _BETAS = (0.1, 0.2, 0.35, 0.55, 0.75)  # inverse temperatures of the chains that are cooled down
 _WITH_COOLING = 1.5  # what starting and cooling cost besides, about
 _MOST_CELLS = 1 << 22  # means of short chains that are compared, chains times cells
+_MOST_IN_ROWS = 1024  # sites of models whose short chains are moved by one call
 _MOST_FACTS = 1 << 26  # sites times chains whose log-potentials are computed
 
 
@@ -64,6 +67,7 @@ class SecondLook:
         self.kernel = setup.kernel if _moves_like_draws(setup.kernel) else Gibbs()
         self.sweeps = 0
         self.states: list[Any] = []
+        self.rows: Rows | None = None  # in place of states, where a model is small
         self.form: ChainLayout
         self.means: NDArray[np.float64]
         self.pick: NDArray[np.intp]
@@ -97,13 +101,13 @@ class SecondLook:
         most = max(share, min(enough, _SMALL / (CHAINS * graph.n_sites)))
         first = 1 << int(np.clip(np.log2(share), np.log2(_FIRST), np.log2(_ENOUGH)))
         pace = recording.seconds / max(total, 1)  # of a sweep of one chain
-        if not self.states:
+        if not self.states and self.rows is None:
             while first > _FIRST and stop(_WITH_COOLING * CHAINS * first * pace):
                 first //= 2
             if stop(_WITH_COOLING * CHAINS * first * pace):
                 return "no time"
             self._begin(max(1, first // 8), recording, stop)
-            if not self.states:
+            if not self.states and self.rows is None:
                 return "impossible"
         look: Look | None = None
         if self.sweeps:
@@ -115,7 +119,7 @@ class SecondLook:
             if look is not None and stop(CHAINS * (goal - self.sweeps) * pace):
                 return replace(look, complete=False)
             if not self.extend(goal, stop):
-                self.states, self.sweeps = [], 0
+                self.states, self.rows, self.sweeps = [], None, 0
                 if look is not None:
                     return replace(look, complete=False)
                 return "no time" if stop(0.0) else "impossible"
@@ -145,7 +149,7 @@ class SecondLook:
                 break
         if graph.discrete and isinstance(setup.model, FactorGraph):
             half = len(starts) // 2
-            starts[half:] = self._cool(starts[half:], half, sweeps)
+            starts[half:] = self._cool(starts[half:], half, sweeps) if starts else []
         if len(starts) > 1:
             self.start(starts, recording)
 
@@ -159,6 +163,12 @@ class SecondLook:
 
     def start(self, starts: list[NDArray[Any]], recording: Recording, stage: int = 0) -> None:
         """Start a chain at each state; ``stage`` selects their random numbers."""
+        if self._fits_rows():
+            self.rows, self.sweeps = (
+                Rows(self.setup.graph, np.stack(starts), self._words(len(starts), stage)),
+                0,
+            )
+            return
         width = self.form.width
         streams = [self.stream(chain, stage) for chain in range(len(starts))]
         firsts = range(0, len(starts), width)
@@ -178,6 +188,25 @@ class SecondLook:
                 self.kernel.forget(memory)
                 self.states[number] = state._replace(memory=memory)
 
+    def _fits_rows(self) -> bool:
+        """Tell whether all chains can be moved by one call: plain Gibbs sampling of a small model."""
+        graph, form = self.setup.graph, self.form
+        return (
+            self.kernel == Gibbs()
+            and graph.discrete
+            and graph.units is None
+            and graph.n_sites <= _MOST_IN_ROWS
+            and isinstance(form, PlainLayout)
+            and type(form.scan) is Systematic
+            and form.layout.conditional
+            and form.layout.n_cells == form.layout.n_marginal
+        )
+
+    def _words(self, chains: int, stage: int) -> NDArray[np.uint64]:
+        """Return generators for some chains (chains, 4)."""
+        seed = np.random.SeedSequence(self.setup.plan.entropy, spawn_key=(stage, 4))
+        return np.asarray(seed.generate_state(4 * chains, np.uint64), np.uint64).reshape(chains, 4)
+
     def stream(self, chain: int, stage: int) -> NDArray[np.uint64]:
         """Return a generator of its own for a chain: the run's have numbers from zero up."""
         return stream(self.setup.plan.entropy, (1 << 40) + (stage << 20) + chain)
@@ -192,6 +221,11 @@ class SecondLook:
         for stage, beta in enumerate(_BETAS, 1):
             model = temper(setup.model, beta)
             graph = compile_graph(model, kind=setup.graph.kind)
+            if self._fits_rows():
+                rows = Rows(graph, np.stack(starts), self._words(len(starts), stage))
+                rows.move(sweeps)
+                starts = list(rows.x)
+                continue
             cooled = replace(setup, model=model)
             form = _form_of(cooled, kernel, self.form.layout, graph)  # type: ignore[attr-defined]
             if form is None:
@@ -220,6 +254,13 @@ class SecondLook:
     def extend(self, goal: int, stop: Callable[[float], bool]) -> bool:
         """Move all chains on, and take the means of the second half; False if there was no time."""
         window = max(goal // 2, 1)
+        if self.rows is not None:
+            if stop(0.0):
+                return False
+            self.rows.move(goal - window - self.sweeps)
+            self.means = self.rows.move(window)[:, self.pick]
+            self.sweeps = goal
+            return True
         graph = self.form.graph
         parameters, schedule = self.kernel.parameters(self.form.moving), self.form.schedule()
 
@@ -293,6 +334,8 @@ class SecondLook:
 
     def _log_potentials(self) -> NDArray[np.float64]:
         """Return the log-potentials of the short chains now; of fewer chains where a model is very large."""
+        if self.rows is not None:
+            return self.rows.log_potentials()
         model = self.setup.model
         most = max(8, _MOST_FACTS // max(model.n_sites, 1))
         states = [
@@ -342,8 +385,6 @@ def _form_of(setup: Setup, kernel: Kernel, layout: Any, graph: Any = None) -> An
         packed = form.way.prepare(kernel, setup.model, graph)
         return None if packed is None else replace(form, graph=graph, layout=layout, packed=packed)
     if isinstance(form, PlainLayout | RenumberedLayout) or kernel is not setup.kernel:
-        from gibbsite.scan.systematic import Systematic
-
         scan = setup.scan if kernel is setup.kernel else Systematic()
         return PlainLayout(graph, kernel, scan, layout, setup.model)
     return None

@@ -18,13 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import compiled_loop
-from gibbsite._random.generators import load, store, uniform
-from gibbsite.graph.graph import Graph
-from gibbsite.graph.local import weights
 from gibbsite.kernel.gibbs.gibbs import Gibbs
-from gibbsite.kernel.rules import pick
 from gibbsite.model import FactorGraph
+from gibbsite.result.verdict.rows import Rows
 from gibbsite.result.verdict.second_look import SecondLook
 from gibbsite.support.possible import has_zeros
 from gibbsite.support.start import find_state_with
@@ -107,15 +103,15 @@ class Visits:
         self.horizon = horizon
         rng = np.random.default_rng(np.random.SeedSequence(setup.plan.entropy, spawn_key=(0, 3)))
         held = _assign(rare, chains, graph.n_sites, rng, alone=has_zeros(graph))
-        single, held = self._adapt(held, recording, chains, rng)
-        if held.cell.size and not self._follow(recording, single, held, mean, horizon, stop):
+        rows, held = self._adapt(held, recording, chains, rng)
+        if held.cell.size and not self._follow(recording, rows, held, mean, horizon, stop):
             return False
         self.measured[rare.cell] = True
         return True
 
     def _adapt(
         self, held: Held, recording: Recording, chains: int, rng: np.random.Generator
-    ) -> tuple[SingleSites, Held]:
+    ) -> tuple[Rows, Held]:
         """Return chains in which the held states are typical, and the entries that these are for."""
         setup, graph = self.setup, self.setup.graph
         x = np.stack([recording.states[c % len(recording.states)] for c in range(chains)])
@@ -134,14 +130,16 @@ class Visits:
         left = left._replace(chain=place[left.chain])
         seed = np.random.SeedSequence(setup.plan.entropy, spawn_key=(1, 3))
         words = seed.generate_state(4 * chains, np.uint64).astype(np.uint64).reshape(chains, 4)[good]
-        single = SingleSites(graph, x[good], words, left)
-        single.move(_HELD, hold=True)
-        return single, left
+        rows = Rows(graph, x[good], words)
+        fixed = np.zeros(rows.x.shape, np.bool_)
+        fixed[left.chain, left.site] = True
+        rows.move(_HELD, fixed)
+        return rows, left
 
     def _follow(
         self,
         recording: Recording,
-        single: SingleSites,
+        rows: Rows,
         held: Held,
         mean: NDArray[np.float64],
         horizon: int,
@@ -153,13 +151,14 @@ class Visits:
         """
         cells = np.unique(held.cell)
         column = np.searchsorted(cells, held.cell)
-        released = single if isinstance(self.setup.kernel, Gibbs) else self._release(recording, single, held)
-        up = np.ones(held.cell.size, np.bool_) if not self.setup.graph.binary else held.code == 1
-        share = np.where(up, mean[held.cell], 1.0 - mean[held.cell])
+        released: PlainGibbs | OwnKernel = PlainGibbs(rows, held)
+        if not isinstance(self.setup.kernel, Gibbs):
+            released = self._release(recording, rows, held)
+        share = _time_in(mean[held.cell], held, self.setup.graph.binary)
         spent, still = np.zeros(held.cell.size), np.zeros(cells.size)
         done, goal = 0, 1
         while goal <= horizon:
-            there = None if stop(0.0) else released.follow(goal, stop)
+            there = released.follow(goal, stop)
             if there is None and done < _FEWEST_SWEEPS:
                 return False
             if there is None:
@@ -182,39 +181,28 @@ class Visits:
         self.times[cells] = np.maximum(1.0, 1.0 + 2.0 * (average + error + rest))
         return True
 
-    def _release(self, recording: Recording, single: SingleSites, held: Held) -> OwnKernel:
+    def _release(self, recording: Recording, rows: Rows, held: Held) -> OwnKernel:
         """Start chains that move as the run does at the states of others."""
         short = SecondLook(self.setup, self.threads)
         cells = np.unique(held.cell)
         short.lay_out(cells)
-        short.start(list(single.x), recording, _STAGE + 1)
+        short.start(list(rows.x), recording, _STAGE + 1)
         return OwnKernel(short, held, cells, self.setup.graph.binary)
 
 
-class SingleSites:
-    """Chains that move by plain Gibbs sampling, some sites of which can be held."""
+class PlainGibbs:
+    """Chains that move by plain Gibbs sampling, after their release from held states."""
 
-    def __init__(self, graph: Graph, x: NDArray[Any], words: NDArray[np.uint64], held: Held) -> None:
-        self.graph, self.x, self.words, self.held = graph, x, words, held
-        self.entry = np.full(x.shape, -1, np.int64)
-        self.entry[held.chain, held.site] = np.arange(held.site.size)
-        self.work = np.zeros(int(graph.cards.max(initial=2)))
-        self.sweeps = 0
+    def __init__(self, rows: Rows, held: Held) -> None:
+        self.rows, self.held, self.sweeps = rows, held, 0
 
-    def move(self, sweeps: int, hold: bool) -> NDArray[np.float64]:
-        """Make sweeps; return the share of each that the chains spend in the held states after a release."""
-        spent = np.zeros(self.held.site.size)
-        code = np.asarray(self.held.code, np.int64)
-        _move_single_sites(
-            self.graph.arrays, self.x, self.entry, code, hold, sweeps, self.words, self.work, spent
-        )
-        return spent / sweeps
-
-    def follow(self, goal: int, stop: Callable[[float], bool]) -> NDArray[np.float64]:
-        """Go on to so many sweeps after the release; return the share spent in the states since then."""
-        there = self.move(goal - self.sweeps, hold=False)
+    def follow(self, goal: int, stop: Callable[[float], bool]) -> NDArray[np.float64] | None:
+        """Go on to so many sweeps after the release; return the share spent in the states, None if late."""
+        if stop(0.0):
+            return None
+        cells = self.rows.move(goal - self.sweeps)
         self.sweeps = goal
-        return there
+        return _time_in(cells[self.held.chain, self.held.cell], self.held, self.rows.graph.binary)
 
 
 class OwnKernel(NamedTuple):
@@ -230,7 +218,12 @@ class OwnKernel(NamedTuple):
         if not self.short.extend(goal, stop):
             return None
         there = self.short.means[self.held.chain, np.searchsorted(self.cells, self.held.cell)]
-        return np.where(self.held.code == 0, 1.0 - there, there) if self.binary else there
+        return _time_in(there, self.held, self.binary)
+
+
+def _time_in(there: NDArray[np.float64], held: Held, binary: bool) -> NDArray[np.float64]:
+    """Return probabilities of held states from those of their cells: of two states, only one has a cell."""
+    return np.where(held.code == 0, 1.0 - there, there) if binary else there
 
 
 def can_measure(setup: Setup) -> bool:
@@ -279,36 +272,3 @@ def _average(group: NDArray[np.intp], values: NDArray[np.float64], groups: int) 
     """Return the average of the values in each group, 0 of empty ones."""
     total = np.bincount(group, values, groups)
     return total / np.maximum(np.bincount(group, minlength=groups), 1)
-
-
-@compiled_loop
-def _move_single_sites(
-    arrays: Any,
-    x: NDArray[Any],
-    entry: NDArray[np.int64],
-    code: NDArray[np.int64],
-    hold: bool,
-    sweeps: int,
-    words: NDArray[np.uint64],
-    work: NDArray[np.float64],
-    spent: NDArray[np.float64],
-) -> None:
-    """Draw sites from their conditionals, sweep after sweep, in every row of ``x``.
-
-    Entries of rare states, -1 where there is none, tell which sites are held, or otherwise where their
-    conditional probabilities are added up.
-    """
-    for chain in range(x.shape[0]):
-        rng = load(words[chain])
-        for _ in range(sweeps):
-            for i in range(x.shape[1]):
-                k = entry[chain, i]
-                if k >= 0 and hold:
-                    continue
-                size, total = weights(arrays, x[chain], np.uintp(i), work)
-                rng, u = uniform(rng)
-                if total > 0.0:
-                    x[chain, i] = pick(work, size, u * total)
-                    if k >= 0:
-                        spent[k] += work[code[k]] / total
-        store(words[chain], rng)
