@@ -109,12 +109,14 @@ def count_chances(found: CellNumbers, times: NDArray[np.float64], sweeps: float)
     >>> draws = np.zeros((2, 50, 1), np.float32)
     >>> never = measure_cells(draws.sum(axis=1).astype(float), draws, 50, 1)
     >>> round(float(never.error[0]), 3), round(float(count_chances(never, np.array([5.0]), 100).error[0]), 3)
-    (0.02, 0.102)
+    (0.02, 0.1)
     """
     long = times > 1.0
     if not long.any():
         return found
-    error = np.where(long, np.hypot(found.error, _UNSEEN * times / sweeps), found.error)
+    # errors of single sweeps are in what the run itself says
+    rest = np.sqrt(np.square(times) - 1.0, where=long, out=np.zeros(times.size))
+    error = np.hypot(found.error, _UNSEEN * rest / sweeps)
     variance = found.mean * (1.0 - found.mean)
     with np.errstate(divide="ignore", invalid="ignore"):
         ess = np.where(long & (variance > 0.0), np.fmin(found.ess, variance / np.square(error)), found.ess)
