@@ -174,3 +174,11 @@ def test_objects_survive(tmp_path: Path) -> None:
         *("BlockedGaussianGibbs", "PoissonMH", "TunaMH"),  # they are made of blocks or of a covariance
         *("Advice", "DimodSampler", "FactorGroup"),  # slow to make; of another library; a protocol
     }
+
+
+def test_errors_survive_the_pickling_of_clusters() -> None:
+    """Dask pickles errors by a function of tblib, which makes them without calling their initialisers."""
+    pickling_support = pytest.importorskip("tblib.pickling_support")
+    for kind in (gs.TooLargeError, gs.CheckpointError, gs.ModelError):
+        made, given, *_ = pickling_support.pickle_exception(kind("chains must be 1."))
+        assert str(made(*given)) == "chains must be 1."

@@ -12,8 +12,6 @@ from functools import wraps
 from numbers import Real
 from typing import Any, TypeVar
 
-import numpy as np
-
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError
 
@@ -46,7 +44,7 @@ def is_number(value: Any) -> bool:
     >>> is_number(0.5), is_number(True), is_number(10**400)
     (True, False, False)
     """
-    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+    if not isinstance(value, Real) or is_flag(value):
         return False
     try:
         float(value)
@@ -55,21 +53,42 @@ def is_number(value: Any) -> bool:
     return True
 
 
+def is_flag(value: Any) -> bool:
+    """Tell whether an argument is True or False, of Python or of NumPy.
+
+    Examples
+    --------
+    >>> is_flag(True), is_flag(1)
+    (True, False)
+    """
+    return isinstance(value, bool) or (_is_of_numpy(value) and type(value).__name__ in ("bool", "bool_"))
+
+
+def _is_array(value: Any) -> bool:
+    return _is_of_numpy(value) and type(value).__name__ == "ndarray"
+
+
+def _is_of_numpy(value: Any) -> bool:
+    """Tell whether a value is of NumPy, which need not be loaded for that."""
+    return type(value).__module__ == "numpy"
+
+
 def is_iterable(value: Any) -> bool:
     """Tell whether a value can be iterated over; an array without dimensions cannot.
 
     Examples
     --------
+    >>> import numpy as np
     >>> is_iterable([]), is_iterable(np.array(3))
     (True, False)
     """
-    return isinstance(value, Iterable) and not (isinstance(value, np.ndarray) and not value.ndim)
+    return isinstance(value, Iterable) and not (_is_array(value) and not value.ndim)
 
 
 # What values of a type are, and what messages call them. Types that are not listed are not checked.
 _KNOWN: dict[str, tuple[Callable[[Any], bool], str]] = {
     "None": (lambda value: value is None, "None"),
-    "bool": (lambda value: isinstance(value, bool | np.bool_), "True or False"),
+    "bool": (lambda value: is_flag(value), "True or False"),
     "float": (is_number, "a number"),
     "str": (lambda value: isinstance(value, str), "text"),
     "Path": (is_path, "a path"),
@@ -127,7 +146,7 @@ def check_flags(**given: Any) -> None:
     gibbsite.errors.ArgumentError: resume must be True or False, got 'yes'.
     """
     for name, value in given.items():
-        if not isinstance(value, bool | np.bool_):
+        if not is_flag(value):
             raise ArgumentError(f"{argument(name)} must be True or False, got {describe(value)}.")
 
 
@@ -136,10 +155,11 @@ def describe(value: Any) -> str:
 
     Examples
     --------
+    >>> import numpy as np
     >>> describe(np.zeros((2, 3))), describe(0.5)
     ('an array of shape (2, 3)', '0.5')
     """
-    if isinstance(value, np.ndarray):
+    if _is_array(value):
         return f"an array of shape {value.shape}"
     kind = type(value).__name__
     if isinstance(value, int) and abs(value) > 10**18:

@@ -7,7 +7,7 @@ line.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from gibbsite._wording import Text, escaped
 
@@ -114,6 +114,10 @@ class UnknownFormatError(FormatError):
 
 class TooLargeError(GibbsiteError, MemoryError):
     """An exact or dense method would need more than its limit; the message gives both sizes."""
+
+    def __new__(cls, *args: Any) -> Self:
+        """Make the error without its text, as libraries do that pickle errors; MemoryError refuses that."""
+        return Exception.__new__(cls, *args)
 
 
 class SamplingError(GibbsiteError, ArithmeticError):

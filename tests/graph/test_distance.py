@@ -53,7 +53,7 @@ def test_large_models_are_not_stored() -> None:
         with pytest.raises(gs.GibbsiteError) as caught:
             refused()
         assert "\n" not in str(caught.value)
-    assert gs.mean_field(large, progress=False).converged  # reads couplings one by one
+    assert gs.mean_field(large, progress=False).settled  # reads couplings one by one
 
 
 def test_evidence_becomes_fields() -> None:

@@ -268,7 +268,7 @@ class TestWithoutErrors:
 @pytest.mark.parametrize("chains", [1, 4])
 def test_answers_of_infer(chains: int, kernel: gs.Kernel) -> None:
     answer = gs.infer(MODEL, method=kernel, sweeps=1024, chains=chains, rng=1, progress=False)
-    written = json.dumps(answers.as_json(answer, ["a", "b"]), allow_nan=False)
+    written = json.dumps(answers.as_json(answer, MODEL, ["a", "b"]), allow_nan=False)
     data = json.loads(written)
     table = "".join(answers.as_table(answer, MODEL, ["a"], False))
     lines = "".join(answers.as_csv(answer, ["a"])).splitlines()

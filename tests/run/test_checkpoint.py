@@ -303,7 +303,7 @@ def test_another_plan_is_refused(changes: dict[str, Any], named: str, place: Pat
 
 def test_all_differences_are_named(place: Path) -> None:
     run(place)
-    with pytest.raises(gs.CheckpointError, match="entropy, kernel, thin differ"):
+    with pytest.raises(gs.CheckpointError, match="the seed, kernel, thin differ"):
         run(place, resume=True, rng=4, kernel=gs.Gibbs("suwa-todo"), thin=2)
 
 

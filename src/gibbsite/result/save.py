@@ -324,8 +324,9 @@ def _build_result(about: dict[str, Any], archive: Archive) -> Result:
             "set_member": Wanted((np.int32, np.int64), ("members",), 0, n - 1),
             "set_cell": Wanted(np.int64, ("sets",), 0),
             "pulse": Wanted(np.float64, ("pulses", "of batches"), finite=False, optional=True),
+            "visit_times": Wanted(np.float64, ("visited",), 1.0, optional=True),
             **{
-                f"block_{r}": Wanted(np.float64, ("chains", f"block {r}"), finite=False, missing=True)
+                f"block_{r}": Wanted(np.float64, (f"rows {r}", f"block {r}"), finite=False, missing=True)
                 for r in range(len(about.get("open", ())))
             },
         }

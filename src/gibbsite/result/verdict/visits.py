@@ -37,6 +37,7 @@ _FEWEST_SWEEPS = 8  # for which a visit has to be followed
 _LONGEST = 4096  # sweeps after which a visit is not followed any more
 _SHARE = 0.05  # of the sweeps of a run, for visits
 _FREE = 1e7  # updates of single sites that may be made whatever the run has cost, about 0.2 seconds
+_TELLING = 1.01  # smaller times are not told from one sweep
 _OVER = 0.02  # share of the chains still in the state at which visits count as over
 _MOST_HELD = 0.05  # share of the sites that one chain holds at the same time
 _STAGE = 64  # of the random numbers; those of the second look have smaller numbers
@@ -178,7 +179,8 @@ class Visits:
         last = np.clip(still, 0.0, 0.99)
         length = 0.75 * done / np.log(1.0 / np.maximum(last, 1e-9))
         rest = np.where(last > _OVER, length * np.exp(-done / length), 0.0)
-        self.times[cells] = np.maximum(1.0, 1.0 + 2.0 * (average + error + rest))
+        times = 1.0 + 2.0 * (average + error + rest)
+        self.times[cells] = np.where(times > _TELLING, times, 1.0)
         return True
 
     def _release(self, recording: Recording, rows: Rows, held: Held) -> OwnKernel:
