@@ -82,7 +82,8 @@ def is_iterable(value: Any) -> bool:
     >>> is_iterable([]), is_iterable(np.array(3))
     (True, False)
     """
-    return isinstance(value, Iterable) and not (_is_array(value) and not value.ndim)
+    zero_dimensional = _is_array(value) and not getattr(value, "ndim", 1)
+    return isinstance(value, Iterable) and not zero_dimensional
 
 
 # What values of a type are, and what messages call them. Types that are not listed are not checked.
