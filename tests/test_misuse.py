@@ -185,9 +185,23 @@ RUNS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Gibbs": (_with(gs.Gibbs), {}),
     "Systematic": (_with(gs.Systematic), {}),
     "RandomScan": (_with(gs.RandomScan), {}),
+    "mean_field": (gs.mean_field, {"model": TABLE}),
+    "belief_propagation": (gs.belief_propagation, {"model": TABLE}),
+    "sample_weighted": (gs.sample_weighted, {"model": TABLE, "draws": 64, "rng": 1, "progress": False}),
+    "HerdedGibbs": (_with(gs.HerdedGibbs), {}),
+    "BlockGibbs": (_with(gs.BlockGibbs), {}),
+    "Agreement": (_with(gs.Agreement), {"reference": [0, 0, 0, 0]}),
+    "BestState": (_with(gs.BestState), {}),
+    "Draws": (_with(gs.Draws), {}),
+    "Energy": (_with(gs.Energy), {}),
+    "Joint": (_with(gs.Joint), {"sets": [["0", "1"]]}),
+    "Magnetisation": (_with(gs.Magnetisation), {}),
+    "Marginals": (_with(gs.Marginals), {}),
+    "PairMoments": (_with(gs.PairMoments), {}),
+    "TwoPoint": (_with(gs.TwoPoint), {}),
 }
 #: A huge number of these is nonsense, but not an error.
-LASTING = ("sweeps", "steps", "seconds", "warmup", "thin", "iterations")
+LASTING = ("sweeps", "draws", "steps", "seconds", "warmup", "thin", "iterations")
 #: A function that shows progress fails in its own way if it cannot be called with what it is given.
 CALLED = ("progress",)
 

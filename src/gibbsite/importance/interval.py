@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._arguments import checked
 from gibbsite._compile.jit import clock
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, ConvergenceWarning
@@ -132,6 +133,7 @@ class LogZInterval:
         return f"LogZInterval({in_words(self.lower, '.6g')} <= log Z <= {in_words(self.upper, '.6g')})"
 
 
+@checked
 def bound_log_z(
     model: FactorGraph,
     *,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import checked
 from gibbsite._compile.jit import announcing, clock
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, ConvergenceWarning
@@ -34,6 +35,7 @@ _ROUND_SECONDS = 0.1  # between two looks at the clock
 _FIRST_JUDGED = 1 << 15  # draws before a run may end early
 
 
+@checked
 def sample_weighted(
     model: FactorGraph,
     proposal: Proposal | None = None,
@@ -156,7 +158,9 @@ def _read_query(model: FactorGraph, query: Iterable[str | int] | None) -> NDArra
     asked = np.full(model.n_sites, query is None)
     if query is not None:
         names = [query] if isinstance(query, str) else list(query)
-        asked[[model.index(site) for site in names if site not in model.evidence]] = True
+        asked[
+            [model.index(site) for site in names if not (isinstance(site, str) and site in model.evidence)]
+        ] = True
     return asked
 
 

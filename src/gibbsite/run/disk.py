@@ -13,6 +13,7 @@ import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
+from gibbsite._arguments import is_path
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, FormatError
 
@@ -21,7 +22,7 @@ _PIECE = 1 << 20  # numbers worked on at a time
 
 def read_folder(to: Any) -> Path:
     """Return the folder that numbers are to be written to; it is made where there is none."""
-    if not isinstance(to, str | Path):
+    if not is_path(to):
         raise ArgumentError(f"{argument('to')} of Marginals must be the path of a folder, got {to!r}.")
     folder = Path(to)
     with _clearly(folder):

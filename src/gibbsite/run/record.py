@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import check_flags, is_iterable
 from gibbsite._files.boundary import Fail
 from gibbsite._wording import unknown
 from gibbsite.errors import ArgumentError, IncompatibleError, SamplingError
@@ -383,6 +384,10 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
     chosen: dict[type, Any] = {type(r): r for r in recorders}
     sets = _sets(model, chosen[Joint].sets) if Joint in chosen else []
     marginals = chosen.get(Marginals)
+    if marginals is not None:
+        check_flags(batches=marginals.batches)
+        if marginals.rao_blackwell is not None:
+            check_flags(rao_blackwell=marginals.rao_blackwell)
     if marginals is not None and marginals.sites is not None:
         sets = _chosen_sites(model, graph, marginals) + sets
     all_sites = marginals is not None and marginals.sites is None
@@ -498,7 +503,7 @@ def _folder(graph: Graph, marginals: Marginals) -> Path:
 
 def _listed(value: Any, rule: str, example: str) -> list[Any]:
     """Return the items of a list; a word is one item, not a list of letters."""
-    if isinstance(value, str) or not isinstance(value, Iterable):
+    if isinstance(value, str) or not is_iterable(value):
         raise ArgumentError(f"{rule}, such as {example}, got {value!r}.")
     return list(value)
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gibbsite._arguments import checked
 from gibbsite._compile.jit import announcing, interpreted
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, ConvergenceWarning
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 _STEPS_PER_CELL, _USUAL_SWEEPS = 20, 300
 
 
+@checked
 def mean_field(
     model: FactorGraph,
     *,

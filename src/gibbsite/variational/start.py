@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import describe
 from gibbsite._wording import argument, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.graph.graph import Graph
@@ -89,8 +90,8 @@ def _read_given(model: FactorGraph, start: Any) -> Floats:
         start = table.to_array()
     try:
         given: NDArray[np.float64] = np.asarray(start, np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{argument('start')} must hold probabilities, got {start!r}.") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(f"{argument('start')} must hold probabilities, got {describe(start)}.") from None
     cards = np.asarray(model.cards)
     shape = (cards.size, int(cards.max(initial=1)))
     if given.shape == (cards.size,) and (cards == 2).all():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import is_iterable
 from gibbsite._compile.jit import Integer, compiled_loop, generic, implement, interpreted
 from gibbsite._compile.pointer import call_pointer, point_at
 from gibbsite._random.generators import Words, load, store
@@ -223,7 +224,13 @@ class BlockGibbs(Kernel):
     def plan(self, graph: Graph) -> BlockPlan | StripPlan:
         """Return the blocks of a graph and their tables; found once and kept."""
         key = (graph.digest, _key(self.blocks), self.entries, self.covers, self.seed, self.complete)
-        found = _PLANS.get(key)
+        try:
+            found = _PLANS.get(key)
+        except TypeError:  # something in it cannot be compared
+            raise ArgumentError(
+                f"{argument('blocks')} must be lists of sites, and {argument('entries')}, "
+                f"{argument('covers')} and {argument('seed')} whole numbers."
+            ) from None
         if found is None:
             while len(_PLANS) >= _KEPT_PLANS:
                 _PLANS.pop(next(iter(_PLANS)))
@@ -473,7 +480,7 @@ def _address(plan: BlockPlan, graph: Graph) -> Any:
 
 def _key(blocks: Any) -> Any:
     """Return blocks as something that can be compared."""
-    if isinstance(blocks, str) or not isinstance(blocks, Iterable):
+    if isinstance(blocks, str) or not is_iterable(blocks):
         return blocks
     return tuple(tuple(block) if isinstance(block, Iterable) else block for block in blocks)
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import describe, is_number
 from gibbsite._random.generators import chain_key
 from gibbsite._wording import argument, unknown
 from gibbsite.errors import ArgumentError, TooLargeError
@@ -178,8 +179,14 @@ class HerdedGibbs(Kernel):
                 raise ArgumentError(
                     "A start weight can be given for two states only; use 'random' or 'centred'."
                 )
-        if not (isinstance(self.bins, int) and self.bins >= 1):
-            raise ArgumentError(f"{argument('bins')} must be a positive whole number, got {self.bins!r}.")
+        if not (isinstance(self.bins, int) and 1 <= self.bins < 2**31):
+            raise ArgumentError(
+                f"{argument('bins')} must be a positive whole number below 2^31, got {describe(self.bins)}."
+            )
+        if not is_number(self.memory_limit):
+            raise ArgumentError(
+                f"{argument('memory_limit')} must be a number of bytes, got {describe(self.memory_limit)}."
+            )
         if not self.band >= 0.0 or math.isinf(self.band):
             raise ArgumentError(f"{argument('band')} must be a number of at least 0, got {self.band!r}.")
         keys = self.keys_of(graph)

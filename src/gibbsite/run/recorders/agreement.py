@@ -65,7 +65,10 @@ class Agreement(Observable):
                 raise ArgumentError(f"The reference of Agreement has no state of the site {missing[0]!r}.")
             codes = np.array([model.domains.code(i, self.reference[s]) for i, s in enumerate(model.sites)])
         else:
-            codes = np.asarray(self.reference)
+            try:
+                codes = np.asarray(self.reference)
+            except ValueError:  # lists of several lengths
+                codes = np.zeros(0)
         if codes.shape != (model.n_sites,) or codes.dtype.kind not in "iu":
             raise ArgumentError(
                 f"The reference of Agreement must be the labels of all sites by name, or {model.n_sites} "

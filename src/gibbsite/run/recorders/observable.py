@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import check_flags, describe, is_iterable
 from gibbsite._compile.foreign import adopt, digest_of
 from gibbsite.errors import ArgumentError
 from gibbsite.run.observed import (
@@ -103,7 +104,12 @@ class Observable(OpenRecorder):
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise ArgumentError(f"An observable needs a name, got {self.name!r}.")
+        check_flags(series=self.series)
         if self.names is not None:
+            if not is_iterable(self.names):
+                raise ArgumentError(
+                    f"names of the observable {self.name!r} must be a list, got {describe(self.names)}."
+                )
             object.__setattr__(self, "names", tuple(str(name) for name in self.names))
             object.__setattr__(self, "size", len(self.names or ()) if self.size is None else self.size)
         size = self.size

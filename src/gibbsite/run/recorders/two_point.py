@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import describe
 from gibbsite.errors import ArgumentError
 from gibbsite.run.recorders.observable import Observable
 
 if TYPE_CHECKING:
     from gibbsite.model import Model
+
+
+_FARTHEST = 1_000_000
 
 
 def _correlate(x: Any, memory: Any) -> None:
@@ -71,6 +75,8 @@ class TwoPoint(Observable):
     def __init__(self, most: int = 8, name: str = "two-point", series: bool = False) -> None:
         if isinstance(most, bool) or not isinstance(most, int) or most < 0:
             raise ArgumentError(f"TwoPoint takes a largest distance, a whole number, got {most!r}.")
+        if most > _FARTHEST:
+            raise ArgumentError(f"TwoPoint takes distances of at most {_FARTHEST:,}, got {describe(most)}.")
         object.__setattr__(self, "most", most)
         names = tuple(str(r) for r in range(most + 1))
         super().__init__(name, _correlate, len(names), names, series)

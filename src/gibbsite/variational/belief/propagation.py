@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._arguments import checked
 from gibbsite._compile.jit import announcing, interpreted
 from gibbsite._wording import argument, unknown
 from gibbsite.errors import ArgumentError, ConvergenceWarning, SupportError
@@ -77,6 +78,7 @@ _CAREFUL = 0.1  # share of the tolerance that estimated changes must be below: e
 _AT_ONCE = 20_000  # messages between looks at the clock
 
 
+@checked
 def belief_propagation(
     model: FactorGraph,
     *,
