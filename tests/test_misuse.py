@@ -66,7 +66,7 @@ def nonsense() -> dict[str, Any]:
         "object": object(),
         "module": math,
         "exception": ValueError("no"),
-        "path": Path("/nowhere/at/all"),
+        "path": Path("/proc/nowhere/at/all"),
         "NumPy number": np.float32(2.5),
         "NumPy flag": np.bool_(True),
         "array of no dimension": np.array(3),

@@ -14,6 +14,8 @@ import pytest
 import gibbsite as gs
 from gibbsite.run.progress import Status
 
+pytestmark = pytest.mark.long
+
 Arrays = dict[str, Any]
 GLASS = gs.ising(np.triu(np.random.default_rng(5).normal(size=(6, 6)), 1), np.linspace(-1, 1, 6))
 NETWORK = gs.example("asia")
@@ -115,7 +117,6 @@ def test_numbers_out_of_range(
     assert "damaged one" in refused(tmp_path / "run", name, changed(stored[name], entry, place, value))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("entry", "place", "value"),
     [
@@ -143,7 +144,6 @@ def test_arrays_cut_or_left_out(stored: dict[str, Arrays], name: str, tmp_path: 
     cut_and_leave_out(stored[name], name, tmp_path)
 
 
-@pytest.mark.long
 def test_arrays_of_a_ladder_cut_or_left_out(tmp_path: Path) -> None:
     run(tmp_path / "run", "tempered")
     cut_and_leave_out(read(tmp_path / "run"), "tempered", tmp_path)
@@ -229,7 +229,6 @@ def test_a_checkpoint_has_one_run_at_a_time(tmp_path: Path) -> None:
     run(path, "gibbs", resume=True)
 
 
-@pytest.mark.long
 def test_a_search_is_checked(tmp_path: Path) -> None:
     path = tmp_path / "search"
     how: Arrays = {"method": "annealed", "task": "MAP", "rng": 1, "progress": False, "chains": 2}

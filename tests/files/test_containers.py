@@ -12,7 +12,7 @@ from tests.campaigns.containers import CONTAINERS, Checkpoint, campaign
 from tests.files.golden import FOLDER, VALUES, read
 
 # those whose loops take long to compile
-SLOW = ("ner", "ladder", "herded", "search")
+SLOW = ("ner", "seg", "ladder", "herded", "search")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ import pytest
 import gibbsite as gs
 from gibbsite.kernel.density.bias import bias_of_steps
 
+pytestmark = pytest.mark.long
+
 DATA = np.random.default_rng(1).normal(3.0, 1.0, 10_000)
 MEAN = gs.DataDensity(
     None,
@@ -71,7 +73,6 @@ def test_the_mean_of_a_skew_target() -> None:
     assert found.mean[0] == pytest.approx(total[0, 0] - total[1, 0], abs=3e-3)
 
 
-@pytest.mark.long
 def test_minibatches_are_no_larger_than_the_data() -> None:
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(100, 2))
