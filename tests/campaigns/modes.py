@@ -43,6 +43,7 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite.random import gamma, normal, uniform
+from tests.campaigns.journal import read_rows
 
 OFF = 0.25  # standard deviations by which a mean may be off, and a share by which they may be
 
@@ -624,7 +625,7 @@ def main() -> None:
     parser.add_argument("--report", action="store_true")
     given = parser.parse_args()
     out = Path(given.out)
-    rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    rows = read_rows(out)
     if not given.report:
         done = {(row["suite"], row["number"], row["kernel"], row["seed"]) for row in rows}
         numbers, seeds = (range(*map(int, text.split(":"))) for text in (given.targets, given.seeds))

@@ -28,9 +28,6 @@ Options
 from __future__ import annotations
 
 import argparse
-import json
-import multiprocessing
-import sys
 import time
 import warnings
 from collections import defaultdict
@@ -40,6 +37,7 @@ from typing import Any
 import numpy as np
 
 import gibbsite as gs
+from tests.campaigns.journal import make_runs, read_rows
 
 ACCURACY = 0.01
 METHODS = ("gibbs", "blocks", "tempered", "forward", "mini-bucket")
@@ -227,19 +225,11 @@ def main() -> None:
     parser.add_argument("--report", action="store_true")
     given = parser.parse_args()
     out = Path(given.out)
-    rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    rows = read_rows(out)
     if not given.report:
         done = {row["number"] for row in rows}
         tasks = [(n, given) for n in range(*(int(end) for end in given.runs.split(":"))) if n not in done]
-        with out.open("a") as file, multiprocessing.get_context("spawn").Pool(given.jobs) as pool:
-            for count, row in enumerate(pool.imap_unordered(_work, tasks), 1):
-                rows.append(row)
-                file.write(json.dumps(row) + "\n")
-                file.flush()
-                if row.get("converged") and row["error"] > ACCURACY:
-                    print(f"FALSE: {row}", flush=True)
-                if count % 100 == 0:
-                    print(f"{count} of {len(tasks)}", file=sys.stderr, flush=True)
+        rows += make_runs(_work, tasks, out, given.jobs, ACCURACY)
     print(report(rows))
 
 

@@ -25,9 +25,6 @@ Options
 from __future__ import annotations
 
 import argparse
-import json
-import multiprocessing
-import sys
 import time
 import warnings
 from collections import defaultdict
@@ -38,6 +35,7 @@ import numpy as np
 
 import gibbsite as gs
 from benchmarks.networks import networks
+from tests.campaigns.journal import make_runs, read_rows
 from tests.data import DATA
 
 ACCURACY = 0.01
@@ -149,7 +147,7 @@ def main() -> None:
     parser.add_argument("--report", action="store_true")
     given = parser.parse_args()
     out = Path(given.out)
-    rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    rows = read_rows(out)
     if not given.report:
         done = {(row["name"], row["seed"]) for row in rows}
         seeds = range(*(int(end) for end in given.seeds.split(":")))
@@ -157,15 +155,7 @@ def main() -> None:
         names = [name for name in names if not given.only or any(text in name for text in given.only)]
         tasks = [(given.suite, name, seed, given) for seed in seeds for name in names]
         tasks = [task for task in tasks if (task[1], task[2]) not in done]
-        with out.open("a") as file, multiprocessing.get_context("spawn").Pool(given.jobs) as pool:
-            for number, row in enumerate(pool.imap_unordered(_work, tasks), 1):
-                rows.append(row)
-                file.write(json.dumps(row) + "\n")
-                file.flush()
-                if row.get("converged") and row["error"] > ACCURACY:
-                    print(f"FALSE: {row}", flush=True)
-                if number % 100 == 0:
-                    print(f"{number} of {len(tasks)}", file=sys.stderr, flush=True)
+        rows += make_runs(_work, tasks, out, given.jobs, ACCURACY)
     print(report(rows))
 
 

@@ -1,0 +1,34 @@
+"""Runs of a campaign and the file that keeps them, so that a campaign can be interrupted and continued."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Return the runs that a file holds, a line of JSON each; none if there is no file."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def make_runs(
+    work: Callable[[Any], Row], tasks: Sequence[Any], path: Path, jobs: int, accuracy: float
+) -> list[Row]:
+    """Make runs in some processes, append each to the file, and print those with a false verdict."""
+    rows = []
+    with path.open("a") as file, multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        for number, row in enumerate(pool.imap_unordered(work, tasks), 1):
+            rows.append(row)
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+            if row.get("converged") and row["error"] > accuracy:
+                print(f"FALSE: {row}", flush=True)
+            if number % 100 == 0:
+                print(f"{number} of {len(tasks)}", file=sys.stderr, flush=True)
+    return rows
