@@ -5,7 +5,7 @@ It lives in a directory of our own whose name contains a hash of all code that c
 callee in another file would keep running in its old form. Kernels defined outside the package are compiled
 without disk cache for the same reason.
 
-The directory must belong to the user and be writable by nobody else, because whoever can write compiled code
+The directory must belong to the user and not be writable for others, because whoever can write compiled code
 can run code as its reader; otherwise it is not used, and one line says so. Every file has a checksum that is
 verified before anything is unpickled or loaded (:mod:`.files`). Nothing about the cache ever raises: where it
 cannot be read, the function is compiled, and where it cannot be written, nothing is left behind.

@@ -2,7 +2,7 @@
 
 Compiled code runs as whoever loads it, and what describes it is a pickle, which runs code as well. Whoever
 can write such a file can therefore run code as its reader. The protection is that a file is read only if it
-belongs to the user of this process and nobody else can write it. The checksum in front of every file detects
+belongs to the user of this process and others cannot write it. The checksum in front of every file detects
 damage: a bit that the disk lost, or a file that a full disk cut off. It does not detect forgery.
 """
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 #: What makes an error out of a reason: it names the file and says what to do.
 Fail = Callable[[str], Exception]
 
-# Packed data may grow so many times, and the text of a header so many times; small ones may do as they like.
+# Largest ratio of unpacked to packed size, of data and of the text of a header; small files are not limited.
 _GROWTH, _FLOOR = 250, 64 << 20
 _TEXT_GROWTH, _TEXT_FLOOR = 50, 16 << 20
 

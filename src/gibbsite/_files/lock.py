@@ -48,7 +48,9 @@ def hold(path: Path, fail: Fail) -> Iterator[None]:
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):  # while it is held, so that nobody else's lock is removed
+        with contextlib.suppress(
+            OSError
+        ):  # while it is held: the lock of another process stays
             os.truncate(descriptor, 0)
             lock.unlink()
         os.close(descriptor)

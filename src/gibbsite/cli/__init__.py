@@ -59,7 +59,7 @@ class _Lazy(SpellingGroup):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a reader that has gone is told from other errors, for which click takes it."""
+        """Run the command; distinguish a closed pipe from other errors, which click does not do."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
