@@ -454,3 +454,12 @@ def test_visits_last_as_long_as_the_exact_chain_says() -> None:
     assert 1.0 + 2.0 * spent > 8.0
     cell = 1  # the cause is 1
     assert 0.4 < result.visit_times[cell] / (1.0 + 2.0 * spent) < 2.5
+
+
+def test_visits_are_measured_where_the_error_is_not_reached() -> None:
+    """A run that uses its whole budget is judged like any other, whatever error it was meant to reach."""
+    asked = sample(rare_cause(), error=1e-6, sweeps=5000)
+    plain = sample(rare_cause(), sweeps=5000)
+    assert asked.diagnostics.converged
+    assert asked.visit_times.max() > 2.0
+    assert np.array_equal(asked.visit_times, plain.visit_times)

@@ -48,9 +48,7 @@ def hold(path: Path, fail: Fail) -> Iterator[None]:
     try:
         yield
     finally:
-        with contextlib.suppress(
-            OSError
-        ):  # while it is held: the lock of another process stays
+        with contextlib.suppress(OSError):  # while it is held: the lock of another process stays
             os.truncate(descriptor, 0)
             lock.unlink()
         os.close(descriptor)

@@ -139,8 +139,7 @@ class Judge:
             self.looker = choose_look(recording, self.threads)
             self.visits = Visits(recording.setup, self.threads)
         result = result.judged(look=self.looker.examine(recording, result, late))
-        verdict = result.diagnostics
-        if not verdict.converged or (self.error is not None and (verdict.mcse_max or 0.0) > self.error):
+        if not result.diagnostics.converged:
             return result
         times = self.visits.measure(recording, result, late)
         return result.judged(look="no time") if times is None else result.judged(visit_times=times)
