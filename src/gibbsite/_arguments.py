@@ -172,6 +172,16 @@ def describe(value: Any) -> str:
     return shown if len(shown) <= _MOST_SHOWN and "\n" not in shown else f"an object of type {kind}"
 
 
+def read_query(model: Any, query: Any) -> list[int] | None:
+    """Return the positions of the free sites that are asked for, sorted; None, for all, as it is."""
+    if query is None:
+        return None
+    if isinstance(query, str) or not is_iterable(query):
+        raise ArgumentError(f"{argument('query')} must be a list of sites, got {describe(query)}.")
+    seen = getattr(model, "evidence", {})
+    return sorted({int(model.index(site)) for site in query if not (isinstance(site, str) and site in seen)})
+
+
 def _alternatives(annotation: str) -> list[str]:
     """Return the names of types in a union, without what is in brackets."""
     names, depth, name = [], 0, ""

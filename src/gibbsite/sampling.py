@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._arguments import check_flags
+from gibbsite._arguments import check_flags, read_query
 from gibbsite._compile.jit import announcing, clock
 from gibbsite._files.boundary import between, check_header, fits
 from gibbsite._wording import argument
@@ -64,6 +64,7 @@ def sample(
     resume: bool = False,
     progress: Any = None,
     second_look: bool = True,
+    query: Iterable[str | int] | None = None,
     coupling: bool = False,
     on: Any = None,
     partitions: int | None = None,
@@ -112,6 +113,10 @@ def sample(
     second_look : bool
         Before the run is called converged, compare it with 64 short chains from other starts, for at most
         15 % of its cost (:mod:`gibbsite.result.verdict.second_look`). Without, the verdict says so.
+    query : iterable of sites, optional
+        Sites whose marginals are asked for; all by default. R-hat, effective draws and standard errors are
+        judged at these; other sites have to mix so well only that they cannot make these wrong
+        (docs/diagnostics.md).
     coupling : bool
         Afterwards, let 100 pairs of coupled chains of the same kernel, scan and start run until they meet
         (:func:`gibbsite.couple`): ``result.coupling_bound`` is then an upper bound of the distance to
@@ -163,7 +168,7 @@ def sample(
     length = partial(read_budget, sweeps=sweeps, steps=steps, seconds=seconds, warmup=warmup, thin=thin)
     length(model.n_sites)  # refuses what makes no sense before any work
     show = choose_progress(progress)
-    judge = Judge(error, second_look, threads, seconds)
+    judge = Judge(error, second_look, threads, seconds, read_query(model, query))
     if coupling:
         prepare_couple(model, kernel, scan, start)  # refuses before any work
     path = read_checkpoint(checkpoint, checkpoint_every, resume)

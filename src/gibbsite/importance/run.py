@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._arguments import checked
+from gibbsite._arguments import checked, read_query
 from gibbsite._compile.jit import announcing, clock
 from gibbsite._wording import argument
 from gibbsite.errors import ArgumentError, ConvergenceWarning
@@ -121,7 +121,9 @@ def sample_weighted(
         draws = check_integer("draws", draws, 1)
     elif seconds is None:
         draws = DEFAULT_DRAWS
-    asked = _read_query(model, query)
+    asked = np.full(model.n_sites, query is None)
+    if query is not None:
+        asked[read_query(model, query)] = True
     budget = _Budget(
         None if draws is None else -(-draws // BLOCK),
         math.inf if seconds is None else float(seconds),
@@ -151,17 +153,6 @@ class _Budget:
     accuracy: float
     stop_early: bool
     marginals: bool
-
-
-def _read_query(model: FactorGraph, query: Iterable[str | int] | None) -> NDArray[np.bool_]:
-    """Return which sites are asked for."""
-    asked = np.full(model.n_sites, query is None)
-    if query is not None:
-        names = [query] if isinstance(query, str) else list(query)
-        asked[
-            [model.index(site) for site in names if not (isinstance(site, str) and site in model.evidence)]
-        ] = True
-    return asked
 
 
 def _run(

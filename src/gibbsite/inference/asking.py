@@ -9,7 +9,7 @@ from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._arguments import describe, is_iterable, is_number
+from gibbsite._arguments import describe, is_number, read_query
 from gibbsite._discover import load_for_threads
 from gibbsite._wording import Text, argument, unknown
 from gibbsite.errors import ArgumentError
@@ -96,8 +96,10 @@ def infer(
     maximise : sequence of sites, optional
         The sites to maximise over (MMAP), as names or positions.
     query : sequence of str, optional
-        The sites that are asked for (MAR); all by default. Only their standard errors are held against the
-        accuracy. That chains agree and mix is still asked of all sites, which one chain moves together.
+        The sites that are asked for (MAR); all by default. The answer is judged by these, and a run ends as
+        soon as they are known to the accuracy: R-hat, effective draws, standard errors. Other sites have to
+        mix so well only that they cannot make these wrong (docs/diagnostics.md). Weighted methods draw only
+        what matters for these: the marginals of other sites are NaN then.
     exact : bool
         Whether "auto" may solve exactly; False answers as if that did not fit.
     progress : optional
@@ -224,8 +226,5 @@ def _read_query(model: Any, query: Any, task: str) -> list[str] | None:
             f"{argument('query')} names sites whose marginals are asked for, and the task is {task}; leave "
             "it out, or ask for MAR."
         )
-    if isinstance(query, str) or not is_iterable(query):
-        raise ArgumentError(f"{argument('query')} must be a list of sites, got {describe(query)}.")
-    seen = {} if is_stored(model) else model.evidence
     names = model.domains.names
-    return [names[model.index(site)] for site in query if not (isinstance(site, str) and site in seen)]
+    return [names[site] for site in read_query(model, query) or ()]

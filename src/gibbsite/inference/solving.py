@@ -52,7 +52,7 @@ def solve(
         law = mean_field(model, seconds=seconds, progress=progress, **budget, **run)
         return law, _judge_mean_field(law, task)
     if is_weighted(method):
-        return _draw_weighted(model, task, method, seconds, accuracy, progress, run)
+        return _draw_weighted(model, task, method, seconds, accuracy, progress, run, query)
     if method == "bp":
         from gibbsite.variational import belief_propagation
 
@@ -74,10 +74,11 @@ def solve(
     target = accuracy / STANDARD_ERRORS if task == "MAR" else None
     cooling = _cooling(model, kernel) if task == "MAP" else 1.0
     sampled = model if cooling == 1.0 else temper(model, cooling)
-    drawn = sample(sampled, kernel, sweeps=sweeps, seconds=seconds, error=target, progress=progress, **run)
+    budget = {"sweeps": sweeps, "seconds": seconds, "error": target, "query": query}
+    drawn = sample(sampled, kernel, progress=progress, **budget, **run)
     if cooling != 1.0:  # log-potentials are those of the model that was asked about
         drawn = replace(drawn, bests=drawn.bests / cooling)
-    return drawn, _judge_run(drawn, task, accuracy, query)
+    return drawn, _judge_run(drawn, task, accuracy)
 
 
 def _cooling(model: FactorGraph, kernel: Kernel) -> float:
@@ -119,6 +120,7 @@ def _draw_weighted(
     accuracy: float,
     progress: Any,
     run: dict[str, Any],
+    query: Sequence[str] | None,
 ) -> tuple[WeightedResult | LogZInterval, Verdict]:
     """Draw from a proposal until the draws converge or the budget is used; return the verdict, too.
 
@@ -133,7 +135,7 @@ def _draw_weighted(
     if task == "PR":
         drawn = bound_log_z(model, **how)
     else:
-        drawn = sample_weighted(model, stop_early=run.get("draws") is None, **how)
+        drawn = sample_weighted(model, stop_early=run.get("draws") is None, query=query, **how)
     return drawn, Verdict(
         kind="estimate",
         text=drawn.line(),
@@ -168,18 +170,10 @@ def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dic
     return candidates[scores.index(max(scores))]
 
 
-def _judge_run(result: Result, task: str, accuracy: float, query: Sequence[str] | None = None) -> Verdict:
-    """Return the verdict on a sampling run.
-
-    Whether chains agree, have been everywhere and mix is asked of all sites, because one chain moves all of
-    them; only the standard errors of the sites in ``query`` are held against the accuracy.
-    """
+def _judge_run(result: Result, task: str, accuracy: float) -> Verdict:
+    """Return the verdict on a sampling run."""
     found = result.diagnostics
-    reasons, numbers, largest, whose = found.reasons, found.to_dict(), found.mcse_max, ""
-    if query is not None and largest is not None and math.isfinite(largest):
-        errors = result.errors_of(query)
-        largest = max((error for site in query for error in errors[site].values()), default=0.0)
-        numbers["mcse_query"], whose = largest, " of the sites asked for"
+    reasons, largest, whose = found.reasons, found.mcse_max, " of the sites asked for" * found.of_query
     if largest is None or not math.isfinite(largest):
         if task == "MAR":
             reasons = (
@@ -198,9 +192,9 @@ def _judge_run(result: Result, task: str, accuracy: float, query: Sequence[str] 
     word = "NOT CONVERGED" if found.converged and reasons else found.word
     return Verdict(
         kind="best found" if task == "MAP" else "estimate",
-        text=f"{word}: {found.figures()}" + (f"; standard error{whose} {largest:.2g}" if whose else ""),
+        text=f"{word}: {found.figures()}",
         reasons=reasons,
-        numbers=numbers,
+        numbers=found.to_dict(),
         plan={**result.plan.to_dict(), "sweeps": result.draws * result.plan.thin},
     )
 

@@ -87,7 +87,7 @@ def try_in_turn(
                     found = one.found
                     if getattr(second.found, "interrupted", False):
                         found = found.judged(interrupted=True)
-                    tried[-1] = Tried(attempt, found, compare_answers(one, second, accuracy))
+                    tried[-1] = Tried(attempt, found, compare_answers(one, second, accuracy, query))
             break
         others.append(attempt.method)
     chosen = tried[-1]
@@ -134,18 +134,24 @@ def needs_check(one: Tried) -> bool:
     return getattr(one.found, "look", None) not in WITHOUT_LOOK
 
 
-def compare_answers(first: Tried, second: Tried, accuracy: float) -> Verdict:
+def compare_answers(
+    first: Tried, second: Tried, accuracy: float, query: Sequence[str] | None = None
+) -> Verdict:
     """Return the verdict on marginals after a second method has answered the same question.
 
-    Two answers that were both called converged differ by at most twice the accuracy; otherwise one of them is
-    wrong, and neither can be relied upon.
+    All are compared, or those of the sites asked for. Two answers that were both called converged differ by
+    at most twice the accuracy; otherwise one of them is wrong, and neither can be relied upon.
     """
     from gibbsite.result import compare
 
     verdict, by = first.verdict, second.attempt.method
     if second.verdict.reasons:
         return replace(verdict, text=f"{verdict.text}; {by} had no time to check it")
-    apart = float(compare(first.found, second.found).max_abs)
+    one, other = first.found.marginals, second.found.marginals
+    apart = max(
+        (abs(p - other[site][state]) for site in query or () for state, p in one[site].items()), default=0.0
+    )
+    apart = float(compare(one, other).max_abs) if query is None else apart
     numbers = {**verdict.numbers, "checked_by": by, "check_difference": apart}
     if apart <= 2.0 * accuracy:
         text = f"{verdict.text}; checked by {by}, which differs by {apart:.2g} at most"

@@ -88,6 +88,8 @@ class Result:
         Recorders with a block of their own, see ``observables`` and ``recorded``.
     blocks : tuple of float arrays (chains, numbers)
         What they have kept.
+    asked : int array or None
+        Positions of the sites that were asked for, by which the run is judged; None: all.
     look : Look or str
         The second look at the run from other starts, or why there is none.
     doubts : tuple of str
@@ -140,6 +142,7 @@ class Result:
     pulse: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
     look: Look | str = "not needed"
     doubts: tuple[str, ...] = ()
+    asked: NDArray[np.intp] | None = None
     open: tuple[OpenRecorder, ...] = ()
     blocks: tuple[NDArray[np.float64], ...] = ()
     interrupted: bool = False
@@ -199,7 +202,30 @@ class Result:
     def _even_selection(self) -> tuple[NDArray[np.intp], CellNumbers]:
         """Cells by which a very large model is judged, and what is known of them."""
         pick = np.linspace(0, self.totals.shape[1] - 1, MOST_JUDGED).astype(np.intp)
+        if self.asked is not None:
+            pick = np.union1d(pick, self.asked_cells)
         return pick, self.measure(pick)
+
+    @cached_property
+    def asked_cells(self) -> NDArray[np.intp]:
+        """Marginal cells of the sites that were asked for, in their order."""
+        if self.asked is None or not self.n_marginal:
+            return np.arange(self.n_marginal)
+        return self._cells_of(np.unique(self.asked))
+
+    def _cells_of(self, positions: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the marginal cells of some sites, one site after another."""
+        if self.binary:
+            return positions
+        cards = np.asarray(self.domains.cards, np.intp)[positions]
+        first = np.repeat(self.domains.offset[positions] - (np.cumsum(cards) - cards), cards)
+        return np.asarray(first + np.arange(first.size), np.intp)
+
+    def _is_asked(self, cells: NDArray[np.intp]) -> NDArray[np.bool_] | None:
+        """Tell which cells are judged as asked for: of certain sites, or recorded besides; None: all."""
+        if self.asked is None or not self.n_marginal:
+            return None
+        return (cells >= self.n_marginal) | np.isin(cells, self.asked_cells)
 
     @cached_property
     def number_cells(self) -> NDArray[np.intp]:
@@ -285,12 +311,8 @@ class Result:
         free = [site for site in sites if site not in self.evidence]
         positions = np.array([self.domains.position(site) for site in free], np.intp)
         domains = self.domains.among(positions)
-        first = positions if self.binary else self.domains.offset[positions]
-        cells = np.repeat(first, 1 if self.binary else domains.cards)
-        if not self.binary:
-            cells += np.arange(cells.size) - np.repeat(domains.offset[:-1], domains.cards)
         observed = observed_cells(self.evidence, self.evidence_labels, 0.0, 0.0)
-        return SiteTable(domains, self.measure(cells).error, self.binary, False, observed)
+        return SiteTable(domains, self.measure(self._cells_of(positions)).error, self.binary, False, observed)
 
     @cached_property
     def ess(self) -> SiteTable:
@@ -312,7 +334,8 @@ class Result:
             pick, numbers = self._even_selection
             name = lambda cell: self._cell_name(int(pick[cell]))  # noqa: E731
         else:
-            numbers = self.numbers
+            numbers, pick = self.numbers, np.arange(cells)
+        asked = self._is_asked(pick)
         if not numbers.mean.size and self.values.size:
             # No probabilities were recorded: the draws tell whether the chains agree.
             real = self.domains.numbers[self.draw_sites]
@@ -337,6 +360,7 @@ class Result:
             cells,
             self._observed_numbers() if self.open else (),
             self.doubts,
+            asked,
         )
 
     def _observed_numbers(self) -> list[tuple[str, float, float]]:

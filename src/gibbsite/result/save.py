@@ -120,6 +120,8 @@ def save_result(result: Result, path: Path) -> None:
     arrays["pulse"] = result.pulse
     if result.visit_times.size:
         arrays["visit_times"] = result.visit_times
+    if result.asked is not None:
+        arrays["asked"] = result.asked
     arrays["set_start"] = result.sets.start
     arrays["set_member"] = result.sets.member
     arrays["set_cell"] = result.sets.cell
@@ -325,6 +327,7 @@ def _build_result(about: dict[str, Any], archive: Archive) -> Result:
             "set_cell": Wanted(np.int64, ("sets",), 0),
             "pulse": Wanted(np.float64, ("pulses", "of batches"), finite=False, optional=True),
             "visit_times": Wanted(np.float64, ("visited",), 1.0, optional=True),
+            "asked": Wanted(np.int64, ("asked",), 0, n - 1, optional=True),
             **{
                 f"block_{r}": Wanted(np.float64, (f"rows {r}", f"block {r}"), finite=False, missing=True)
                 for r in range(len(about.get("open", ())))
@@ -390,6 +393,7 @@ def _build_result(about: dict[str, Any], archive: Archive) -> Result:
         best_x=arrays["best_x"],
         pulse=arrays["pulse"] if "pulse" in arrays else np.zeros((0, 0)),
         visit_times=arrays.get("visit_times", np.zeros(0)),
+        asked=arrays.get("asked"),
         look=_read_look(about.get("look", "not needed")),
         doubts=tuple(about.get("against", ())),
         open=recorders,

@@ -10,6 +10,11 @@ A run is called converged when all of these hold:
 * many short chains from dispersed starts come to agree with the run
   (:mod:`gibbsite.result.verdict.second_look`).
 
+Where certain sites were asked for, R-hat, effective size and standard errors are those of these sites. Other
+sites still have to agree and mix, to a lower standard (R-hat 1.1, 50 effective draws): their slow moves are
+then seen often enough for the errors of the sites asked for to contain what follows from them. The
+log-potentials, states out of reach and dispersed starts are asked about all sites.
+
 A run that recorded nothing but the best state is judged by it: converged when two chains have found states
 equally good, which is agreement, not a proof.
 
@@ -40,11 +45,14 @@ from gibbsite.result.measure.measurement import (
     is_material,
     source_of_errors,
 )
+from gibbsite.result.verdict.sentences import describe_look, describe_unreached, put_first
 from gibbsite.result.wording import rhat_text
 
 MOST_JUDGED = 1 << 18  # cells; of a larger model so many evenly spaced ones are judged
 RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0
+#: The same where other sites were asked for: their errors contain what follows from slow moves of these.
+OTHERS_RHAT, OTHERS_ESS = 1.1, 50.0
 _AGREEMENT = 0.005
 _ROUNDING = 1e-9  # log-potentials closer than this, relatively, are equal
 _ENERGY_LIMIT = 1.1  # of R-hat of the log-potentials, of which there are a few dozen for each chain
@@ -134,6 +142,8 @@ class Diagnostics:
         Number of probabilities the verdict is about, and of all; of very large models an even selection.
     mcse_in_sds : bool
         Whether ``mcse_max`` is that of a number, counted in standard deviations of its site.
+    of_query : bool
+        Whether R-hat, effective draws and standard error are those of the sites that were asked for.
     """
 
     converged: bool
@@ -157,6 +167,7 @@ class Diagnostics:
     judged: int = 0
     cells: int = 0
     mcse_in_sds: bool = False
+    of_query: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain data."""
@@ -208,34 +219,8 @@ class Diagnostics:
         return (
             f"R-hat {rhat}, effective draws at least {self.ess_min:,.0f}, "
             f"standard error {error}{unit} ({spread}{size})"
-            f"{looked.get(self.second_look, '')}{part}"
+            f"{looked.get(self.second_look, '')}{'; judged at the sites asked for' * self.of_query}{part}"
         )
-
-
-def _doubtful(unreached: tuple[Unreached, ...]) -> list[str]:
-    """Put unreached into words, one sentence for each kind."""
-    words = {
-        "state": "{n} states were never possible for any chain, the first {site} = {state} ({known}): "
-        "moves of this kernel may not reach all of the support; a kernel that moves several sites at once "
-        "may.",
-        "region": "moves of this kernel are not seen to connect the chains with all of the support, for "
-        "example with states where {site} = {state}: zeros may cut it into regions; a kernel that moves "
-        "several sites at once may connect them.",
-        "scan": "the scan never visits {n} sites, the first {site}: they keep their start.",
-    }
-    said = []
-    for why, sentence in words.items():
-        mine = [doubt for doubt in unreached if doubt.why == why]
-        if mine:
-            known = "a state of positive probability contains it" if mine[0].proved else "not ruled out"
-            first = {"site": mine[0].site, "state": mine[0].state, "known": known}
-            said.append(sentence.format(n=len(mine), **first))
-    return said
-
-
-def _put_first(causes: list[str], reasons: list[str]) -> list[str]:
-    """Put states out of reach before what follows from them, which running longer does not mend."""
-    return [*causes, *(reason.replace("; run longer.", ".") for reason in reasons)]
 
 
 def judge(
@@ -253,6 +238,7 @@ def judge(
     n_cells: int | None = None,
     observed: Sequence[tuple[str, float, float]] = (),
     doubts: tuple[str, ...] = (),
+    asked: NDArray[np.bool_] | None = None,
 ) -> Diagnostics:
     """Pronounce the verdict.
 
@@ -261,7 +247,8 @@ def judge(
     taken over; ``bests``: largest log-potential of each chain, if they are known; ``pulse``: log-potentials
     of each chain over its length, if they are known; ``look``: the second look, or why there is none;
     ``n_cells``: number of cells of the run, where not all of them are judged; ``observed``: names, R-hat and
-    effective sizes of observables; ``doubts``: what the kernel says against its chains.
+    effective sizes of observables; ``doubts``: what the kernel says against its chains; ``asked``: which
+    cells were asked for, None: all.
     """
     reasons: list[str] = []
     found = None
@@ -292,7 +279,7 @@ def judge(
             "no probabilities were recorded, so nothing shows whether the chains agree; add "
             "gs.Marginals() to record=."
         )
-    worst = _find_worst(cells, chains, draws, name) if source != "none" else _Worst()
+    worst = _find_worst(cells, chains, draws, name, asked) if source != "none" else _Worst()
     independent = look in WITHOUT_LOOK
     if independent and worst.ess is not None:
         worst = worst._replace(ess=max(worst.ess, float(chains * draws)))
@@ -311,6 +298,8 @@ def judge(
             f"too few effective draws: {worst.ess:.0f}{place}, fewer than {ESS_LIMIT:.0f}; "
             f"{'use more chains, or ' if source == 'chains' else ''}run longer."
         )
+    if asked is not None and source != "none" and not independent:
+        reasons += _doubted_others(_find_worst(cells, chains, draws, name, ~asked))
     reasons += _doubted_observables(observed) if source == "draws" else []
     energy_rhat = None if pulse is None or not pulse.size else measure_disagreement(pulse)
     if energy_rhat is not None and energy_rhat > _ENERGY_LIMIT and chains > 1 and not independent:
@@ -319,10 +308,10 @@ def judge(
             f"chains disagree in energy: R-hat of the log-potential is {size}, more than "
             f"{_ENERGY_LIMIT}; they may be in different modes, or still settling; run longer."
         )
-    reasons = _put_first(_doubtful(unreached), reasons) if unreached else reasons
+    reasons = put_first(describe_unreached(unreached), reasons) if unreached else reasons
     reasons += doubts if found is None else ()
     if isinstance(look, Look):
-        reasons += _describe_look(look, cells, name)
+        reasons += describe_look(look, cells, name)
     elif look == "no time" and not reasons:
         reasons.append(
             "there was no time for a second look from other starts, so other modes may have been missed; "
@@ -358,7 +347,26 @@ def judge(
         judged=cells.mean.size,
         cells=cells.mean.size if n_cells is None else max(n_cells, cells.mean.size),
         mcse_in_sds=worst.in_sds,
+        of_query=asked is not None,
     )
+
+
+def _doubted_others(worst: _Worst) -> list[str]:
+    """Say where chains disagree, or move too slowly, so much that the sites asked for may be wrong, too."""
+    assert worst.rhat is not None and worst.ess is not None
+    follows = "which may make the sites asked for wrong; run longer."
+    if worst.rhat > OTHERS_RHAT:
+        size = rhat_text(worst.rhat)
+        return [
+            f"chains disagree about a site that was not asked for: R-hat is {size} at {worst.rhat_at}, more "
+            f"than {OTHERS_RHAT}, {follows}"
+        ]
+    if worst.ess < OTHERS_ESS:
+        return [
+            f"there are {worst.ess:.0f} effective draws of a site that was not asked for ({worst.ess_at}), "
+            f"fewer than {OTHERS_ESS:.0f}, {follows}"
+        ]
+    return []
 
 
 def _doubted_observables(observed: Sequence[tuple[str, float, float]]) -> list[str]:
@@ -385,29 +393,6 @@ def _look_word(look: Look | str) -> str:
     return look if isinstance(look, str) else "agrees" if look.findings.agree else "differs"
 
 
-def _describe_look(look: Look, cells: CellNumbers, name: Any) -> list[str]:
-    """Put what a second look has found into words."""
-    found = look.findings
-    if found.agree:
-        return []
-    if found.said:
-        return [found.said]
-    said = f"a second look with {look.chains} short chains from other starts ({look.sweeps} sweeps each) "
-    if found.cells:
-        places = ", ".join(name(cell) for cell in found.cells)
-        said += (
-            f"finds two groups of chains: {found.strangers} of them differ from the run at {places} "
-            f"(the first is {found.there[0]:.3g} in these chains, {found.here[0]:.3g} in the run)"
-        )
-        said += f", and {found.energy}" if found.energy else ""
-        said += "; there may be several modes, whose weights are not known"
-    else:
-        said += f"does not agree with it in energy: {found.energy}; there may be modes that it has not seen"
-    if not look.complete:
-        said += ", or the short chains had too little time to settle"
-    return [f"{said}."]
-
-
 class _Worst(NamedTuple):
     """The worst numbers of a run and where they are; None where nothing is known."""
 
@@ -419,11 +404,17 @@ class _Worst(NamedTuple):
     in_sds: bool = False
 
 
-def _find_worst(cells: CellNumbers, chains: int, draws: int, name: Any) -> _Worst:
+def _find_worst(
+    cells: CellNumbers, chains: int, draws: int, name: Any, among: NDArray[np.bool_] | None = None
+) -> _Worst:
+    """Return the worst numbers of all cells, or of some."""
     material = is_material(cells.mean, cells.numbers)
-    minor = ~material & (cells.spread > _AGREEMENT)
-    judged = np.flatnonzero(material | minor)
+    chosen = material | (cells.spread > _AGREEMENT)
     errors = cells.error / cells.scale
+    if among is not None:
+        chosen &= among
+        errors = np.where(among, errors, 0.0)
+    judged = np.flatnonzero(chosen)
     error = float(errors.max(initial=0.0))
     in_sds = bool(cells.numbers.size) and int(np.argmax(errors)) in cells.numbers
     if not judged.size:

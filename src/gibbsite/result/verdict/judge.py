@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gibbsite._compile.jit import clock
 from gibbsite.kernel.base import Kernel
@@ -49,9 +52,19 @@ class Judge:
         Threads for those.
     seconds : float or None
         Time limit of the run, the second look included.
+    query : sequence of int or None
+        Positions of the sites that were asked for; None: all.
     """
 
-    def __init__(self, error: float | None, second_look: bool, threads: int, seconds: float | None) -> None:
+    def __init__(
+        self,
+        error: float | None,
+        second_look: bool,
+        threads: int,
+        seconds: float | None,
+        query: Sequence[int] | None = None,
+    ) -> None:
+        self.query = None if query is None else np.array(query, np.intp)
         self.error, self.wanted, self.threads = error, second_look, threads
         self.seconds = math.inf if seconds is None else float(seconds)
         self.looker: Looker | None = None
@@ -107,6 +120,8 @@ class Judge:
         """Return the result of a run before anything is asked that costs time."""
         setup = recording.setup
         found = make_result(recording)
+        if self.query is not None:
+            found = found.judged(asked=self.query)
         if setup.kernel.independent(setup.graph):
             return found.judged(look=INDEPENDENT if setup.layout.conditional else COUNTED)
         doubts = setup.kernel.doubts(recording.memories)
@@ -136,8 +151,9 @@ class Judge:
             return result.judged(look="off")
         late = lambda needs: stop() or clock() + needs >= deadline  # noqa: E731
         if self.looker is None or self.looker.setup is not recording.setup:
-            self.looker = choose_look(recording, self.threads)
-            self.visits = Visits(recording.setup, self.threads)
+            asked = None if self.query is None else result.asked_cells
+            self.looker = choose_look(recording, self.threads, asked)
+            self.visits = Visits(recording.setup, self.threads, asked)
         result = result.judged(look=self.looker.examine(recording, result, late))
         if not result.diagnostics.converged:
             return result
@@ -145,8 +161,11 @@ class Judge:
         return result.judged(look="no time") if times is None else result.judged(visit_times=times)
 
 
-def choose_look(recording: Recording, threads: int) -> Looker:
-    """Return what looks for other modes than those a run has seen, which depends on its model."""
+def choose_look(recording: Recording, threads: int, asked: NDArray[np.intp] | None = None) -> Looker:
+    """Return what looks for other modes than those a run has seen, which depends on its model.
+
+    Of a very large model only some cells are looked at, those of ``asked`` among them.
+    """
     graph = recording.setup.graph
     if graph.kind == "gaussian":
         return KnownMean(recording.setup)
@@ -155,7 +174,7 @@ def choose_look(recording: Recording, threads: int) -> Looker:
             return modes.ModeSearch(recording, threads)
         if graph.n_sites <= settling.MOST_SITES:
             return settling.Settling(recording, threads)
-    return SecondLook(recording.setup, threads)
+    return SecondLook(recording.setup, threads, asked)
 
 
 def foresee(part: Recording) -> float:

@@ -62,8 +62,8 @@ _MOST_FACTS = 1 << 26  # sites times chains whose log-potentials are computed
 class SecondLook:
     """Short chains beside a run; the same ones are continued when the run is looked at again later."""
 
-    def __init__(self, setup: Setup, threads: int) -> None:
-        self.setup, self.threads = setup, threads
+    def __init__(self, setup: Setup, threads: int, asked: NDArray[np.intp] | None = None) -> None:
+        self.setup, self.threads, self.asked = setup, threads, asked
         self.kernel = setup.kernel if _moves_like_draws(setup.kernel) else Gibbs()
         self.sweeps = 0
         self.states: list[Any] = []
@@ -133,7 +133,7 @@ class SecondLook:
         """Find starts, and cool half of them down by so many sweeps at each temperature."""
         setup = self.setup
         graph = setup.graph
-        self.lay_out(_choose_cells(setup, _MOST_CELLS // CHAINS))
+        self.lay_out(_choose_cells(setup, _MOST_CELLS // CHAINS, self.asked))
         starts: list[NDArray[Any]] = []
         for chain in range(CHAINS):
             if chain >= CHAINS // 4 and stop(0.0):
@@ -346,18 +346,24 @@ class SecondLook:
         return np.array([model.log_potential(x) for x in states[:most]])
 
 
-def _choose_cells(setup: Setup, most: int) -> NDArray[np.intp]:
+def _choose_cells(setup: Setup, most: int, asked: NDArray[np.intp] | None) -> NDArray[np.intp]:
     """Return the cells that are compared: everything that was recorded but the squares of numbers.
 
     Of angles cosine and sine are taken, which together are a direction. Of a very large model, about ``most``
-    evenly spread cells.
+    evenly spread cells, and as many of those that were asked for.
     """
     first, turns = _number_cells(setup)
     cells = np.setdiff1d(np.arange(setup.layout.n_cells), first[~turns] + 1)
     if cells.size > most:
-        cells = cells[np.linspace(0, cells.size - 1, most).astype(np.intp)]
+        wanted = [cells] if asked is None else [cells, np.intersect1d(cells, asked)]
+        cells = np.unique(np.concatenate([_spread_evenly(each, most) for each in wanted]))
     cosines = first[turns & (np.isin(first, cells) | np.isin(first + 1, cells))]
     return np.asarray(np.union1d(cells, np.concatenate([cosines, cosines + 1])), np.intp)
+
+
+def _spread_evenly(cells: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """Return at most so many cells, evenly spread."""
+    return cells if cells.size <= most else cells[np.linspace(0, cells.size - 1, most).astype(np.intp)]
 
 
 def _number_cells(setup: Setup) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:

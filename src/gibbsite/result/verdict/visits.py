@@ -6,8 +6,14 @@ standard errors are too small. The model knows better. Chains are put into each 
 adapt to it while it is held fixed, and then the chain is released and moves as the run does. The time that it
 spends in the state, beyond the state's share in the run, is the sum of the autocorrelations of the state's
 indicator. The standard errors of the run take it into account
-(:func:`~gibbsite.result.measure.measurement.measure_cells`), so that a rare state that lasts long asks for a
+(:func:`~gibbsite.result.measure.measurement.count_chances`), so that a rare state that lasts long asks for a
 longer run.
+
+Where certain sites were asked for, a rare state of another site counts as far as it matters for these. If a
+run is off by e in the probability of that state, it is off by e d in a probability that was asked for, where
+d is the difference of the latter between that state and the whole run. The chains that hold the state show d.
+The time of a cell that was asked for becomes the root of the sum of its own squared time and of the squares
+of all other times, each multiplied by d.
 """
 
 from __future__ import annotations
@@ -33,6 +39,8 @@ _RARE = 0.2  # more probable states are seen so often that the run itself tells 
 _EACH = 8  # chains that are started in each rare state
 _MOST_CHAINS, _FEWEST_CHAINS = 512, 32
 _HELD = 32  # sweeps in which the other sites adapt
+_ADAPTED = 16  # the last of them, by which the influence of the state on other sites is measured
+_MOST_PAIRS = 1 << 24  # of rare states and cells asked for, beyond which every influence is taken to be full
 _FEWEST_SWEEPS = 8  # for which a visit has to be followed
 _LONGEST = 4096  # sweeps after which a visit is not followed any more
 _SHARE = 0.05  # of the sweeps of a run, for visits
@@ -59,9 +67,10 @@ class Held(NamedTuple):
 class Visits:
     """Measures visits to rare states; what was measured is kept for later questions about the same run."""
 
-    def __init__(self, setup: Setup, threads: int) -> None:
-        self.setup, self.threads = setup, threads
+    def __init__(self, setup: Setup, threads: int, asked: NDArray[np.intp] | None = None) -> None:
+        self.setup, self.threads, self.asked = setup, threads, asked
         self.times = np.ones(setup.layout.n_marginal)
+        self.squares = np.zeros(0 if asked is None else asked.size)  # of times of other sites' states
         self.measured = np.zeros(setup.layout.n_marginal, np.bool_)
         self.horizon = 0
 
@@ -82,7 +91,10 @@ class Visits:
         """
         if can_measure(self.setup) and not self._update(recording, result, stop):
             return None
-        return self.times.copy() if self.times.max(initial=1.0) > 1.0 else np.zeros(0)
+        times = self.times.copy()
+        if self.asked is not None:
+            times[self.asked] = np.sqrt(np.square(times[self.asked]) + self.squares)
+        return times if times.max(initial=1.0) > 1.0 else np.zeros(0)
 
     def _update(self, recording: Recording, result: Result, stop: Callable[[float], bool]) -> bool:
         """Measure what was not measured yet, if that costs little; tell whether there was time."""
@@ -104,16 +116,21 @@ class Visits:
         self.horizon = horizon
         rng = np.random.default_rng(np.random.SeedSequence(setup.plan.entropy, spawn_key=(0, 3)))
         held = _assign(rare, chains, graph.n_sites, rng, alone=has_zeros(graph))
-        rows, held = self._adapt(held, recording, chains, rng)
+        rows, held, shown = self._adapt(held, recording, chains, rng)
         if held.cell.size and not self._follow(recording, rows, held, mean, horizon, stop):
             return False
+        if self.asked is not None:
+            self.squares = self._weigh_others(held, shown, mean)
         self.measured[rare.cell] = True
         return True
 
     def _adapt(
         self, held: Held, recording: Recording, chains: int, rng: np.random.Generator
-    ) -> tuple[Rows, Held]:
-        """Return chains in which the held states are typical, and the entries that these are for."""
+    ) -> tuple[Rows, Held, NDArray[np.float64]]:
+        """Return chains in which the held states are typical, and the entries that these are for.
+
+        Also returned are the means of all cells in these chains; those of sites that are held are zero.
+        """
         setup, graph = self.setup, self.setup.graph
         x = np.stack([recording.states[c % len(recording.states)] for c in range(chains)])
         x[held.chain, held.site] = held.code
@@ -134,8 +151,29 @@ class Visits:
         rows = Rows(graph, x[good], words)
         fixed = np.zeros(rows.x.shape, np.bool_)
         fixed[left.chain, left.site] = True
-        rows.move(_HELD, fixed)
-        return rows, left
+        rows.move(_HELD - _ADAPTED, fixed)
+        return rows, left, rows.move(_ADAPTED, fixed)
+
+    def _weigh_others(
+        self, held: Held, shown: NDArray[np.float64], mean: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return what states of other sites add to the squared time of each cell that was asked for."""
+        assert self.asked is not None
+        graph, order = self.setup.graph, np.argsort(held.cell, kind="stable")
+        cells, first, count = np.unique(held.cell, return_index=True, return_counts=True)
+        squares = np.square(self.times[cells]) - 1.0
+        if cells.size * self.asked.size > _MOST_PAIRS:
+            return np.full(self.asked.size, squares.max(initial=0.0))
+        site = self.asked if graph.binary else np.searchsorted(graph.offset, self.asked, side="right") - 1
+        free = np.ones((len(shown), graph.n_sites), np.bool_)
+        free[held.chain, held.site] = False
+        apart = np.where(free[:, site], shown[:, self.asked] - mean[self.asked], 0.0)
+        added = np.zeros(self.asked.size)
+        for k in np.flatnonzero(squares > 0.0):
+            chains = held.chain[order[count[:k].sum() :][: count[k]]]
+            influence = np.where(site == held.site[first[k]], 0.0, apart[chains].mean(axis=0))
+            added += squares[k] * np.square(influence)
+        return added
 
     def _follow(
         self,
