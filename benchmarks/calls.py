@@ -52,6 +52,11 @@ def measure(*, quick: bool = False) -> Section:
     keep("move 16 Potts chains of 10 sites by a sweep", _median(few.run, repetitions), 1.0)
     change = _median(lambda: chains.reweight(couplings=weights).run(), repetitions // 10)
     keep("the same spins, with new couplings before", change, 3.0)
+    layers = gs.rbm(0.05 * np.random.default_rng(3).normal(size=(784, 64)))
+    steps = gs.PersistentChains(layers, gs.Gibbs(), chains=100, rng=1)
+    dense = np.asarray(layers.group("couplings").weights)
+    trained = _median(lambda: steps.run(model=layers.reweight(couplings=dense)), repetitions // 10)
+    keep("move 100 chains of 784 x 64 units by a sweep, with new couplings before", trained, 4.0)
 
     many = 50 if quick else 300
     fields = np.random.default_rng(2).normal(size=(many, SITES))

@@ -151,6 +151,22 @@ def test_reweighting_shares_the_structure() -> None:
     assert again.digest != graph.digest
 
 
+@pytest.mark.parametrize("equal", [False, True])
+def test_spins_have_the_graph_of_their_tables(equal: bool) -> None:
+    rng = np.random.default_rng(3)
+    pairs = np.array([[i, j] for i in range(9) for j in range(i)] + [[2, 1], [3, 7]])
+    groups = []
+    for scopes in (pairs, np.arange(9)[:, None], np.array([[4], [4]])):
+        weights = np.full(len(scopes), 0.3) if equal else rng.normal(size=len(scopes))
+        groups.append(gs.SpinFactors(scopes, weights))
+    cards = np.full(9, 2, np.int32)
+    tables = [gs.TableFactors(group.scopes, group.log_tables(cards)) for group in groups]
+    models = [gs.FactorGraph(9, groups=each, states=2) for each in (groups, tables)]
+    ours, theirs = (gs.compile_graph(model, "ising") for model in models)
+    assert all(np.array_equal(a, b) for a, b in zip(ours.arrays, theirs.arrays, strict=True))
+    assert ours.log_offset == theirs.log_offset
+
+
 def test_arrays_are_read_only_and_small() -> None:
     graph = gs.compile_graph(gs.ising_grid((200, 200), coupling=0.1), "ising")
     with pytest.raises(ValueError, match="read-only"):

@@ -181,6 +181,7 @@ def test_malformed_groups(make: Any, message: str) -> None:
     [
         (SpinFactors([[0, 3]], [1.0], "J"), r"factor 0 of group 'J' names .* \[0, 3\], .* 3 sites"),
         (SpinFactors([[0, 1], [1, 1]], 1.0), r"the factor over \(b, b\) names a site twice"),
+        (SpinFactors([[0, 1, 2], [1, 0, 1]], 1.0), r"the factor over \(b, a, b\) names a site twice"),
         (SpinFactors([[0, 2]], [1.0]), r"the site 'c' has 3 states, but spin factors need two"),
         (SpinFactors([[0, 1]], [np.nan], "J"), r"factor 0 of group 'J' over \(a, b\) has .* nan"),
         (AgreementFactors([[0, 1]], [-np.inf]), r"over \(a, b\) has the weight -inf; weights are"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite.graph.kinds import base
 
 RNG = np.random.default_rng(3)
 COUPLINGS = np.triu(0.2 * RNG.normal(size=(12, 12)), 1)
@@ -89,6 +91,27 @@ def test_new_weights_are_those_of_a_model_made_with_them(name: str, chains: int)
     unchanged = gs.PersistentChains(model, gs.Gibbs(), chains=chains, rng=4).run(6)
     assert np.array_equal(unchanged.states, before)
     assert not np.array_equal(unchanged.run(5).states, standing.states)
+
+
+def test_new_weights_do_not_touch_the_structure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of training neither hashes the model nor sorts its scopes: both take longer than a sweep."""
+    rng = np.random.default_rng(1)
+    model = gs.rbm(rng.normal(size=(30, 20)))
+    standing = gs.PersistentChains(model, chains=20, rng=4).run(2)
+    standing.reweight(couplings=0.1)  # where entries of rows stem from is kept from the second model on
+    touched: list[str] = []
+
+    def note(name: str, function: Any) -> Any:
+        return lambda *given, **named: touched.append(name) or function(*given, **named)
+
+    monkeypatch.setattr(np, "sort", note("sort", np.sort))
+    monkeypatch.setattr(hashlib, "blake2b", note("hash", hashlib.blake2b))
+    monkeypatch.setattr(base, "build_rows", note("rows", base.build_rows))
+    standing.run(1, model=standing.model.reweight(couplings=rng.normal(size=600)))
+    standing.reweight(fields=rng.normal(size=50)).run(1)
+    assert touched == []
+    assert standing.result().plan.model.endswith(standing.model.digest)
+    assert "hash" in touched  # it is when the plan is asked for
 
 
 def test_reweighted_chains_have_the_law_of_the_new_model() -> None:

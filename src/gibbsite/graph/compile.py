@@ -34,16 +34,15 @@ def _compile_other(model: Any, kind: str | None) -> Graph:
         found = function(model)
         seal(found.arrays)
         model.structure["functions"] = list(found.functions)  # their machine code lives as long as these
-        digest = f"{found.kind}-{model.digest}"
         graph = Graph(
             found.kind,
             found.arrays,
             model.cards,
             found.log_offset,
-            digest,
             model.structure,
             found.units,
             on_disk=found.on_disk,
+            model_digest=model.digest,
         )
         model.structure["graph"] = graph
     if kind not in (None, graph.kind):
@@ -98,7 +97,6 @@ def compile_graph(model: Model, kind: str | None = None, among: Collection[str] 
                 arrays=arrays,
                 cards=model.cards,
                 log_offset=model.log_offset + constant,
-                digest=f"{name}-{model.digest}",
                 structure=model.structure,
                 model=model,
             )

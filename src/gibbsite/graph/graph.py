@@ -58,10 +58,10 @@ class Graph:
         Number of states of each site.
     log_offset : float
         Constant to be added to log-potentials computed from the arrays.
-    digest : str
-        Identifies model and kind.
     model : FactorGraph, optional
         What was compiled, where all sites have states.
+    model_digest : str
+        The digest of what was compiled, where there is no ``model``.
     units : int, optional
         How many things a sweep visits one by one, where they are not the sites: blocks of them, or one that
         is all of them.
@@ -80,11 +80,16 @@ class Graph:
     arrays: Any
     cards: NDArray[np.int32]
     log_offset: float
-    digest: str
     structure: dict[str, Any] = field(repr=False, compare=False, default_factory=dict)
     units: int | None = None
     model: FactorGraph | None = field(repr=False, compare=False, default=None)
     on_disk: bool = False
+    model_digest: str = ""
+
+    @property
+    def digest(self) -> str:
+        """Identifies model and kind; computed at the first use, because hashing takes longer than a sweep."""
+        return f"{self.kind}-{self.model_digest if self.model is None else self.model.digest}"
 
     @property
     def n_sites(self) -> int:

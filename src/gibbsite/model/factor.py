@@ -6,6 +6,7 @@ whose factors have a single weight are in `weighted`, regular lattices in `latti
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -343,14 +344,14 @@ def check_scopes(group: FactorGroup, domains: Domains) -> None:
             f"factor {k} of {group_text(group.name)} names the site positions "
             f"{scopes[k].tolist()}, but the model has {domains.n_sites} sites."
         )
-    if scopes.shape[1] > 1:
-        ordered = np.sort(scopes, axis=1)
-        twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
-        if twice.any():
-            k = int(np.argmax(twice))
-            raise ModelError(
-                f"{factor_text(group, k, domains)} names a site twice; a scope lists each site once."
-            )
+    twice = np.zeros(len(scopes), np.bool_)
+    for first, second in itertools.combinations(scopes.T, 2):
+        twice |= first == second
+    if twice.any():
+        k = int(np.argmax(twice))
+        raise ModelError(
+            f"{factor_text(group, k, domains)} names a site twice; a scope lists each site once."
+        )
 
 
 def check_values(

@@ -212,12 +212,12 @@ def spin_tables(weights: FloatArray, arity: int) -> FloatArray:
     signs = np.ones((2,) * arity)
     for axis in range(arity):
         np.moveaxis(signs, axis, 0)[0] *= -1
-    return _one_if_equal(weights).reshape(-1, *(1,) * arity) * signs
+    return one_if_equal(weights).reshape(-1, *(1,) * arity) * signs
 
 
 def agreement_tables(weights: FloatArray, states: int) -> FloatArray:
     """Return weight * identity as tables (m or 1, K, K)."""
-    return _one_if_equal(weights)[:, None, None] * np.eye(states)
+    return one_if_equal(weights)[:, None, None] * np.eye(states)
 
 
 def check_binary(cards: IntArray, scopes: IntArray, domains: Domains) -> None:
@@ -243,7 +243,8 @@ def check_weights(group: FactorGroup, weights: FloatArray, domains: Domains) -> 
         )
 
 
-def _one_if_equal(weights: FloatArray) -> FloatArray:
+def one_if_equal(weights: FloatArray) -> FloatArray:
+    """Return the first weight alone where all are equal, otherwise all of them."""
     return weights[:1] if len(weights) and (weights == weights[0]).all() else weights
 
 

@@ -201,10 +201,11 @@ class Standing:
             raise ArgumentError(
                 "Chains can only go on in a model of the same sites with as many states each."
             )
-        codes, before = self.form.codes(self.states, self.sizes), self._arrangement()
+        form, sizes, before = self.form, self.sizes, self._arrangement()
         self.model = model
         self.graph, self.kernel, self.layout, self.scan, self.form = self._lay_out(model, None)
         if self._arrangement() != before:
+            codes = form.codes(self.states, sizes)
             self.states = self._place([*codes], range(epoch * self.chains, (epoch + 1) * self.chains))
             self.tapes = self._blank()
         elif isinstance(self.form, PlainLayout):

@@ -24,7 +24,7 @@ from gibbsite.graph.local import (
 from gibbsite.graph.registry import builds
 
 if TYPE_CHECKING:
-    from gibbsite.model import FactorGraph
+    from gibbsite.model import FactorGraph, FactorGroup
 
 
 class IsingGraph(NamedTuple):
@@ -59,6 +59,30 @@ class _BinaryForm:
             self.fields += np.bincount(sites, np.broadcast_to(values, sites.shape), self.n)
 
 
+def _as_polynomials(
+    group: FactorGroup, cards: NDArray[np.int32]
+) -> tuple[Floats, tuple[Floats, ...], Floats] | None:
+    """Return the coefficients of 1, of each x_i, and of the product x_i x_j; None if one is infinite.
+
+    There is one row where all factors are equal. Spins need no tables: these are the same numbers.
+    """
+    from gibbsite.model.weighted import SpinFactors, one_if_equal
+
+    if isinstance(group, SpinFactors) and group.arity:
+        w = one_if_equal(group.weights)
+        if not np.isfinite(w).all():
+            return None
+        return (-w, (2.0 * w,), w) if group.arity == 1 else (w, (-2.0 * w,) * 2, 4.0 * w)
+    tables = group.log_tables(cards)
+    if not np.isfinite(tables).all():
+        return None
+    base = tables.reshape(len(tables), -1)[:, 0]
+    if group.arity < 2:
+        return base, (tables[:, 1] - base,) * group.arity, base
+    first, second = tables[:, 1, 0] - base, tables[:, 0, 1] - base
+    return base, (first, second), tables[:, 1, 1] - base - first - second
+
+
 @builds("ising", IsingGraph, 1, binary=True)
 def build_ising(model: FactorGraph) -> tuple[IsingGraph, float] | None:
     """Binary sites, factors of at most two sites, no zeros."""
@@ -67,18 +91,14 @@ def build_ising(model: FactorGraph) -> tuple[IsingGraph, float] | None:
     form = _BinaryForm(model.n_sites)
     pair_weights: list[NDArray[np.float64]] = []
     for group in groups_of(model):
-        tables = group.log_tables(model.cards)
-        if not np.isfinite(tables).all():
+        found = _as_polynomials(group, model.cards)
+        if found is None:
             return None
-        base = tables.reshape(len(tables), -1)[:, 0]
-        form.constant += float(base.sum()) * (group.size if len(tables) == 1 else 1)
-        if group.arity == 1:
-            form.add(group.scopes[:, 0], tables[:, 1] - tables[:, 0])
-        elif group.arity == 2:
-            first, second = tables[:, 1, 0] - base, tables[:, 0, 1] - base
-            form.add(group.scopes[:, 0], first)
-            form.add(group.scopes[:, 1], second)
-            pair = tables[:, 1, 1] - base - first - second
+        base, linear, pair = found
+        form.constant += float(base.sum()) * (group.size if len(base) == 1 else 1)
+        for member, each in enumerate(linear):
+            form.add(group.scopes[:, member], each)
+        if group.arity == 2:
             pair_weights.append(np.broadcast_to(pair, (group.size,)))
     rows = pair_rows(model)
     joined = np.concatenate(pair_weights) if pair_weights else np.zeros(0)

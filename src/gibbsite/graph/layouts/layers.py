@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._compile.jit import compiled, interpreted
 from gibbsite.graph.color import color_sites
 from gibbsite.graph.graph import Graph
 from gibbsite.graph.kinds.ising import IsingGraph
 from gibbsite.graph.layouts.site_order import PackedModel, Permutation
-from gibbsite.graph.rows import row_lengths
 
 Floats = NDArray[np.float64]
 
@@ -83,10 +83,12 @@ def pack_layers(graph: Graph, least_layer: int = LEAST_LAYER) -> PackedModel | N
     order = np.argsort(color, kind="stable").astype(np.int32)
     position = np.empty_like(order)
     position[order] = np.arange(order.size, dtype=np.int32)
-    margin = _margins(rows, sizes[1 - color])
+    weights, reach = np.zeros((sizes[0], sizes[1])), np.zeros(order.size)
+    with interpreted(rows.neighbour.size):
+        _add_couplings(rows.start, rows.neighbour, rows.coupling, position, weights, reach)
+    margin = _margins(np.abs(rows.field) + reach, sizes[1 - color])
     if margin is None:
         return None
-    weights = _matrix(rows, color, position, int(sizes[0]), int(sizes[1]))
     tiles = [_tiles(weights), _tiles(weights.T)]
     arrays = LayeredGraph(
         start=np.array([0, sizes[0], order.size], np.int64),
@@ -107,15 +109,23 @@ def _may_be_dense(sites: int, entries: int, least: int) -> bool:
     return sites >= 2 * least > 0 and entries >= 2 * LEAST_SHARE * least * (sites - least)
 
 
-def _matrix(
-    rows: IsingGraph, color: NDArray[np.int32], position: NDArray[np.int32], size: int, other: int
-) -> Floats:
-    """Return the couplings of the first layer to the second one; those of a pair that has several add up."""
-    site = np.repeat(np.arange(color.size), row_lengths(rows.start))
-    first = color[site] == 0
-    entry = position[site[first]] * np.int64(other) + (position[rows.neighbour[first]] - size)
-    weights = np.bincount(entry, rows.coupling[first], size * other)
-    return weights.astype(np.float64, copy=False).reshape(size, other)
+@compiled
+def _add_couplings(
+    start: NDArray[np.uint32],
+    neighbour: NDArray[np.uint32],
+    coupling: Floats,
+    position: NDArray[np.int32],
+    weights: Floats,
+    reach: Floats,
+) -> None:
+    """Add up the couplings of the first layer to the second one, and the absolute ones of every site."""
+    size = weights.shape[0]
+    for i in range(reach.size):
+        at = position[i]
+        for k in range(start[i], start[i + 1]):
+            reach[i] += abs(coupling[k])
+            if at < size:
+                weights[at, position[neighbour[k]] - size] += coupling[k]
 
 
 def _tiles(weights: Floats) -> NDArray[np.float32]:
@@ -127,16 +137,15 @@ def _tiles(weights: Floats) -> NDArray[np.float32]:
     return np.ascontiguousarray(padded.reshape(count, TILE, inputs).transpose(0, 2, 1)).ravel()
 
 
-def _margins(rows: IsingGraph, inputs: NDArray[np.int64]) -> NDArray[np.float32] | None:
+def _margins(reach: Floats, inputs: NDArray[np.int64]) -> NDArray[np.float32] | None:
     """Bound what rounding can change in the draw of each site; None where it is too much.
 
-    A coupling is rounded once and takes part in at most PIECE additions of its piece and one for every piece:
+    ``reach`` bounds the log-odds of each site: the sum of its field and couplings, all absolute. A coupling
+    is rounded once and takes part in at most PIECE additions of its piece and one for every piece:
     so often the sum of all absolute values, times half a unit of the last place, bounds the error of the
     log-odds (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2).
     """
-    site = np.repeat(np.arange(rows.field.size), row_lengths(rows.start))
     with np.errstate(over="ignore"):
-        reach = np.abs(rows.field) + np.bincount(site, np.abs(rows.coupling), rows.field.size)
         roundings = PIECE + -(-inputs // PIECE) + 2
         error = 1.001 * roundings * 2.0**-24 * reach
     if not (error <= MOST_ERROR).all():
