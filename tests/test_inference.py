@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -160,7 +161,8 @@ def test_arguments_of_sampling_that_were_not_used_are_named() -> None:
 
 def test_the_table_of_arguments_is_that_of_the_functions() -> None:
     def named(function: Any) -> set[str]:
-        own = {"model", "kernel", "progress", "best", "until_sure", "error"}  # those that infer sets itself
+        # those that infer sets itself
+        own = {"model", "kernel", "progress", "best", "until_sure", "error", "query"}
         return set(inspect.signature(function).parameters) - own
 
     assert set(SAMPLING) == named(gs.sample)
@@ -279,9 +281,10 @@ def test_the_accuracy_is_asked_of_the_sites_that_are_asked_for() -> None:
     other = gs.infer(model, query=["a", "free"], **given)
     assert (whole.converged, asked.converged, other.converged) == (False, True, False)
     assert len(whole.reasons) == 1 and "standard errors are up to" in whole.reasons[0]
-    assert asked.verdict.numbers["mcse_query"] == max(asked.mcse["free"].values())
-    assert asked.verdict.numbers["mcse_max"] == whole.verdict.numbers["mcse_max"]
+    assert asked.verdict.numbers["mcse_max"] == max(asked.mcse["free"].values())
+    assert asked.verdict.numbers["draws"] < 60_000  # it ends as soon as the site asked for is known
     assert "of the sites asked for" in other.reasons[0]
+    assert "judged at the sites asked for" in asked.line()
     # chains that do not mix are refused whatever is asked for
     split = gs.FactorGraph({"a": 2, "b": 2, "free": 2}, [(("a", "b"), [[1e7, 1.0], [1.0, 1e7]])])
     assert gs.infer(split, query=["free"], **given).converged is False
@@ -289,6 +292,64 @@ def test_the_accuracy_is_asked_of_the_sites_that_are_asked_for() -> None:
         gs.infer(model, "PR", query=["a"])
     with pytest.raises(gs.ArgumentError, match="list of sites"):
         gs.infer(model, query="a")
+
+
+@pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
+def test_other_sites_mix_to_a_lower_standard() -> None:
+    """Two sites that stick together have between 50 and 400 effective draws, enough where others are asked."""
+    stuck = [(("a", "b"), [[60.0, 1.0], [1.0, 60.0]])]
+    model = gs.FactorGraph({"a": 2, "b": 2, "free": 2}, [*stuck, ("free", [1.0, 3.0])])
+    given: dict[str, Any] = {"sweeps": 1000, "rng": 1, "progress": False}
+    whole = gs.sample(model, **given)
+    asked = gs.sample(model, query=["free"], **given)
+    assert np.array_equal(whole.totals, asked.totals)
+    assert 50 < whole.diagnostics.ess_min < 400 < asked.diagnostics.ess_min
+    assert (whole.diagnostics.converged, asked.diagnostics.converged) == (False, True)
+    short = gs.sample(model, query=["free"], **{**given, "sweeps": 600})
+    assert not short.diagnostics.converged
+    assert "a site that was not asked for" in short.diagnostics.reasons[0]
+
+
+@pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
+def test_rare_states_of_other_sites_count_by_their_influence(tmp_path: Path) -> None:
+    """The rare state of two sites that stick together matters for "near" and not for "far"."""
+    rare = [("a", [0.998, 0.002]), (("a", "b"), [[0.9995, 0.0005], [0.02, 0.98]])]
+    near = (("b", "near"), [[0.6, 0.4], [0.05, 0.95]])
+    model = gs.FactorGraph(
+        {"a": 2, "b": 2, "near": 2, "far": 2}, [*rare, near, ("far", [0.4, 0.6])], directed=True
+    )
+    given: dict[str, Any] = {"sweeps": 20_000, "rng": 1, "progress": False}
+    found = gs.sample(model, query=["near", "far"], **given)
+    whole = gs.sample(model, **given)
+    lasts = found.visit_times
+    assert whole.visit_times[2] == 1.0 < whole.visit_times[1]  # a visit says nothing of what it is near to
+    assert 0.3 < lasts[2] / lasts[1] < 0.9  # near is 0.95 instead of 0.4 there
+    assert lasts[3] < 1.001
+    assert found.mcse["near"][1] > whole.mcse["near"][1]
+    path = tmp_path / "asked.npz"
+    found.save(path)
+    assert gs.load_result(path).diagnostics == found.diagnostics
+
+
+@pytest.mark.parametrize("method", ["forward", "mini-bucket"])
+def test_weighted_draws_are_judged_by_the_sites_asked_for(method: str) -> None:
+    model = gs.example("alarm")
+    given: dict[str, Any] = {"method": method, "draws": 2048, "rng": 1, "progress": False}
+    with pytest.warns(gs.ConvergenceWarning, match="standard errors"):
+        assert not gs.infer(model, **given).converged
+    asked = gs.infer(model, query=["ANAPHYLAXIS"], accuracy=0.015, **given)
+    assert asked.converged
+    assert asked.verdict.numbers["mcse_max"] == max(asked.mcse["ANAPHYLAXIS"].values())
+
+
+def test_a_run_warns_once() -> None:
+    model = gs.LogDensity(lambda x: -0.5 * x[0] ** 2, dim=1, grad=lambda x: -x)
+    with pytest.warns(gs.ConvergenceWarning) as caught:
+        result = gs.sample(model, gs.ULA(step=1.0), sweeps=20, rng=1, progress=False)
+    said = [str(warning.message) for warning in caught]
+    assert len(said) == 1
+    assert all(reason in said[0] for reason in result.diagnostics.reasons)
+    assert "no accept step" in said[0]
 
 
 @pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")

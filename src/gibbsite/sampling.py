@@ -211,13 +211,12 @@ def sample(
         if coupling:
             result = result.judged(coupling_bound=_bound_distance(recording, start, result.warmup, threads))
         verdict = result.diagnostics
+    said = [remark.text for remark in recording.setup.remarks if remark.grave]
     if verdict.reasons:
-        reasons = " ".join(verdict.reasons)
-        said = "was not judged" if verdict.errors == "none" else "has not converged"
-        warnings.warn(f"The run {said}: {reasons}", ConvergenceWarning, stacklevel=2)
-    for remark in recording.setup.remarks:
-        if remark.grave:
-            warnings.warn(remark.text, ConvergenceWarning, stacklevel=2)
+        word = "was not judged" if verdict.errors == "none" else "has not converged"
+        said = [f"The run {word}: {verdict.reasons[0]}", *verdict.reasons[1:], *said]
+    if said:
+        warnings.warn(" ".join(said), ConvergenceWarning, stacklevel=2)
     return result
 
 

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,28 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> A
         return (code if isinstance(code, int) else 1 if code else 0), out, err
 
     return call
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (ALARM, "--method", "gibbs", "--sweeps", "50"),
+        (ALARM, "--method", "gibbs", "--sweeps", "50", "--query", "LVFAILURE"),
+        (ALARM, "--method", "herded", "--sweeps", "50"),
+        (ALARM, "--method", "forward", "--draws", "300"),
+        (ASIA, "--method", "gibbs", "--sweeps", "50"),  # its zeros cut states off
+        (ALARM, "--task", "MAP", "--method", "annealed", "--sweeps", "2"),
+    ],
+)
+def test_every_sentence_is_said_once(run: Any, words: tuple[str, ...]) -> None:
+    """What the library warns of is in the verdict, which the command line prints."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _, out, err = run("infer", *words, "--rng", "1")
+    assert not [one for one in caught if issubclass(one.category, gs.ConvergenceWarning)]
+    said = [part.strip() for part in re.split(r"\n|(?<=[a-z])[.;:] ", out + err)]
+    long = [part for part in said if len(part) > 25]
+    assert long and len(long) == len(set(long))
 
 
 def test_marginals_with_evidence_are_exact_and_sorted_by_change(run: Any) -> None:
