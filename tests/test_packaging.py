@@ -52,6 +52,16 @@ def test_every_requirement_is_pinned() -> None:
     assert set(requirements()) <= pinned
 
 
+def test_hashes_are_those_of_the_pinned_versions() -> None:
+    text = (ROOT / ".ci" / "hashes.txt").read_text(encoding="utf-8")
+    entries = [entry.split() for entry in text.replace("\\\n", " ").splitlines()]
+    normal = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in pins("pinned.txt").items()}
+    assert dict(entry[0].split("==") for entry in entries) == normal
+    for name, *hashes in entries:  # and nothing else, as an address to download from
+        assert hashes, name
+        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", each) for each in hashes), name
+
+
 def test_numba_is_bounded_by_what_was_tried() -> None:
     from gibbsite._compile.lean import _TRIED
 

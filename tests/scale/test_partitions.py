@@ -18,7 +18,7 @@ from gibbsite.run.record import lay_out
 from gibbsite.scale.partitions.halo import find_halo, host_ranges
 from gibbsite.scale.partitions.host import Host, count_planes, find_stretches, send_chain
 from gibbsite.scale.partitions.joining import Room, check_form
-from gibbsite.scale.partitions.links import Link, LinkLost, connect, listen
+from gibbsite.scale.partitions.links import Link
 from tests.scale import running
 from tests.scale.running import same
 
@@ -187,28 +187,6 @@ def test_parts_are_balanced_and_their_borders_short() -> None:
     assert (np.ptp(sizes, axis=0) <= 1).all() and sizes.sum() == side * side
     # two borders, each of them seen from both sides; the fronts of the search are up to two rows long
     assert sum(look_across(packed.arrays, own).size for own in ranges) <= 2 * 2 * 2 * side
-
-
-def test_hosts_find_each_other_and_turn_strangers_away() -> None:
-    doors = [listen("127.0.0.1") for _ in range(3)]
-    addresses = [(door.getsockname()[0], door.getsockname()[1]) for door in doors]
-    token = b"t" * 32
-    with socket.create_connection(addresses[0]) as stranger:
-        stranger.sendall(b"?" * 32 + (2).to_bytes(4, "big"))
-        with ThreadPoolExecutor(3) as pool:
-            found = list(pool.map(lambda k: connect(doors[k], k, addresses, token), range(3)))
-        assert stranger.recv(1) == b""
-    assert [sorted(links) for links in found] == [[1, 2], [0, 2], [0, 1]]
-    found[0][2].send(np.arange(5))
-    assert found[2][0].receive(np.empty(5, np.int64)).tolist() == [0, 1, 2, 3, 4]
-    found[0][1].close()
-    with pytest.raises(LinkLost):
-        found[1][0].receive(np.empty(1, np.int64))
-    for links in found:
-        for link in links.values():
-            link.close()
-    for door in doors:
-        door.close()
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,8 @@ from gibbsite.scale.partitions.host import (
     send_chain,
 )
 from gibbsite.scale.partitions.joining import Room, check_form
-from gibbsite.scale.partitions.links import Link, LinkLost, call_all
+from gibbsite.scale.partitions.links import Link, LinkLost
+from gibbsite.scale.partitions.meeting import call_all
 from gibbsite.scale.partitions.rung_crew import RungCrew
 from gibbsite.scale.partitions.serving import Given, checksum, forget_host, give_host, move_host, open_host
 from gibbsite.scale.partitions.together import TogetherCrew

@@ -1,18 +1,19 @@
 """How states travel: a connection between any two hosts, worker to worker.
 
-Sizes are known on both sides, so states travel as bare bytes. Everything that is sent is handed to a thread
-of its own, so that two hosts that send to each other at the same time do not wait for each other.
+Sizes are known on both sides, so states travel as bare bytes; other arrays are announced by their names,
+types and shapes. Nothing that comes is unpickled. Everything that is sent is handed to a thread of its own,
+so that two hosts that send to each other at the same time do not wait for each other.
 """
 
 from __future__ import annotations
 
 import hmac
-import pickle
+import json
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from queue import SimpleQueue
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,6 @@ from numpy.typing import NDArray
 
 # Seconds without a sign of a host after which it counts as lost.
 PATIENCE = 60.0
-# Seconds that hosts wait for each other at the beginning.
-MEETING = 20.0
-# Seconds until a host that does not answer counts as out of reach.
-CALL = 5.0
-_GREETING = 4  # bytes of a host's number
 _CHUNK = 1 << 24  # bytes that are sent at a time: none is to take as long as hosts have patience
 
 
@@ -34,6 +30,14 @@ class LinkLost(Exception):
 
 class Link:
     """A connection to one other host.
+
+    Parameters
+    ----------
+    end : socket.socket
+        This end of the connection.
+    answer : bytes
+        What the other end says first if it belongs to the run. Nothing is sent to it, and nothing taken from
+        it, before it has said so.
 
     Examples
     --------
@@ -48,14 +52,26 @@ class Link:
     (None, None)
     """
 
-    def __init__(self, end: socket.socket) -> None:
-        end.settimeout(PATIENCE)
+    def __init__(self, end: socket.socket, answer: bytes = b"") -> None:
         self._end = end
+        self._answer, self._known, self._heard = answer, False, Event()
         self._waiting: SimpleQueue[NDArray[np.generic] | None] = SimpleQueue()
         self._sender = Thread(target=self._send_all, daemon=True, name="gibbsite-halo")
         self._sender.start()
 
+    def _hear(self) -> None:
+        """Wait for the answer of the other end as long as the connection stands: it may be busy."""
+        with suppress(OSError):
+            self._end.settimeout(None)
+            self._known = hmac.compare_digest(read_bytes(self._end, len(self._answer)), self._answer)
+            self._end.settimeout(PATIENCE)
+        self._heard.set()
+
     def _send_all(self) -> None:
+        self._hear()
+        if not self._known:
+            self._shut()
+            return
         while (values := self._waiting.get()) is not None:
             data = memoryview(values.reshape(-1).view(np.uint8).data)
             try:
@@ -71,6 +87,8 @@ class Link:
 
     def receive(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
         """Fill an array with what was sent."""
+        if not self._heard.wait(PATIENCE) or not self._known:
+            raise LinkLost("the other end has not shown that it belongs to the run")
         room = memoryview(values.reshape(-1).view(np.uint8).data)  # no copy, where they are contiguous
         have = 0
         while have < len(room):
@@ -84,16 +102,20 @@ class Link:
         return values
 
     def send_arrays(self, arrays: Sequence[dict[str, NDArray[Any]]]) -> None:
-        """Send arrays by name, of sizes that the other end does not know."""
-        data = np.frombuffer(pickle.dumps(arrays, protocol=5), np.uint8)
-        self.send(np.array([data.size]))
-        self.send(data)
+        """Send copies of arrays by name, of sizes that the other end does not know."""
+        words = [[(name, part.dtype.str, part.shape) for name, part in each.items()] for each in arrays]
+        header = np.frombuffer(json.dumps(words).encode(), np.uint8)
+        self.send(np.array([header.size]))
+        self.send(header)
+        for each in arrays:
+            for part in each.values():
+                self.send(np.array(part, order="C"))
 
     def receive_arrays(self) -> list[dict[str, NDArray[Any]]]:
-        """Return arrays by name; whoever sends them knows the secret of the run."""
-        size = self.receive(np.empty(1, np.int64))
-        found: list[dict[str, NDArray[Any]]] = pickle.loads(self.receive(np.empty(size[0], np.uint8)).data)
-        return found
+        """Return arrays by name."""
+        size = int(self.receive(np.empty(1, np.int64))[0])
+        words = json.loads(self.receive(np.empty(size, np.uint8)).tobytes())
+        return [{name: self.receive(np.empty(shape, dtype)) for name, dtype, shape in each} for each in words]
 
     def _shut(self) -> None:
         with suppress(OSError):  # closed already
@@ -107,86 +129,9 @@ class Link:
         self._end.close()
 
 
-def listen(host: str) -> socket.socket:
-    """Wait for other hosts at a free port.
-
-    Examples
-    --------
-    >>> with listen("127.0.0.1") as door:
-    ...     door.getsockname()[0]
-    '127.0.0.1'
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, 0), family=family)
-
-
-def connect(
-    door: socket.socket, number: int, addresses: Sequence[tuple[str, int]], token: bytes, client: bool = False
-) -> dict[int, Link]:
-    """Connect host ``number`` to all others: it calls those before it, and is called by those behind it.
-
-    ``token`` is known to the hosts of a run alone; whoever calls without it is turned away. The ``client``
-    calls as if it were a host behind the last one.
-    """
-    found: dict[int, socket.socket] = {}
-    callers = len(addresses) + client
-    door.settimeout(MEETING)
-    try:
-        for other in range(number):
-            found[other] = _call(addresses[other], number, token, PATIENCE)
-        while len(found) < callers - 1:
-            end, _ = door.accept()
-            end.settimeout(PATIENCE)
-            said = _read(end, len(token) + _GREETING)
-            caller = int.from_bytes(said[len(token) :], "big")
-            if hmac.compare_digest(said[: len(token)], token) and number < caller < callers:
-                found[caller] = end
-            else:
-                end.close()
-    except OSError as wrong:
-        for end in found.values():
-            end.close()
-        raise LinkLost(str(wrong)) from None
-    return {other: _link(end) for other, end in found.items()}
-
-
-def call_all(addresses: Sequence[tuple[str, int]], token: bytes) -> list[Link] | None:
-    """Connect the client of a run to all hosts; None if one of them is out of reach.
-
-    Examples
-    --------
-    >>> with listen("127.0.0.1") as door:
-    ...     (link,) = call_all([door.getsockname()], b"token")
-    ...     connect(door, 0, [door.getsockname()], b"token", client=True)[1].send(np.arange(2))
-    >>> link.receive(np.empty(2, np.int64)).tolist()
-    [0, 1]
-    """
-    found: list[socket.socket] = []
-    try:
-        found.extend(_call(address, len(addresses), token, CALL) for address in addresses)
-    except OSError:
-        for end in found:
-            end.close()
-        return None
-    return [_link(end) for end in found]
-
-
-def _call(address: tuple[str, int], number: int, token: bytes, patience: float) -> socket.socket:
-    end = socket.create_connection(address, timeout=patience)
-    end.sendall(token + number.to_bytes(_GREETING, "big"))
-    return end
-
-
-def _link(end: socket.socket) -> Link:
-    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return Link(end)
-
-
-def _read(end: socket.socket, size: int) -> bytes:
+def read_bytes(end: socket.socket, size: int) -> bytes:
+    """Return so many bytes, or fewer where the connection ends before."""
     said = b""
-    while len(said) < size:
-        more = end.recv(size - len(said))
-        if not more:
-            break
+    while len(said) < size and (more := end.recv(size - len(said))):
         said += more
     return said

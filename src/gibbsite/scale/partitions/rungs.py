@@ -34,7 +34,8 @@ from gibbsite.run.tape import (
     recording_on,
     write_indicators,
 )
-from gibbsite.scale.partitions.links import Link, LinkLost, connect, listen
+from gibbsite.scale.partitions.links import Link, LinkLost
+from gibbsite.scale.partitions.meeting import connect, listen
 from gibbsite.scale.segment import (
     Arrays,
     Done,

@@ -19,7 +19,8 @@ from gibbsite.run.recipe import Recipe
 from gibbsite.scale.partitions.halo import find_halo, host_ranges
 from gibbsite.scale.partitions.host import Arrays, Host, Standing
 from gibbsite.scale.partitions.joining import check_form
-from gibbsite.scale.partitions.links import LinkLost, connect, listen
+from gibbsite.scale.partitions.links import LinkLost
+from gibbsite.scale.partitions.meeting import connect, listen
 from gibbsite.scale.segment import lay_out_run
 from gibbsite.scale.versions import differences, refuse_others
 
