@@ -296,7 +296,7 @@ def test_the_accuracy_is_asked_of_the_sites_that_are_asked_for() -> None:
 
 @pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
 def test_other_sites_mix_to_a_lower_standard() -> None:
-    """Two sites that stick together have between 50 and 400 effective draws, enough where others are asked."""
+    """Two sites that stick together have 50 to 400 effective draws: enough if another one is asked for."""
     stuck = [(("a", "b"), [[60.0, 1.0], [1.0, 60.0]])]
     model = gs.FactorGraph({"a": 2, "b": 2, "free": 2}, [*stuck, ("free", [1.0, 3.0])])
     given: dict[str, Any] = {"sweeps": 1000, "rng": 1, "progress": False}
