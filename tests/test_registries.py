@@ -100,11 +100,11 @@ def text(path: str) -> str:
 
 
 def test_lists_in_the_documents_are_complete() -> None:
-    readme = text("README.md")
+    features, commands = text("docs/features.md"), text("docs/command_line.md")
     for name in [*(one.name for one in SHIPPED), *(one.scan.__name__ for one in registered_scans())]:
-        assert f"`{name}`" in readme, name
-    assert f"[--method {'|'.join(METHODS)}]" in readme
-    (listed,) = re.findall(r"gibbsite convert IN OUT +between (.*), each also gzipped", readme)
+        assert f"`{name}`" in features, name
+    assert f"[--method {'|'.join(METHODS)}]" in commands
+    (listed,) = re.findall(r"gibbsite convert IN OUT +between (.*), each also gzipped", commands)
     assert listed.split() == [f".{name}" for name in FORMATS]
 
 
