@@ -47,9 +47,12 @@ Floats = NDArray[np.float64]
 
 _TESTS = 5  # of every site
 _NODES = 100  # of the integral over each side of a value
-_PANELS, _PANEL_NODES = 200, 6  # of the integrals between many values
+_GRID = 600  # points besides the values themselves, for the integrals between many values
+_PANEL_NODES = 6  # of the integrals beyond all values, between two steps
 _FAR = 60.0  # log-density below its maximum that is as good as nothing
 _STEPS = 80  # of growing length, to where that is so
+_AT_A_TIME = 8  # of these steps
+_ERROR = 1e-7  # of all mass, that an integral between two values may be wrong
 _WARMUP = 20  # sweeps before the first place
 _MOST_DRAWS = 10**7
 _LEAST = 1e-12  # nearer to 0 or 1 a distribution function is rounding
@@ -461,13 +464,12 @@ class _Examination:
         """
         site, values = int(sites[k]), drawn[:, k]
         if sites.size == 1 and not self.arrays.card[site]:
-            edges, mass = self._law(self.x, site, values)
+            edges, mass, known = self._law(self.x, site, values)
             upto = np.concatenate([[0.0], np.cumsum(mass)])
-            u = upto[np.searchsorted(edges, values)] / upto[-1]
-            logs = self._logs(self.x, site, values)
-            return u, self._zero(self.x, sites, drawn, logs)
+            at = np.searchsorted(edges, values)
+            return upto[at] / upto[-1], self._zero(self.x, sites, drawn, known[at])
         u, logs = np.empty(len(drawn)), np.empty(len(drawn))
-        known: dict[bytes, Floats] = {}
+        axes: dict[bytes, Floats] = {}
         for row, each in enumerate(drawn):
             there = self.x.copy()
             there[sites] = each
@@ -475,12 +477,12 @@ class _Examination:
                 u[row], logs[row] = self._place_in_law(there, site)
                 continue
             key = np.delete(each, k).tobytes()
-            if key not in known:
-                known[key] = self._logs(there, site, np.arange(float(self.arrays.card[site])))
-            chances = np.exp(known[key] - known[key].max())
+            if key not in axes:
+                axes[key] = self._logs(there, site, np.arange(float(self.arrays.card[site])))
+            chances = np.exp(axes[key] - axes[key].max())
             upto, code = np.cumsum(chances) / chances.sum(), int(each[k])
             u[row] = upto[code] - self.generator.random() * chances[code] / chances.sum()
-            logs[row] = known[key][code]
+            logs[row] = axes[key][code]
         return u, self._zero(self.x, sites, drawn, logs)
 
     def _zero(self, place: Floats, sites: NDArray[np.int32], drawn: Floats, logs: Floats) -> str | None:
@@ -490,34 +492,53 @@ class _Examination:
         there[sites] = drawn[int(np.argmin(logs))]
         return self.model.place_text(there)
 
-    def _law(self, place: Floats, site: int, values: Floats) -> tuple[Floats, Floats]:
-        """Return points, values among them, and the mass of the density along an axis between them."""
-        ends = [self._reach(place, site, float(end)) for end in (values.min(), values.max())]
-        grid = np.linspace(values.min(), values.max(), _PANELS)
-        edges = np.unique(np.concatenate([values, grid, *ends]))
-        nodes, weights = _quadrature(_PANEL_NODES)
+    def _law(self, place: Floats, site: int, values: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return points, values among them, the mass of the density along an axis between them, and its logs.
+
+        Between the values, and points of a grid where values leave much room, the logarithm is taken as
+        linear where that is exact enough. Elsewhere, and beyond all values, there are Gauss-Legendre nodes.
+        The logarithms of points beyond all values are not known, but NaN.
+        """
+        inner = _fill_gaps(np.unique(values))
+        known = self._logs(place, site, inner)
+        below, above = (
+            np.unique(np.append(self._reach(place, site, float(inner[k]), side), inner[k]))
+            for k, side in ((0, -1.0), (-1, 1.0))
+        )
+        edges = np.concatenate([below[:-1], inner, above[1:]])
+        logs = np.full(edges.size, np.nan)
+        logs[below.size - 1 : below.size - 1 + inner.size] = known
         half = 0.5 * np.diff(edges)
-        at = (edges[:-1] + half)[:, None] + half[:, None] * nodes
-        logs = self._logs(place, site, at.ravel()).reshape(at.shape)
-        top = logs.max()
-        if top == -math.inf:
+        nodes, weights = _quadrature(_PANEL_NODES)
+        top = float(known.max())
+        mass, error = _between(inner, known - (top if top > -math.inf else 0.0))
+        rough = np.ones(half.size, np.bool_)
+        rough[below.size - 1 : below.size - 1 + mass.size] = (error > _ERROR * mass.sum()) | (
+            top == -math.inf
+        )
+        at = (edges[:-1] + half)[rough, None] + half[rough, None] * nodes
+        fine = self._logs(place, site, at.ravel()).reshape(at.shape)
+        highest = max(top, fine.max(initial=-math.inf))
+        if highest == -math.inf:
             raise ModelError(
                 f"the joint density is zero for all values of {self.model.domains.names[site]!r} given "
                 f"{self.model.place_text(place)}; give start=, a place of positive density."
             )
-        return edges, half * (np.exp(logs - top) @ weights)
+        found = np.empty(half.size)
+        found[below.size - 1 : below.size - 1 + mass.size] = mass * math.exp(top - highest)
+        found[rough] = half[rough] * (np.exp(fine - highest) @ weights)
+        return edges, found, logs
 
     def _move_by_density(self, site: int) -> None:
         """Draw a site that has no function from the density itself."""
-        edges, mass = self._law(self.x, site, np.array([self.x[site]]))
+        edges, mass, _ = self._law(self.x, site, np.array([self.x[site]]))
         upto = np.concatenate([[0.0], np.cumsum(mass)])
         self.x[site] = np.interp(self.generator.random() * upto[-1], upto, edges)
 
     def _place_in_law(self, place: Floats, site: int) -> tuple[float, float]:
         """Return where the value at a place lies in the law of its coordinate, and the log-density there."""
         at = float(place[site])
-        reach = self._reach(place, site, at)
-        low, high = reach[0], reach[-1]
+        low, high = (float(np.append(at, self._reach(place, site, at, side))[-1]) for side in (-1.0, 1.0))
         nodes, weights = _quadrature(_NODES)
         points = [0.5 * (b - a) * nodes + 0.5 * (a + b) for a, b in ((low, at), (at, high))]
         logs = self._logs(place, site, np.concatenate([*points, [at]]))
@@ -527,19 +548,52 @@ class _Examination:
         below, above = np.exp(sides - sides.max()) @ weights * np.array([at - low, high - at])
         return below / (below + above), logs[-1]
 
-    def _reach(self, place: Floats, site: int, at: float) -> Floats:
-        """Return values in ascending order over which nearly all of the density along an axis lies."""
-        steps = 1e-3 * (1.0 + abs(at)) * 1.5 ** np.arange(_STEPS)
-        found = [np.array([at])]
-        for side, bound in ((-1.0, self.arrays.low[site]), (1.0, self.arrays.high[site])):
-            points = at + side * steps
-            points = points[side * (bound - points) > 0]  # not the bound itself, where it may be infinite
-            logs = self._logs(place, site, points)
-            over = np.flatnonzero(logs < np.maximum.accumulate(logs) - _FAR)
-            found.append(points[: over[0] + 1] if over.size else points)
-            if not over.size and math.isfinite(bound):
-                found.append(np.array([bound]))
-        return np.sort(np.concatenate(found))
+    def _reach(self, place: Floats, site: int, at: float, side: float) -> Floats:
+        """Return values on one side of a value (-1 below, 1 above), beyond which there is hardly any mass.
+
+        They are in the order in which they move away.
+        """
+        bound = self.arrays.low[site] if side < 0 else self.arrays.high[site]
+        points = at + side * 1e-3 * (1.0 + abs(at)) * 1.5 ** np.arange(_STEPS)
+        points = points[side * (bound - points) > 0]  # not the bound itself, where it may be infinite
+        top = -math.inf
+        for first in range(0, points.size, _AT_A_TIME):
+            logs = self._logs(place, site, points[first : first + _AT_A_TIME])
+            highest = np.maximum(np.maximum.accumulate(logs), top)
+            over = np.flatnonzero(logs < highest - _FAR)
+            if over.size:
+                near: Floats = points[: first + over[0] + 1]
+                return near
+            top = highest[-1]
+        found: Floats = np.append(points, bound) if math.isfinite(bound) else points
+        return found
+
+
+def _fill_gaps(values: Floats) -> Floats:
+    """Return ascending values, with points of a grid between those that are farther apart than its step."""
+    grid, step = np.linspace(values[0], values[-1], _GRID, retstep=True)
+    at = np.clip(np.searchsorted(values, grid), 1, max(values.size - 1, 1))
+    wide = np.append(np.diff(values), 0.0)[at - 1] > step
+    return np.unique(np.concatenate([values, grid[wide]]))
+
+
+def _between(points: Floats, logs: Floats) -> tuple[Floats, Floats]:
+    """Return the integrals of exp(logs) from point to point, and about how wrong they are.
+
+    Logarithms are taken as linear in between; how much their slope changes tells the error.
+    """
+    high = np.maximum(logs[1:], logs[:-1])
+    width = np.diff(points)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        slope = np.nan_to_num(np.diff(logs) / width, nan=0.0)
+        fall = np.abs(np.diff(logs))
+        share = np.where(fall > 0.0, -np.expm1(-fall) / fall, 1.0)
+        mass = np.where(np.isfinite(high), width * np.exp(high) * share, 0.0)
+        turn = np.abs(np.diff(slope, prepend=slope[:1], append=slope[-1:]))
+        turn = np.nan_to_num(turn, nan=math.inf, posinf=math.inf)
+        relative = np.minimum(width * np.maximum(turn[1:], turn[:-1]) / 12.0, 1.0)
+    largest = np.where(np.isfinite(high), width * np.exp(high), 0.0)
+    return mass, np.where(np.isfinite(fall), mass, largest) * relative
 
 
 @functools.cache

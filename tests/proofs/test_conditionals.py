@@ -9,6 +9,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from scipy import stats
 
 import gibbsite as gs
 from gibbsite import compatibility, random
@@ -240,6 +241,58 @@ def test_the_check_is_of_states_and_of_laws_that_are_not_normal() -> None:
         {"g": lambda x, rng: rng.exponential()}, log_density=lambda x: -x[0] if x[0] > 0.1 else -np.inf
     )
     assert "density is zero where 'g' was drawn" in gs.check_conditionals(late).evidence
+
+
+@pytest.mark.parametrize(
+    ("law", "error"),
+    [
+        (stats.norm(3.0, 2.0), 1e-5),
+        (stats.cauchy(), 1e-5),
+        (stats.laplace(), 1e-5),
+        (stats.gamma(0.5), 1e-4),  # infinite at zero
+        (stats.beta(0.7, 3.0), 1e-3),
+        (stats.uniform(), 1e-12),
+    ],
+)
+@pytest.mark.parametrize("draws", [200, 1074])
+def test_places_in_the_law_are_those_of_its_distribution_function(law: Any, error: float, draws: int) -> None:
+    def density(x: Any) -> float:
+        return float(law.logpdf(x[0]))
+
+    model = gs.Conditionals(
+        {"a": lambda x, rng: rng.normal()}, {"a": gs.Interval(*law.support())}, log_density=density
+    )
+    values = law.rvs(draws, random_state=1)
+    examination = compatibility._Examination(model, 1, np.array([law.median()]))
+    found, impossible = examination._places_in_law(np.array([0], np.int32), values[:, None], 0)
+    assert impossible is None
+    assert np.abs(found - law.cdf(values)).max() < error
+
+
+def test_a_place_that_no_draw_comes_to_has_its_mass() -> None:
+    """A narrow second mode between draws that leave it out shifts all of them."""
+    law, narrow = stats.norm(0.0, 1.0), stats.norm(0.0, 0.02)
+
+    def density(x: Any) -> float:
+        return float(np.logaddexp(law.logpdf(x[0]), narrow.logpdf(x[0] - 2.5)))
+
+    model = gs.Conditionals({"a": lambda x, rng: rng.normal()}, log_density=density)
+    found = gs.check_conditionals(model, places=2, draws=300)
+    assert found.verdict == "incompatible"
+
+
+def test_the_check_asks_for_the_density_about_twice_for_each_draw() -> None:
+    """Calls of Python functions are nearly all of the time that the check takes."""
+    calls = []
+
+    def density(x: Any) -> float:
+        calls.append(1)
+        return next(value for value in [-0.5 * float(x[0]) ** 2])  # Numba compiles no generators
+
+    model = gs.Conditionals({"a": lambda x, rng: rng.normal()}, log_density=density)
+    found = gs.check_conditionals(model, places=2, draws=1000)
+    assert found.draws == 2000
+    assert 2000 < len(calls) < 2.2 * found.draws
 
 
 def test_the_check_tells_what_fails() -> None:
