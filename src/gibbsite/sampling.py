@@ -278,7 +278,7 @@ def try_out(
 
 def _continued(path: Path, rng: Any, warmup: int | None) -> tuple[Any, int | None]:
     """Return seed and warmup of a run that is continued: those of the checkpoint, unless others are given."""
-    plan = load_checkpoint(path)[0]["plan"]
+    plan = load_checkpoint(path, TUNED)[0]["plan"]
     natural = between(0, 1 << 62)
     check_header(
         {"entropy": 0, "warmup": None, **plan},
@@ -355,8 +355,7 @@ def _tune(kernel: Kernel, pilot: ChainPilot, how: dict[str, Any]) -> Kernel:
     """Let a kernel find out what it needs; a run that is continued takes what it had found."""
     path: Path | None = how.get("checkpoint")
     if path is not None and how.get("resume") and path.exists():
-        arrays = load_checkpoint(path)[1]
-        known = {name.removeprefix(TUNED): one for name, one in arrays.items() if name.startswith(TUNED)}
+        known = {name.removeprefix(TUNED): one for name, one in load_checkpoint(path, TUNED)[1].items()}
         try:
             found = kernel.retuned(known) if known else kernel  # of another kernel: the plan tells
             found.parameters(pilot.graph)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.model.stored import MANIFEST, hash_file, identify
+from gibbsite.model.stored import CHECKSUM, MANIFEST, hash_file, identify, sum_up
 
 
 def renew(folder: Path, **changed: Any) -> None:
@@ -19,6 +19,7 @@ def renew(folder: Path, **changed: Any) -> None:
         file = folder / f"{name}.npy"
         about |= {"bytes": file.stat().st_size, "blake2b": hash_file(file)}
     manifest["digest"] = identify(manifest)
+    manifest[CHECKSUM] = sum_up(manifest)
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gibbsite as gs
@@ -66,3 +67,39 @@ def test_numbers_about_weights_that_are_none(tmp_path: Path) -> None:
         container.write(tmp_path / "w", (header | {"content": content}, arrays))
         with pytest.raises(gs.FormatError, match="not made of numbers"):
             container.use(tmp_path / "w")
+
+
+def test_a_recorder_without_rows(tmp_path: Path) -> None:
+    container = CONTAINERS["result"]
+    header, arrays = container.read(FOLDER / "result")
+    container.write(tmp_path / "r", (header, arrays | {"block_0": arrays["block_0"][:0]}))
+    with pytest.raises(gs.FormatError, match="damaged"):
+        container.use(tmp_path / "r")
+
+
+@pytest.mark.parametrize("again", [0, 1])
+def test_names_in_an_archive_that_are_no_text(again: int, tmp_path: Path) -> None:
+    """Names that say they are UTF-8 and are not: that of an entry, and that in the list of entries."""
+    data = bytearray((FOLDER / "scan").read_bytes())
+    head = [data.index(b"PK\x03\x04"), data.index(b"PK\x01\x02")][again]
+    flags, name = head + (6, 8)[again], head + (30, 46)[again]
+    data[flags + 1] |= 0x08
+    data[name] = 0xBA
+    (tmp_path / "s").write_bytes(data)
+    with pytest.raises(gs.FormatError):
+        gs.load_scan(tmp_path / "s")
+
+
+def test_checkpoints_with_draws_that_were_not_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    how = {"rng": 1, "progress": False, "chains": 2, "checkpoint": path, "second_look": False}
+    model = gs.ising_grid((2, 2), coupling=0.2)
+    gs.sample(model, sweeps=4, **how)
+    with np.load(path) as file:
+        arrays = dict(file)
+    for name in ("0/tape/values", "1/tape/energy"):
+        grown = np.zeros((1, *arrays[name].shape[1:]), arrays[name].dtype)
+        with open(path, "wb") as file:
+            np.savez(file, **{**arrays, name: grown})
+        with pytest.raises(gs.CheckpointError, match="other numbers of recorded draws"):
+            gs.sample(model, sweeps=8, resume=True, **how)

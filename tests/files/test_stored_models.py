@@ -147,6 +147,7 @@ def test_manifests_that_are_none(glass: Path, copy: Any) -> None:
     path = copy(glass)
     file = path / "manifest.json"
     about = json.loads(file.read_text())
+    del about["checksum"]  # which would tell in every case
     for name in about:
         file.write_text(json.dumps({key: one for key, one in about.items() if key != name}))
         refused(path)
@@ -197,3 +198,13 @@ def test_verify_on_the_command_line(
     code, err = run("infer", "asia", "--verify")
     assert code == 2
     assert "--verify" in err
+
+
+def test_every_entry_of_a_manifest_is_covered_by_its_checksum(glass: Path, copy: Any) -> None:
+    path = copy(glass)
+    manifest = json.loads((path / "manifest.json").read_text())
+    (path / "manifest.json").write_text(json.dumps(manifest | {"log_offset": manifest["log_offset"] + 1e-7}))
+    assert "its own checksum is wrong" in refused(path)
+    del manifest["checksum"]  # as earlier versions wrote them
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    assert gs.open_model(path, verify=True).n_sites == 40

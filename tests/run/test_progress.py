@@ -112,6 +112,27 @@ def test_lines_in_a_log(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.M
     assert "\r" not in err
 
 
+def test_control_characters_do_not_reach_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = "a\x1b[2Jb\rc [red]d[/] [/nothing]"
+    lines = Lines()
+    lines.say(bad)
+    lines.show(status(phase=bad, seconds=20.0))
+    shown = capsys.readouterr().err
+    assert shown.count("a\\u001b[2Jb\\u000dc [red]d[/]") == 2
+    assert "\x1b" not in shown and "\r" not in shown
+    terminal = use_terminal(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "200")
+    live = Live()
+    live.say(bad)
+    live.show(status(phase=bad, seconds=20.0))
+    live.say(bad)
+    live.close()
+    assert terminal.getvalue().count("a\\u001b[2Jb\\u000dc [red]d[/]") >= 3
+    assert "\x1b[2J" not in terminal.getvalue()
+
+
 def test_lines_keep_their_distance(capsys: pytest.CaptureFixture[str]) -> None:
     lines = Lines()
     for seconds in (0.5, 9.0, 10.5, 11.0, 19.0, 21.0, 21.5):

@@ -10,7 +10,6 @@ import math
 import os
 import stat
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +32,7 @@ from gibbsite._files.boundary import (
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 _TEXT = "about"  # the entry of an archive that is a JSON text
 _PIECE = 1 << 20  # bytes read at a time, for data that are packed
+_ANY = Wanted(np.float64, (), finite=False, missing=True)  # whatever the values are
 
 
 class _Header:
@@ -101,19 +101,19 @@ class Archive:
         """Return an entry that is a text, or the bytes of one."""
         member = self._member(name)
         check_text_growth(member.file_size, self.size, self.fail)
-        with self._reading(name, member) as (header, content):
+        with self._entry(name, member) as (header, file):
             if header.shape != () or header.dtype.kind not in "SU":
                 raise self.fail(f"its entry {name} is no text")
             try:
-                return header.array(content).item()
+                return self._array(name, header, file).item()
             except ValueError:  # bytes that are no letters
                 raise self.fail(f"its entry {name} is no text") from None
 
     def read(self, name: str, wanted: Wanted) -> NDArray[Any]:
         """Return an array, checked; its type and shape are checked before its data are unpacked."""
-        member = self._member(name)
-        with self._reading(name, member, wanted) as (header, content):
-            found = header.array(content)
+        with self._entry(name, self._member(name)) as (header, file):
+            check_description(name, header.dtype, header.shape, wanted, self.sizes, self.fail)
+            found = self._array(name, header, file)
         check_values(name, found, wanted, self.fail)
         return found
 
@@ -122,21 +122,21 @@ class Archive:
         there = {name: one for name, one in wanted.items() if name in self.members or not one.optional}
         return {name: self.read(name, one) for name, one in there.items()}
 
-    def read_all(self) -> dict[str, NDArray[Any]]:
-        """Return all arrays, which must be of numbers; who takes them checks their shapes and ranges."""
-        return {name: self.read_numbers(name) for name in self.names}
+    def read_all(self, prefix: str = "") -> dict[str, NDArray[Any]]:
+        """Return arrays, which must be of numbers; who takes them checks their shapes and ranges.
+
+        Those whose names begin so; all of them, unless told.
+        """
+        return {name: self.read_numbers(name) for name in self.names if name.startswith(prefix)}
 
     def read_numbers(self, name: str) -> NDArray[Any]:
         """Return an array of numbers, whatever their type and its shape."""
-        dtype, shape = self.describe(name)
-        if dtype.kind not in "biuf" or not dtype.isnative:
-            raise self.fail(f"its array {name} holds something else than numbers")
-        return self.read(name, Wanted(dtype, shape, finite=False, missing=True))
-
-    def describe(self, name: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
-        """Return type and shape of an array; its data are not read."""
-        with self._entry(name, self._member(name)) as (header, _):
-            return header.dtype, header.shape
+        with self._entry(name, self._member(name)) as (header, file):
+            if header.dtype.kind not in "biuf" or not header.dtype.isnative:
+                raise self.fail(f"its array {name} holds something else than numbers")
+            found = self._array(name, header, file)
+        check_values(name, found, _ANY, self.fail)
+        return found
 
     def _member(self, name: str) -> zipfile.ZipInfo:
         if name not in self.members:
@@ -148,26 +148,21 @@ class Archive:
         with _unzipping(name, self.fail), self.file.open(member) as file:
             yield _Header(name, file, self.fail), file
 
-    @contextmanager
-    def _reading(
-        self, name: str, member: zipfile.ZipInfo, wanted: Wanted | None = None
-    ) -> Iterator[tuple[_Header, bytearray]]:
-        with self._entry(name, member) as (header, file):
-            if wanted is not None:
-                check_description(name, header.dtype, header.shape, wanted, self.sizes, self.fail)
-            if header.nbytes > member.file_size:
-                raise self.fail(f"its array {name} has fewer entries than its header says")
-            content = bytearray(header.nbytes)
-            view, at = memoryview(content), 0
-            while at < len(content):
-                part = file.read(min(_PIECE, len(content) - at))
-                if not part:
-                    break
-                view[at : at + len(part)] = part
-                at += len(part)
-            if at < len(content) or file.read(1):  # the end of an entry is where its checksum is compared
-                raise self.fail(f"its array {name} has another size than its header says")
-            yield header, content
+    def _array(self, name: str, header: _Header, file: IO[bytes]) -> NDArray[Any]:
+        """Return the array whose header was read; the end of an entry is where its checksum is compared."""
+        if header.nbytes > self.members[name].file_size:
+            raise self.fail(f"its array {name} has fewer entries than its header says")
+        content = bytearray(header.nbytes)
+        view, at = memoryview(content), 0
+        while at < len(content):
+            part = file.read(min(_PIECE, len(content) - at))
+            if not part:
+                break
+            view[at : at + len(part)] = part
+            at += len(part)
+        if at < len(content) or file.read(1):
+            raise self.fail(f"its array {name} has another size than its header says")
+        return header.array(content)
 
 
 @contextmanager
@@ -202,7 +197,7 @@ def _opened(path: Path, fail: Fail) -> Iterator[IO[bytes]]:
 def _unzipping(name: str, fail: Fail) -> Iterator[None]:
     try:
         yield
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as reason:
+    except Exception as reason:  # names that are no text, ways of packing that nobody uses: nearly anything
         if _ours(reason):
             raise
         raise fail(f"its array {name} is damaged" if name else "it is no archive of arrays") from None

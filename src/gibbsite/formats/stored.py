@@ -28,7 +28,17 @@ from gibbsite.errors import ArgumentError, FormatError, ModelError
 from gibbsite.formats.parsing.edge_lists import find_fault, read_edges
 from gibbsite.formats.parsing.text import path_text
 from gibbsite.model.domain import Label, read_labels
-from gibbsite.model.stored import FORMAT, MANIFEST, OFFSET, WHICH, StoredPairs, identify, open_model
+from gibbsite.model.stored import (
+    CHECKSUM,
+    FORMAT,
+    MANIFEST,
+    OFFSET,
+    WHICH,
+    StoredPairs,
+    identify,
+    open_model,
+    sum_up,
+)
 
 _BUCKETS = 256
 _MOST_VALUES = 256  # couplings that a byte can tell apart
@@ -424,4 +434,5 @@ def _assemble(folder: Path, listed: _Listed, form: _Spins | _Potts) -> None:
         "files": written,
     }
     manifest["digest"] = identify(manifest)
+    manifest[CHECKSUM] = sum_up(manifest)
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")

@@ -29,6 +29,7 @@ FORMAT = "gibbsite-pairs"
 #: Version 2: couplings that are all equal are kept once; 3: few distinct ones are, too, and a byte for each
 #: entry says which of them it has; 4: Potts models. A model is of the lowest version that can hold it.
 READABLE = (1, 2, 3, 4)
+CHECKSUM = "checksum"  # the entry of a manifest with the checksum of the others
 #: Names of the arrays: rows of compressed neighbours, couplings, and a field for each site.
 ARRAYS = ("start", "neighbour", "coupling", "field")
 #: Of the array of version 3: which coupling an entry has.
@@ -353,6 +354,8 @@ def open_model(path: str | Path, verify: bool = False) -> StoredPairs:
         raise fail("it lists other files than it should")
     if manifest["digest"] != identify(manifest):
         raise fail("its own checksum is wrong")
+    if manifest.get(CHECKSUM, sum_up(manifest)) != sum_up(manifest):  # earlier versions wrote none
+        raise fail("its own checksum is wrong")
     model = (StoredPotts if "states" in manifest else StoredPairs)(folder, manifest)
     model.check(bool(verify))
     return model
@@ -401,6 +404,12 @@ def identify(manifest: Mapping[str, Any]) -> str:
     states = [manifest["states"]] if "states" in manifest else []
     identity = [FORMAT, manifest["version"], manifest["files"], *states]
     return hashlib.blake2b(json.dumps(identity, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def sum_up(manifest: Mapping[str, Any]) -> str:
+    """Return the checksum of all entries of a manifest but the checksum itself."""
+    entries = {name: one for name, one in manifest.items() if name != CHECKSUM}
+    return hashlib.blake2b(json.dumps(entries, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def hash_file(path: Path) -> str:

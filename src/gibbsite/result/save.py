@@ -363,7 +363,7 @@ def _build_result(about: dict[str, Any], archive: Archive) -> Result:
     recorders = tuple(_read_recorder(each) for each in about.get("open", ()))
     blocks = tuple(arrays[f"block_{r}"] for r in range(len(recorders)))
     for recorder, rows in zip(recorders, blocks, strict=True):
-        if not all(recorder.concludes(row, draws) for row in rows):
+        if not len(rows) or not all(recorder.concludes(row, draws) for row in rows):
             raise ValueError(f"what was recorded as {recorder.key!r} is damaged")
     return Result(
         plan=Plan.from_dict(about["plan"]),

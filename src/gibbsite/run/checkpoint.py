@@ -226,8 +226,11 @@ def refuse_existing(path: Path, resume: bool) -> None:
         )
 
 
-def load_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Load a checkpoint: its JSON part and its arrays, whose types are those of numbers."""
+def load_checkpoint(path: Path, arrays: str = "") -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Load a checkpoint: its JSON part and its arrays, whose types are those of numbers.
+
+    ``arrays`` is what the names of the arrays to be read begin with.
+    """
     fail = failure(path)
     with open_archive(path, fail, packed=False) as archive:
         about = archive.header()
@@ -237,7 +240,7 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
                 f"{path} has checkpoint format {about.get('format')!r:.20}, this version reads {FORMAT}; "
                 "remove it to start afresh."
             )
-        return about, archive.read_all()
+        return about, archive.read_all(arrays)
 
 
 def failure(path: Path) -> Fail:

@@ -463,9 +463,9 @@ class _Run:
             tape = self.tapes[k]
             if tape.counters[DRAWS] != counts.draws or (tape.counters != self.tapes[0].counters).any():
                 raise fail("it has other numbers of draws in its header and on its tapes")
-            kept = [tape.values] * bool(tape.sites.size) + [tape.energy] * self.setup.layout.energy
-            if any(len(each) < counts.draws for each in kept):
-                raise fail("it has fewer draws than its header says")
+            for each, kept in ((tape.values, tape.sites.size), (tape.energy, self.setup.layout.energy)):
+                if len(each) < counts.draws if kept else len(each):
+                    raise fail("it has other numbers of recorded draws than its header says")
         self.check_states(cards, fail)
         self.meetings = [list(met) for met in meetings]
 

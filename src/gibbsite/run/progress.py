@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gibbsite._discover import load_for_threads
-from gibbsite._wording import argument
+from gibbsite._wording import argument, escaped
 from gibbsite.errors import ArgumentError
 
 _QUIET_SECONDS = 1.0  # shorter runs show nothing
@@ -115,7 +115,7 @@ class Lines:
 
     def say(self, message: str) -> None:
         """Write the message."""
-        print(message, file=sys.stderr, flush=True)
+        print(escaped(message), file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Do nothing."""
@@ -138,18 +138,21 @@ class Live:
             from rich.progress import Progress as Bar
 
             self.bar = Bar(
-                BarColumn(), TextColumn("{task.description}"), console=Console(stderr=True), transient=True
+                BarColumn(),
+                TextColumn("{task.description}", markup=False),
+                console=Console(stderr=True),
+                transient=True,
             )
             self.task = self.bar.add_task("", total=1.0)
             self.bar.start()
-        self.bar.update(self.task, completed=status.fraction, description=status.text())
+        self.bar.update(self.task, completed=status.fraction, description=escaped(status.text()))
 
     def say(self, message: str) -> None:
         """Write a message above the line."""
         if self.bar is not None:
-            self.bar.console.print(message, highlight=False)
+            self.bar.console.print(escaped(message), highlight=False, markup=False)
         else:
-            print(message, file=sys.stderr, flush=True)
+            print(escaped(message), file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Take the line away."""
