@@ -100,8 +100,8 @@ def sample(
         state codes or numbers of shape (sites,) or (chains, sites).
     record : optional
         What to keep: names ("marginals", "draws", "pairs", "energy", "best") or recorders such as
-        ``gs.Draws(["A"])``; marginals by default, with an annealed kernel the best state. Marginals are always
-        kept, because the verdict is about them, unless only the best state is asked for;
+        ``gs.Draws(["A"])``; marginals by default, with an annealed kernel the best state. Marginals are
+        always kept, because the verdict is about them, unless only the best state is asked for;
         ``gs.Marginals(sites=["A"])`` keeps those of some sites, which is faster for large models.
     threads : int, optional
         Chains run on as many threads; all usable cores by default. The numbers do not depend on it.
