@@ -1,6 +1,6 @@
 """Draw the picture of the README: marginals of a network, of a lattice, and errors of two samplers.
 
-    python examples/readme_picture.py docs/readme.png
+python examples/readme_picture.py docs/readme.png
 """
 
 from __future__ import annotations
