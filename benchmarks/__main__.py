@@ -65,10 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write a page in Markdown there")
     parser.add_argument(
-        "--gate",
-        type=Path,
-        metavar="FILE",
-        help="compare ratios with figures saved there; exit 1 if one fell",
+        "--gate", type=Path, metavar="FILE", help="compare ratios with figures saved there; exit 1 if one fell"
     )
     return parser
 

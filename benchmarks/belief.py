@@ -15,9 +15,9 @@ from benchmarks.measure import Contestant, Spread, race
 from benchmarks.reference import MessageReference
 from benchmarks.report import Section, Target
 from gibbsite.formats.examples import example_path
-from gibbsite.variational.belief.layout import MessageGraph, lay_out, sealed
-from gibbsite.variational.belief.messages import ALL, Weights, move, new_messages, new_residuals
-from gibbsite.variational.belief.order import order_messages
+from gibbsite.inference.belief.layout import MessageGraph, lay_out, sealed
+from gibbsite.inference.belief.messages import ALL, Weights, move, new_messages, new_residuals
+from gibbsite.inference.belief.order import order_messages
 
 LEAVES = {"CVP": "HIGH", "HREKG": "LOW"}
 _SETTLED, _MOST = 1e-6, 2000  # largest change left, and sweeps at most
@@ -61,7 +61,7 @@ def random_lattice(side: int, scale: float, field: float) -> gs.FactorGraph:
 
 def arrays_of(model: gs.FactorGraph) -> tuple[MessageGraph, Any]:
     """Return the arrays of messages, and the order of a sweep."""
-    graph = sealed(lay_out(gs.compile_graph(model), model)[0])
+    graph = sealed(lay_out(gs.graphs.compile_graph(model), model)[0])
     return graph, order_messages(graph)[0]
 
 
@@ -81,17 +81,12 @@ def _messages(repetitions: int, rows: list[list[str]], data: dict[str, Any]) -> 
         many = np.tile(order, max(1, 20_000 // order.size))  # a call of few messages would measure calls
         reference, state, queues = MessageReference(graph, many), new_messages(graph, False), new_residuals(0)
 
-        def ours(
-            rounds: int, graph: Any = graph, state: Any = state, many: Any = many, q: Any = queues
-        ) -> None:
+        def ours(rounds: int, graph: Any = graph, state: Any = state, many: Any = many, q: Any = queues) -> None:
             for _ in range(rounds):
                 move(Weights(False), graph, state, q, many, ALL, 0, 0.0, 1.0)
 
         seen = race(
-            [
-                Contestant("ours", ours, many.size, least=1),
-                Contestant("C", reference.run, many.size, least=1),
-            ],
+            [Contestant("ours", ours, many.size, least=1), Contestant("C", reference.run, many.size, least=1)],
             repetitions=repetitions,
             seconds=0.1,
         )
@@ -110,9 +105,7 @@ def _lattice(side: int, repetitions: int, rows: list[list[str]], data: dict[str,
         one = _quietly(lambda: gs.belief_propagation(model, schedule="sweep", sweeps=1, progress=False))
         first = time.process_time() - begun
         begun = time.process_time()
-        _quietly(
-            lambda: gs.belief_propagation(model, schedule="sweep", sweeps=11, tolerance=0, progress=False)
-        )
+        _quietly(lambda: gs.belief_propagation(model, schedule="sweep", sweeps=11, tolerance=0, progress=False))
         seconds.append((time.process_time() - begun - first) / 10)
     sweep = Spread.of(seconds[1:])
     rows.append([f"a sweep of {side:,} x {side:,}", f"{1000 * sweep.median:,.1f} ms", _range(sweep, 1000)])
@@ -157,13 +150,7 @@ def _until_settled(rows: list[list[str]], data: dict[str, Any]) -> list[Target]:
         in_rounds = [one.messages / one.edges for one in (residual, sweep)] + [float(rounds)]
         ends = [one.settled for one in (residual, sweep)] + [change <= _SETTLED]
         said = [f"{n:.1f}{'' if end else ' (not settled)'}" for n, end in zip(in_rounds, ends, strict=True)]
-        rows.append(
-            [
-                f"messages by edges, {name}",
-                f"residual {said[0]}, sweeps {said[1]}, all at once {said[2]}",
-                "",
-            ]
-        )
+        rows.append([f"messages by edges, {name}", f"residual {said[0]}, sweeps {said[1]}, all at once {said[2]}", ""])
         data[f"settled, {name}"] = dict(zip(("residual", "sweep", "at once"), in_rounds, strict=True))
         if all(ends):
             gains.append(in_rounds[2] / in_rounds[0])
@@ -225,9 +212,7 @@ def _pyagrum() -> Contest:
         labels = network.variable(site).labels()
         mine = [ours[site][model.labels(model.sites.index(site)).index(label)] for label in labels]
         assert np.abs(np.array(seen) - mine).max() < 1e-2, "another model"
-    answer = _repeat(
-        lambda: gs.belief_propagation(model, tolerance=_SETTLED, progress=False).marginals.to_array()
-    )
+    answer = _repeat(lambda: gs.belief_propagation(model, tolerance=_SETTLED, progress=False).marginals.to_array())
     return "marginals of alarm", answer, _repeat(theirs)
 
 
@@ -285,11 +270,7 @@ def _pgmax() -> Contest:
     beliefs = infer.get_marginals(engine.get_beliefs(theirs()))[variables]
     exact = gs.belief_propagation(model, progress=False).marginals.to_array()
     assert np.abs(np.asarray(beliefs).reshape(-1, 2) - exact).max() < 1e-4, "another model"
-    return (
-        f"{rounds} rounds of all messages, {side} x {side}",
-        _repeat(lambda: _quietly(ours)),
-        _repeat(theirs),
-    )
+    return (f"{rounds} rounds of all messages, {side} x {side}", _repeat(lambda: _quietly(ours)), _repeat(theirs))
 
 
 def _range(spread: Spread, unit: float = 1.0) -> str:

@@ -28,8 +28,8 @@ import numpy as np
 
 import gibbsite as gs
 from benchmarks.data import DATA
-from gibbsite.best import searcher
-from gibbsite.best.search import search_best
+from gibbsite.inference.best_states import searcher
+from gibbsite.inference.best_states.search import search_best
 
 GLASSES = tuple(f"{size}x{size}" for size in (4, 6, 8, 10, 16))
 CUTS = ("biqmac_ising", "biqmac_rudy", "gset")
@@ -75,7 +75,7 @@ def _glasses(size: str) -> Iterator[Case]:
         weights = np.array([w for _, _, w in one["edges"]])
         n = int(told["L"]) ** 2
         known = -n * one["ground_state_energy_per_spin_published"]
-        model = gs.FactorGraph(n, groups=[gs.SpinFactors(pairs, -weights)], states=[-1, 1])
+        model = gs.FactorGraph(n, groups=[gs.factors.SpinFactors(pairs, -weights)], states=[-1, 1])
         yield Case(f"glass{size}", f"glass{size}-{one['id']}", model, known, 3e-6 * n, pairs, -weights)
 
 
@@ -89,7 +89,7 @@ def _cuts(family: str) -> Iterator[Case]:
         n, m = int(words[0]), int(words[1])
         rows = np.array(words[2 : 2 + 3 * m], float).reshape(-1, 3)
         pairs, weights = rows[:, :2].astype(int) - 1, rows[:, 2]
-        model = gs.FactorGraph(n, groups=[gs.SpinFactors(pairs, -weights / 2)], states=[-1, 1])
+        model = gs.FactorGraph(n, groups=[gs.factors.SpinFactors(pairs, -weights / 2)], states=[-1, 1])
         yield Case(family, name, model, cut - weights.sum() / 2, 1e-6, pairs, -weights / 2)
 
 
@@ -197,9 +197,7 @@ def write_page(rows: list[dict[str, Any]], path: Path) -> None:
         near = [row for row in own if row["reached"] >= row["known"] - 1e-3 * abs(row["known"])]
         missed = ", ".join(f"{row['name']} ({row['reached'] - row['known']:.6g})" for row in short)
         commits = ", ".join(dict.fromkeys(row["commit"] for row in own))
-        lines.append(
-            f"| {family} | {len(own)} | {len(own) - len(short)} | {len(near)} | {missed} | {commits} |"
-        )
+        lines.append(f"| {family} | {len(own)} | {len(own) - len(short)} | {len(near)} | {missed} | {commits} |")
     above = [r for r in searched if r["reached"] > r["known"] + max(r["rounding"], 1e-3)]
     lines += [
         "",
@@ -219,9 +217,7 @@ def write_page(rows: list[dict[str, Any]], path: Path) -> None:
         lines += ["| case | " + " | ".join(programs) + " |", "|---|" + "---|" * len(programs)]
         for name in dict.fromkeys(row["name"] for row in raced):
             own = {row["program"]: row["median"] for row in raced if row["name"] == name}
-            lines.append(
-                f"| {name} | " + " | ".join(f"{own[p]:.10g}" if p in own else "" for p in programs) + " |"
-            )
+            lines.append(f"| {name} | " + " | ".join(f"{own[p]:.10g}" if p in own else "" for p in programs) + " |")
     path.write_text("\n".join(lines) + "\n")
 
 
@@ -255,13 +251,7 @@ def main() -> None:
             file.writelines(json.dumps(row) + "\n" for row in new)
         for row in new:
             reached = row.get("reached", row.get("median"))
-            print(
-                row.get("program", ""),
-                case.name,
-                reached - case.known,
-                round(row.get("cpu", 0), 1),
-                flush=True,
-            )
+            print(row.get("program", ""), case.name, reached - case.known, round(row.get("cpu", 0), 1), flush=True)
     if given.page:
         write_page(rows, given.page)
 

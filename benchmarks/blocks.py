@@ -16,8 +16,8 @@ import gibbsite as gs
 from benchmarks.data import DATA, ROOT
 from benchmarks.measure import Spread
 from benchmarks.report import Section, Target
-from gibbsite.result.measure.measurement import MATERIAL
-from gibbsite.sampling import try_out
+from gibbsite.inference.sampling import try_out
+from gibbsite.results.measure.measurement import MATERIAL
 
 _ROUNDING = 1e-6  # of recorded probabilities: exact ones are as good as 10^12 draws at most
 CRITICAL = 0.4406867935097715  # log(1 + sqrt(2)) / 2
@@ -27,7 +27,7 @@ def cases() -> Iterator[tuple[str, gs.FactorGraph, float]]:
     """Yield names, models, and how many times better blocks are to be."""
     yield "Ising 30 x 30, critical", gs.ising_grid((30, 30), coupling=CRITICAL), 3.0
     yield "chain of 10^4 sites", gs.ising_grid((10_000,), coupling=2.0), 1000.0
-    yield "alarm", gs.read_model(ROOT / "src/gibbsite/examples/alarm.bif"), 5.0
+    yield "alarm", gs.read_model(ROOT / "src/gibbsite/formats/networks/alarm.bif"), 5.0
     if (DATA / "bif/insurance.bif.gz").exists():
         yield "insurance", gs.read_model(DATA / "bif/insurance.bif.gz"), 5.0
     for name in ("Grids_16", "Grids_18"):
@@ -38,7 +38,7 @@ def cases() -> Iterator[tuple[str, gs.FactorGraph, float]]:
             yield f"{name}, 20 x 20", model.observe(evidence) if evidence else model, 10.0
 
 
-def rate(model: gs.FactorGraph, kernel: gs.Kernel, seconds: float, seed: int) -> float:
+def rate(model: gs.FactorGraph, kernel: gs.kernels.Kernel, seconds: float, seed: int) -> float:
     """Return effective draws per second of the worst marginal."""
     found = try_out(model, kernel, seconds=seconds, rng=seed, threads=1)
     known = found.numbers

@@ -25,9 +25,7 @@ def measure(*, quick: bool = False) -> list[Section]:
 
     with (
         warnings.catch_warnings(),
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
-        ) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
         distributed.Client(cluster) as client,
     ):
         warnings.simplefilter("ignore")
@@ -80,14 +78,10 @@ def _race_partitions(client: Any, quick: bool) -> Section:
         targets.append(Target.of(f"cluster: 2 partitions against 2 threads, {run}", ratios, 0.6))
     # what the second half of the longer run takes, without what is done once: two supersteps in a sweep
     halves = {
-        place: [
-            long - short for long, short in zip(times["unrecorded, twice as long"][place], each, strict=True)
-        ]
+        place: [long - short for long, short in zip(times["unrecorded, twice as long"][place], each, strict=True)]
         for place, each in times["unrecorded"].items()
     }
     extra = [500.0 * (b - a) / sweeps for a, b in zip(*halves.values(), strict=True)]
     targets.append(Target.of("cluster: overhead of a superstep", Spread.of(extra), 30.0, "ms", least=False))
     rows = [[run, *(f"{min(each):.2f} s" for each in found.values())] for run, found in times.items()]
-    return Section(
-        "cluster", targets, [f"{sweeps} sweeps of {side:,} x {side:,} sites", *places], rows, times
-    )
+    return Section("cluster", targets, [f"{sweeps} sweeps of {side:,} x {side:,} sites", *places], rows, times)

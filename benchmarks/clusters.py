@@ -22,7 +22,7 @@ def measure(*, quick: bool = False) -> Section:
     """Measure all."""
     side, repetitions, sweeps, single = (32, 2, 2_000, 100_000) if quick else (128, 3, 8_000, 2_000_000)
     model = gs.ising_grid((side, side), coupling=CRITICAL, periodic=True)
-    kernels: dict[str, tuple[gs.Kernel, int, int]] = {
+    kernels: dict[str, tuple[gs.kernels.Kernel, int, int]] = {
         "SwendsenWang": (gs.SwendsenWang(), sweeps, 1),
         "Wolff": (gs.Wolff(), sweeps, 1),
         "Gibbs by color": (gs.Gibbs(), single, _THIN),
@@ -52,9 +52,7 @@ def measure(*, quick: bool = False) -> Section:
         data[name] = {"rate": rate.to_dict(), "tau": tau.to_dict()}
     pairs = zip(rates["SwendsenWang"], rates["Gibbs by color"], strict=True)
     ratio = Spread.of([ours / theirs for ours, theirs in pairs])
-    targets = (
-        [] if quick else [Target.of("critical lattice, Swendsen-Wang against single sites", ratio, 20.0)]
-    )
+    targets = [] if quick else [Target.of("critical lattice, Swendsen-Wang against single sites", ratio, 20.0)]
     return Section("clusters", targets, head, rows, data)
 
 
@@ -69,7 +67,7 @@ def draw_start(model: gs.FactorGraph, rng: int) -> Any:
 
 
 def forget(
-    model: gs.FactorGraph, kernel: gs.Kernel, sweeps: int, thin: int, start: Any, rng: int
+    model: gs.FactorGraph, kernel: gs.kernels.Kernel, sweeps: int, thin: int, start: Any, rng: int
 ) -> tuple[float, float, tuple[float, float]]:
     """Return effective draws a second of processor time, sweeps between them, and what was measured."""
     how: dict[str, Any] = {

@@ -12,8 +12,8 @@ from benchmarks.forms import Bundle
 from benchmarks.measure import Contestant, Spread, Times, race
 from benchmarks.report import Section, Target
 from benchmarks.workloads import grid
-from gibbsite.run.chain_layout import choose_scan_and_layout
-from gibbsite.run.record import lay_out
+from gibbsite.sampling.chain_layout import choose_scan_and_layout
+from gibbsite.sampling.record import lay_out
 
 SIGMA, SWEEPS = 2.0, 30
 
@@ -65,17 +65,15 @@ def whole_calls(side: int, repetitions: int) -> tuple[dict[str, Times], float]:
 
 
 def denoise_once(y: NDArray[np.float64]) -> NDArray[np.float64]:
-    done = gs.applications.denoise(
-        y, means=(-1, 1), sigma=SIGMA, method="herded-shared", sweeps=SWEEPS, progress=False
-    )
+    done = gs.applications.denoise(y, means=(-1, 1), sigma=SIGMA, method="herded-shared", sweeps=SWEEPS, progress=False)
     return done.probability
 
 
 def sweeps_of(
-    model: gs.FactorGraph, kernels: dict[str, gs.Kernel], scan: gs.Scan, repetitions: int
+    model: gs.FactorGraph, kernels: dict[str, gs.kernels.Kernel], scan: gs.scans.Scan, repetitions: int
 ) -> dict[str, Any]:
     """Race bare sweeps of kernels on one graph, each in the fastest form of the scan; Gibbs comes first."""
-    graph = gs.compile_graph(model)
+    graph = gs.graphs.compile_graph(model)
     chains = {}
     for name, kernel in kernels.items():
         _, form = choose_scan_and_layout(model, graph, kernel, scan, lay_out(model, graph, kernel, []), 1)
@@ -105,23 +103,19 @@ def measure(*, quick: bool = False) -> Section:
     seconds = Spread.of([t * SWEEPS * side**2 for t in times["gibbsite"].wall])
     targets.append(Target(f"{call}: herded-shared", seconds.median, 0.5, False, "s", _range(seconds)))
     ratio = times["gibbsite"].against(times["NumPy"])
-    targets.append(
-        Target(f"{call}: herded-shared against NumPy", ratio.median, 20.0, True, "NumPy", _range(ratio))
-    )
+    targets.append(Target(f"{call}: herded-shared against NumPy", ratio.median, 20.0, True, "NumPy", _range(ratio)))
     rows += [_row(f"{call}: {name}", seen, times["NumPy"]) for name, seen in times.items()]
     data["calls"] = {"apart": apart, **_data(times)}
 
     each = grid("denoise", large, periodic=False).model("lattice")
     one = gs.ising_grid((large, large), coupling=0.3, field=noisy_disc(large) / SIGMA**2)
     for name, model, keys in (("couplings of each edge", each, "blanket"), ("one coupling", one, "shared")):
-        kernels: dict[str, gs.Kernel] = {"Gibbs": gs.Gibbs(), keys: gs.HerdedGibbs(keys=keys)}
+        kernels: dict[str, gs.kernels.Kernel] = {"Gibbs": gs.Gibbs(), keys: gs.HerdedGibbs(keys=keys)}
         for scan, order in ((gs.Chromatic(), "by color"), (gs.Systematic(), "in order")):
             times = sweeps_of(model, kernels, scan, repetitions)["times"]
             cost = times["Gibbs"].against(times[keys])
             lattice = f"{name}, {large} x {large}, {order}"
-            targets.append(
-                Target(f"{lattice}: herded sweep, {keys}", cost.median, 1.1, False, "Gibbs", _range(cost))
-            )
+            targets.append(Target(f"{lattice}: herded sweep, {keys}", cost.median, 1.1, False, "Gibbs", _range(cost)))
             rows += [_row(f"{lattice}: {kernel}", seen, times["Gibbs"]) for kernel, seen in times.items()]
             data[lattice] = _data(times)
 

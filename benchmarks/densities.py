@@ -77,27 +77,22 @@ def _slope_row(theta: Floats, row: Floats) -> Any:
 def measure(*, quick: bool = False) -> Section:
     """Measure all."""
     target = chain_density()
-    kernels: dict[str, gs.Kernel] = {
+    kernels: dict[str, gs.kernels.Kernel] = {
         "Metropolis": gs.Metropolis(scale=SCALE, adapt=False),
         "Metropolis, one by one": gs.Metropolis(scale=0.8, one_by_one=True, adapt=False),
         "MALA": gs.MALA(STEP),
-        "ULA": gs.ULA(STEP),
+        "ULA": gs.kernels.ULA(STEP),
         "slice": gs.Slice(1.0),
     }
-    jobs = {
-        f"10 dimensions: {name}": mover(target, kernel, start=np.zeros(DIM))
-        for name, kernel in kernels.items()
-    }
+    jobs = {f"10 dimensions: {name}": mover(target, kernel, start=np.zeros(DIM)) for name, kernel in kernels.items()}
     sizes = (10**4, 10**5) if quick else (10**4, 10**5, 10**6)
     mode = np.linspace(-1.0, 1.0, COLUMNS)
     for rows in sizes:
-        jobs[f"{rows:,} rows: SGLD"] = mover(regression(rows), gs.SGLD(0.1 / rows, BATCH), start=mode)
+        jobs[f"{rows:,} rows: SGLD"] = mover(regression(rows), gs.kernels.SGLD(0.1 / rows, BATCH), start=mode)
         jobs[f"{rows:,} rows: SGLD, without replacement"] = mover(
-            regression(rows), gs.SGLD(0.1 / rows, BATCH, replace=False), start=mode
+            regression(rows), gs.kernels.SGLD(0.1 / rows, BATCH, replace=False), start=mode
         )
-    contestants = [
-        Contestant(name, lambda k, move=move: move(100 * k), 100, least=1) for name, move in jobs.items()
-    ]  # type: ignore[misc]
+    contestants = [Contestant(name, lambda k, move=move: move(100 * k), 100, least=1) for name, move in jobs.items()]  # type: ignore[misc]
     seen = race(contestants, repetitions=3 if quick else 9, seconds=0.05)
     times = {name: Spread.of([1e9 * t for t in seen[name].cpu]) for name in jobs}
     rows_ = [[name, f"{t.median:,.0f} ns", f"{t.low:,.0f} .. {t.high:,.0f}"] for name, t in times.items()]

@@ -15,8 +15,8 @@ import gibbsite as gs
 from benchmarks.measure import Contestant, Spread, race
 from benchmarks.report import Section, Target
 from benchmarks.startup import run_fresh
-from gibbsite.influence.descent import descend, make_desk
-from gibbsite.influence.variation import OrderDecay
+from gibbsite.inference.influence.descent import descend, make_desk
+from gibbsite.inference.influence.variation import OrderDecay
 from gibbsite.lab.dogs.dobrushin import paper_order, random_grid
 
 
@@ -25,9 +25,9 @@ def paper_grid(side: int) -> gs.FactorGraph:
     return random_grid(side, np.random.default_rng(1))
 
 
-def choose(model: gs.FactorGraph, scan: gs.Scan) -> gs.DogsScan:
+def choose(model: gs.FactorGraph, scan: gs.scans.Scan) -> gs.influence.DogsScan:
     """Do the whole job: influence, the bound of two sweeps, the shortest scan as good for one corner."""
-    influence = gs.bound_influence(model)
+    influence = gs.influence.bound_influence(model)
     goal = gs.certify(model, scan=scan, sweeps=2, target=0, influence=influence).variation
     return gs.dogs(model, target=0, accuracy=goal, initial=scan, influence=influence)
 
@@ -58,19 +58,17 @@ def seconds(job: Callable[[], Any], repetitions: int) -> Spread:
 
 def per_step(side: int, repetitions: int, sweeps: int = 1) -> Spread:
     """Return nanoseconds per step of optimising sweeps for all sites."""
-    influence = gs.bound_influence(paper_grid(side))
+    influence = gs.influence.bound_influence(paper_grid(side))
     n = influence.n_sites
     workspace, scan = make_desk(influence, np.ones(n)), np.resize(np.arange(n, dtype=np.int32), sweeps * n)
-    job = Contestant(
-        "descend", lambda k: [descend(influence, workspace, scan) for _ in range(k)], scan.size, least=1
-    )
+    job = Contestant("descend", lambda k: [descend(influence, workspace, scan) for _ in range(k)], scan.size, least=1)
     times = race([job], repetitions=repetitions, seconds=0.2)["descend"]
     return Spread.of([1e9 * t for t in times.cpu])
 
 
 def walk_rate(side: int, repetitions: int) -> Spread:
     """Return million steps per second of evaluating a systematic scan."""
-    influence = gs.bound_influence(paper_grid(side))
+    influence = gs.influence.bound_influence(paper_grid(side))
     n = influence.n_sites
     decay = OrderDecay(influence, np.ones(n), np.arange(n, dtype=np.int32))
     job = Contestant("walk", lambda k: decay.values(np.array([k * n])), n, least=2)
@@ -94,7 +92,7 @@ def measure(*, quick: bool = False) -> Section:
 
     model = paper_grid(side)
     scan, grid = paper_order(model.n_sites), f"{side} x {side}"
-    keep(f"{grid}: influence", seconds(lambda: gs.bound_influence(model), repetitions), "s")
+    keep(f"{grid}: influence", seconds(lambda: gs.influence.bound_influence(model), repetitions), "s")
     keep(
         f"{grid}: influence, two sweeps bounded, scan for a corner",
         seconds(lambda: choose(model, scan), repetitions),
@@ -103,16 +101,10 @@ def measure(*, quick: bool = False) -> Section:
     )
     found = run_fresh(f"from benchmarks.dogs import bytes_per_site; print(bytes_per_site({side}))")
     keep(f"{grid}: peak memory of it per site", Spread.of([float(found)]), "B", 200.0)
-    influence = gs.bound_influence(model)
+    influence = gs.influence.bound_influence(model)
     whole = seconds(lambda: gs.dogs(model, steps=model.n_sites, influence=influence), repetitions)
     keep(f"{grid}: a sweep optimised for all sites", whole, "s", 20.0)
-    keep(
-        f"{grid}: steps of a systematic scan bounded",
-        walk_rate(side, repetitions),
-        "million/s",
-        20.0,
-        least=True,
-    )
+    keep(f"{grid}: steps of a systematic scan bounded", walk_rate(side, repetitions), "million/s", 20.0, least=True)
     sides = (32, 100, 200) if quick else (100, 316, 1000)
     costs = {each: per_step(each, repetitions) for each in sides}
     for each, cost in costs.items():

@@ -63,13 +63,7 @@ def train_ours(quick: bool, threads: int, iterations: int) -> dict[str, float]:
     few, words = Vocabulary(), Vocabulary()
     names = sorted({label for sentence in data for label in sentence.labels})
     codes = np.array([names.index(label) for sentence in data for label in sentence.labels], np.uint8)
-    how: dict[str, Any] = {
-        "l2": 1.0,
-        "all_pairs": False,
-        "boundaries": False,
-        "tolerance": 0.0,
-        "flatness": 0.0,
-    }
+    how: dict[str, Any] = {"l2": 1.0, "all_pairs": False, "boundaries": False, "tolerance": 0.0, "flatness": 0.0}
     small = few.read([features(data[0].tokens)], grow=True)
     fit_chain(small, codes[: small.n_positions], names, len(few), iterations=1, **how)  # compile
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -91,14 +85,7 @@ def train_crfsuite(quick: bool, iterations: int) -> dict[str, float]:
     for sentence in data:
         trainer.append(features(sentence.tokens), sentence.labels)
     indexed = time.perf_counter()
-    settings = {
-        "c1": 0.0,
-        "c2": 1.0,
-        "max_iterations": iterations,
-        "delta": 0.0,
-        "period": 10**6,
-        "epsilon": 0.0,
-    }
+    settings = {"c1": 0.0, "c2": 1.0, "max_iterations": iterations, "delta": 0.0, "period": 10**6, "epsilon": 0.0}
     trainer.set_params(settings)
     trainer.train(os.devnull)
     last = trainer.logparser.last_iteration
@@ -167,9 +154,7 @@ def measure(*, quick: bool = False) -> Iterator[Section]:
             ratio = theirs["training"] / seen[name]["training"]
             targets.append(Target(f"training on {name}", ratio, bound, True, "crfsuite"))
         targets.append(
-            Target(
-                "with indexing, one thread", whole["crfsuite"] / whole["one thread"], 1.0, True, "crfsuite"
-            )
+            Target("with indexing, one thread", whole["crfsuite"] / whole["one thread"], 1.0, True, "crfsuite")
         )
         memory = seen["two threads"]["megabytes"] / max(theirs["megabytes"], 1.0)
         targets.append(Target("memory, two threads", memory, 1.5, False, "crfsuite"))
@@ -177,12 +162,7 @@ def measure(*, quick: bool = False) -> Iterator[Section]:
     targets.append(Target("tagging by Viterbi", rates["viterbi"] / 1e3, 100.0, True, "thousand tokens/s"))
     targets.append(Target("marginals", rates["marginals"] / 1e3, 50.0, True, "thousand tokens/s"))
     for name, one in seen.items():
-        rows.append(
-            [
-                name,
-                *(f"{one[key]:.1f}" for key in ("indexing", "training", "megabytes", "loss", "iterations")),
-            ]
-        )
+        rows.append([name, *(f"{one[key]:.1f}" for key in ("indexing", "training", "megabytes", "loss", "iterations"))])
     head = ["training", "indexing s", "training s", "MB", "loss", "iterations"]
     yield Section("entities", targets, head, rows, {**seen, "tagging": rates})
 

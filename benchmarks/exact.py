@@ -18,7 +18,7 @@ import gibbsite as gs
 from benchmarks.data import DATA
 from benchmarks.measure import Contestant, race
 from benchmarks.report import Section, Target
-from gibbsite._compile.jit import compile_always
+from gibbsite._numba.jit import compile_always
 
 NETWORKS = ("alarm", "insurance", "hailfinder", "win95pts")
 LARGEST_CLIQUE = 2.0**24
@@ -103,10 +103,10 @@ def _uai_cases(keep: Callable[..., None], targets: list[Target]) -> None:
         evidence = gs.formats.read_uai_evidence(Path(str(file)[:-3] + ".evid"), model)
         model = model.observe(evidence) if evidence else model
         try:
-            if gs.predict_exact(model).largest > LARGEST_CLIQUE:
+            if gs.exact.predict_exact(model).largest > LARGEST_CLIQUE:
                 continue
             seconds = _seconds(lambda model=model: gs.solve_exact(model))  # type: ignore[misc]
-        except gs.TooLargeError:
+        except gs.errors.TooLargeError:
             continue
         solved += 1
         if seconds > slowest:

@@ -85,9 +85,7 @@ class Figures:
         """Read what :meth:`write` wrote."""
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
-            targets = [
-                Target(**{k: v for k, v in target.items() if k != "met"}) for target in record["targets"]
-            ]
+            targets = [Target(**{k: v for k, v in target.items() if k != "met"}) for target in record["targets"]]
             tables = [Table(**table) for table in record["tables"]]
             return cls(record["environment"], record["quick"], targets, tables, record["sections"])
         except OSError as reason:

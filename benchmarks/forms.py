@@ -18,13 +18,13 @@ from benchmarks.reference import AgreementReference, SpinReference, library
 from benchmarks.report import Section, Target
 from benchmarks.startup import run_fresh
 from benchmarks.workloads import Agreements, Spins, grid, load, potts
-from gibbsite._random.generators import stream
-from gibbsite.kernel.base import Team
-from gibbsite.run.chain import advance
-from gibbsite.run.chain_layout import ChainLayout, pack_chains, pack_sites
-from gibbsite.run.executor import Executor
-from gibbsite.run.record import lay_out
-from gibbsite.run.tape import LENGTH
+from gibbsite._numba.random.generators import stream
+from gibbsite.kernels.base import Team
+from gibbsite.sampling.chain import advance
+from gibbsite.sampling.chain_layout import ChainLayout, pack_chains, pack_sites
+from gibbsite.sampling.executor import Executor
+from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.tape import LENGTH
 
 GIBBS = gs.Gibbs()
 
@@ -66,9 +66,7 @@ CASES = (
     Case("Potts, one coupling, 100 x 100", _potts(100), "lattice", 7.0, uniform=True),
     # four sums for each site: 32 MB
     Case("Potts, couplings of each edge, 1000 x 1000", _potts(1000), "lattice", 8.0, quick=False, kept=0.4),
-    Case(
-        "Potts, one coupling, 1000 x 1000", _potts(1000), "lattice", 8.0, uniform=True, quick=False, kept=0.4
-    ),
+    Case("Potts, one coupling, 1000 x 1000", _potts(1000), "lattice", 8.0, uniform=True, quick=False, kept=0.4),
 )
 
 
@@ -82,7 +80,7 @@ class Bundle:
         keep: bool,
         team: int = 1,
         first: int = 0,
-        kernel: gs.Kernel = GIBBS,
+        kernel: gs.kernels.Kernel = GIBBS,
     ) -> None:
         self.form, self.chains, self.keep, self.team = form, chains, keep, team
         rng = np.random.default_rng(1 + first)
@@ -99,9 +97,7 @@ class Bundle:
 
         def move(member: int) -> None:
             team = Team(member, self.team, gate)
-            advance(
-                self.parameters, self.arrays, self.schedule, self.state, self.tape, sweeps, n, self.keep, team
-            )
+            advance(self.parameters, self.arrays, self.schedule, self.state, self.tape, sweeps, n, self.keep, team)
 
         self.executor.map(move, range(self.team))
 
@@ -109,7 +105,7 @@ class Bundle:
 def make_form(case: Case, workload: Spins | Agreements, record: list[Any] | None = None) -> ChainLayout:
     """Return the form of a case; it records marginals unless told what."""
     model = workload.uniform() if case.uniform else workload.model(case.kind)
-    graph = gs.compile_graph(model)
+    graph = gs.graphs.compile_graph(model)
     layout = lay_out(model, graph, GIBBS, record)
     form = (
         pack_chains(model, graph, GIBBS, layout, case.chains)
@@ -142,15 +138,11 @@ def measure(*, quick: bool = False) -> Section:
         times = race(field, repetitions=3 if quick else 9, seconds=0.1 if quick else 0.3)
         rows += [_row(f"{case.name}: {name}", seen, times["C"]) for name, seen in times.items()]
         targets.append(_ratio(f"{case.name}", times["bare"].against(times["C"]), case.bound, "C"))
-        targets.append(
-            _ratio(f"{case.name}, marginals", times["marginals"].against(times["bare"]), case.kept, "bare")
-        )
+        targets.append(_ratio(f"{case.name}, marginals", times["marginals"].against(times["bare"]), case.kept, "bare"))
         data[case.name] = {name: seen.rate.to_dict() for name, seen in times.items()}
     targets += _threads(quick, rows, data)
     targets += _memory(quick, data)
-    return Section(
-        "forms", targets, ["million updates per second", "cpu", "wall", "in C", "range"], rows, data
-    )
+    return Section("forms", targets, ["million updates per second", "cpu", "wall", "in C", "range"], rows, data)
 
 
 def _row(name: str, seen: Times, unit: Times) -> list[str]:
@@ -174,8 +166,7 @@ def _threads(quick: bool, rows: list[list[str]], data: dict[str, Any]) -> list[T
         two = min(2, form.most_members)
         n = workload.n_sites
         field = [
-            Contestant(f"{k} threads", Bundle(form, 1, False, team).run, n, least=2)
-            for k, team in ((1, 1), (2, two))
+            Contestant(f"{k} threads", Bundle(form, 1, False, team).run, n, least=2) for k, team in ((1, 1), (2, two))
         ]
         times = race(field, repetitions=3 if quick else 9, seconds=0.1 if quick else 0.3)
         ratios = [b / a for a, b in zip(times["2 threads"].wall, times["1 threads"].wall, strict=True)]
@@ -189,14 +180,14 @@ _LATTICE = """
 import json, resource, time, tracemalloc
 import numpy as np
 import gibbsite as gs
-from gibbsite.run.chain_layout import pack_sites
-from gibbsite.run.record import lay_out
-from gibbsite._random.generators import stream
-from gibbsite.kernel.base import alone
-from gibbsite.run.chain import advance
+from gibbsite.sampling.chain_layout import pack_sites
+from gibbsite.sampling.record import lay_out
+from gibbsite._numba.random.generators import stream
+from gibbsite.kernels.base import alone
+from gibbsite.sampling.chain import advance
 def begin(side):
     model = gs.ising_grid((side, side), coupling=0.2)
-    graph = gs.compile_graph(model)
+    graph = gs.graphs.compile_graph(model)
     form = pack_sites(model, graph, gs.Gibbs(), lay_out(model, graph, gs.Gibbs(), []))
     return form, form.start([np.zeros(side * side, np.int8)], [stream(1, 0)])
 def run(form, state, sweeps):

@@ -50,9 +50,7 @@ def judge(now: Figures, committed: Figures) -> tuple[bool, list[str]]:
     fallen = [comparison for comparison in compared if comparison.fell]
     absent = sum(target.unit in UNITS for target in committed.targets) - len(compared)
     lines = [f"fell: {comparison}" for comparison in fallen]
-    lines.append(
-        f"gate: {len(compared)} ratios compared, {len(fallen)} fell, {absent} not measured this time"
-    )
+    lines.append(f"gate: {len(compared)} ratios compared, {len(fallen)} fell, {absent} not measured this time")
     if now.environment.get("processor") != committed.environment.get("processor"):
         lines.append("gate: the committed figures are of another processor")
     return bool(compared) and not fallen, lines

@@ -27,10 +27,10 @@ def measure(*, quick: bool = False) -> Section:
     """Measure all."""
     side, repetitions = (200, 3) if quick else (1000, 7)
     model = field(side)
-    reference = NormalReference(gs.compile_graph(model).arrays)
-    kernel, zeros, n = gs.GaussianGibbs(), np.zeros(model.n_sites), model.n_sites
+    reference = NormalReference(gs.graphs.compile_graph(model).arrays)
+    kernel, zeros, n = gs.kernels.GaussianGibbs(), np.zeros(model.n_sites), model.n_sites
 
-    def sweeps(scan: gs.Scan, threads: int) -> Callable[[int], None]:
+    def sweeps(scan: gs.scans.Scan, threads: int) -> Callable[[int], None]:
         move = mover(model, kernel, scan=scan, start=zeros, threads=threads)
         return lambda rounds: move(rounds * n)
 

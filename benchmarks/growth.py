@@ -92,9 +92,7 @@ def measure(*, quick: bool = False) -> Section:
             rows.append(_row(f"{name}, 10^{exponent} sites", seen))
     head = ["size", *(f"{what}: {manner}" for what in ("ms per sweep", "ns per site") for manner in MANNERS)]
     targets = [target for name, sizes in data.items() for target in promises(name, sizes)]
-    return Section(
-        "growth", targets, [*head, *(f"bytes per site: {manner}" for manner in MANNERS)], rows, data
-    )
+    return Section("growth", targets, [*head, *(f"bytes per site: {manner}" for manner in MANNERS)], rows, data)
 
 
 def promises(name: str, sizes: list[dict[str, Any]]) -> list[Target]:

@@ -26,13 +26,7 @@ from gibbsite.formats.examples import example_path
 EVIDENCE = {"HRBP": "HIGH", "EXPCO2": "LOW"}
 FASTER, ERROR = 20.0, 0.005
 NETWORKS = tuple(f"bif/{name}-posterior" for name in ("alarm", "insurance", "hailfinder", "win95pts"))
-CASES = (
-    "uai2008_bn/cpcs54",
-    "uai2008_bn/cpcs360b",
-    "uai2006_bn/BN_0",
-    "uai2006_bn/BN_78",
-    "uai2006_bn/BN_94",
-)
+CASES = ("uai2008_bn/cpcs54", "uai2008_bn/cpcs360b", "uai2006_bn/BN_0", "uai2006_bn/BN_78", "uai2006_bn/BN_94")
 
 Drawer = Callable[[int], int]  # draws about so many, returns how many
 
@@ -42,7 +36,7 @@ def ours(file: Path) -> Drawer:
     model = gs.read_model(file).observe(EVIDENCE)
 
     def draw(draws: int) -> int:
-        found = gs.sample_weighted(model, gs.Forward("prior"), draws=draws, rng=1, threads=1, progress=False)
+        found = gs.sample_weighted(model, gs.importance.Forward("prior"), draws=draws, rng=1, threads=1, progress=False)
         return found.draws
 
     return draw
@@ -127,9 +121,7 @@ def measure(*, quick: bool = False) -> Section:
             rows.append([f"{name}, 5 s", f"error {error:.4f}", found.diagnostics.word])
             data[name] = {"error": error, "draws": found.draws, "converged": found.converged}
             targets.append(Target(f"{name}: error after 5 s", error, ERROR, False))
-    return Section(
-        "importance", targets, ["weighted draws", "seen", "ours in theirs, or verdict"], rows, data
-    )
+    return Section("importance", targets, ["weighted draws", "seen", "ours in theirs, or verdict"], rows, data)
 
 
 def cases(quick: bool) -> Iterator[tuple[str, gs.FactorGraph, Known]]:

@@ -18,9 +18,9 @@ from benchmarks.measure import Contestant, Spread, race
 from benchmarks.report import Section, Target
 from benchmarks.startup import run_fresh
 from benchmarks.workloads import Spins
-from gibbsite.kernel.at_once.replicated import Replicas
-from gibbsite.run.chain_layout import BUNDLE, ReplicatedLayout, move_at_once
-from gibbsite.run.record import lay_out
+from gibbsite.kernels.batched.replicated import Replicas
+from gibbsite.sampling.chain_layout import BUNDLE, ReplicatedLayout, move_at_once
+from gibbsite.sampling.record import lay_out
 
 CHAINS = 100
 F = np.float32
@@ -55,7 +55,7 @@ class Machine:
     def spins(self) -> Spins:
         """Return the same law in terms of spins."""
         couplings, fields = (self.model().group(name) for name in ("couplings", "fields"))
-        assert isinstance(couplings, gs.SpinFactors) and isinstance(fields, gs.SpinFactors)
+        assert isinstance(couplings, gs.factors.SpinFactors) and isinstance(fields, gs.factors.SpinFactors)
         return Spins("machine", couplings.scopes, couplings.weights, fields.weights)
 
 
@@ -66,7 +66,7 @@ class Ours:
 
     def __init__(self, machine: Machine, *, keep: bool = False, replicas: bool = False) -> None:
         model = machine.model()
-        graph = gs.compile_graph(model)
+        graph = gs.graphs.compile_graph(model)
         layout = lay_out(model, graph, GIBBS, None)
         form = move_at_once(model, graph, GIBBS, layout, CHAINS)
         assert isinstance(form, ReplicatedLayout) and form.name == "layered"

@@ -8,7 +8,7 @@ import gibbsite as gs
 from benchmarks.measure import Contestant, race
 from benchmarks.poisson import BETA, GAMMA, STATES, dense_potts
 from benchmarks.report import Section, Target
-from gibbsite.kernel.minibatch.factors import local_energies
+from gibbsite.kernels.minibatch.factors import local_energies
 
 
 def grid_as_graph(side: int, shuffled: bool) -> gs.FactorGraph:
@@ -28,7 +28,7 @@ def grid_as_graph(side: int, shuffled: bool) -> gs.FactorGraph:
 def scattered(sites: int) -> gs.FactorGraph:
     """Return a Potts model whose sites are all coupled, at random positions of density one, in any order."""
     at = np.random.default_rng(1).random((sites, 2)) * sites**0.5
-    return gs.distance_potts(at, STATES, GAMMA, BETA)
+    return gs.models.distance_potts(at, STATES, GAMMA, BETA)
 
 
 def measure(*, quick: bool = False) -> Section:
@@ -37,12 +37,10 @@ def measure(*, quick: bool = False) -> Section:
     glasses = {name: grid_as_graph(side, name == "shuffled") for name in ("in rows", "shuffled")}
     clouds = {n: scattered(n) for n in (few, many)}
     # of the same size as on grids: it would be that of the closest positions otherwise, which few sites have
-    poisson = gs.PoissonGibbs(local_energies(gs.compile_graph(dense_potts(20))).largest ** 2)
+    poisson = gs.PoissonGibbs(local_energies(gs.graphs.compile_graph(dense_potts(20))).largest ** 2)
     ways = {"by color": gs.Gibbs(), "site by site": gs.Gibbs("metropolised")}
     jobs = {
-        **{
-            f"grid {name}, {how}": (glasses[name], kernel) for how, kernel in ways.items() for name in glasses
-        },
+        **{f"grid {name}, {how}": (glasses[name], kernel) for how, kernel in ways.items() for name in glasses},
         **{f"Poisson-Gibbs, {n:,} positions": (model, poisson) for n, model in clouds.items()},
     }
     contestants = []
@@ -61,9 +59,6 @@ def measure(*, quick: bool = False) -> Section:
     small, large = (f"Poisson-Gibbs, {n:,} positions" for n in (few, many))
     growth = seen[small].against(seen[large])
     targets.append(Target.of(f"{large} of {few:,}", growth, 1.6, least=False))
-    rows = [
-        [name, f"{1e9 / seen[name].rate.median:,.1f} ns", f"{1e9 * min(seen[name].cpu):,.1f} ns"]
-        for name in jobs
-    ]
+    rows = [[name, f"{1e9 / seen[name].rate.median:,.1f} ns", f"{1e9 * min(seen[name].cpu):,.1f} ns"] for name in jobs]
     data = {name: seen[name].rate.to_dict() for name in jobs}
     return Section("locality", targets, ["sites in any order", "an update", "at best"], rows, data)

@@ -11,24 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite._random.generators import stream
-from gibbsite.kernel.base import Team
-from gibbsite.run.chain import advance, start_chain
-from gibbsite.run.record import lay_out
+from gibbsite._numba.random.generators import stream
+from gibbsite.kernels.base import Team
+from gibbsite.sampling.chain import advance, start_chain
+from gibbsite.sampling.record import lay_out
 
 
 def mover(
     model: gs.Model,
-    kernel: gs.Kernel,
+    kernel: gs.kernels.Kernel,
     *,
     kind: str | None = None,
-    scan: gs.Scan | None = None,
+    scan: gs.scans.Scan | None = None,
     start: NDArray[Any] | None = None,
     threads: int = 1,
 ) -> Callable[[int], None]:
     """Return a function that makes steps of one chain and records nothing; its kernel does not learn."""
     scan = gs.Systematic() if scan is None else scan
-    graph = gs.compile_graph(model, kind, kernel.kinds)
+    graph = gs.graphs.compile_graph(model, kind, kernel.kinds)
     kernel.check(graph)
     units = kernel.units(graph)
     graph = graph if units is None else replace(graph, units=units)

@@ -44,7 +44,7 @@ def weigh(kind: str, model_name: str, side: int) -> dict[str, Any]:
             return grid("torus", length, periodic=True).model(kind)
         return gs.potts_grid((length, length), 3, 0.5, periodic=True)
 
-    gs.compile_graph(build(4), kind)  # what is loaded or compiled once is not the model's weight
+    gs.graphs.compile_graph(build(4), kind)  # what is loaded or compiled once is not the model's weight
     gc.collect()
     resident = _resident()
     tracemalloc.start()
@@ -52,7 +52,7 @@ def weigh(kind: str, model_name: str, side: int) -> dict[str, Any]:
     gc.collect()
     before, _ = tracemalloc.get_traced_memory()
     tracemalloc.reset_peak()
-    graph = gs.compile_graph(model, kind)
+    graph = gs.graphs.compile_graph(model, kind)
     gc.collect()
     both, peak = tracemalloc.get_traced_memory()
     del model
@@ -70,9 +70,7 @@ def weigh(kind: str, model_name: str, side: int) -> dict[str, Any]:
         "with_model": both / n,
         "peak": (peak - before) / n,
         "resident": None if resident is None or after is None else (after - resident) / n,
-        "parts": {
-            name: part.nbytes / n for name, part in graph.arrays._asdict().items() if hasattr(part, "nbytes")
-        },
+        "parts": {name: part.nbytes / n for name, part in graph.arrays._asdict().items() if hasattr(part, "nbytes")},
     }
 
 

@@ -27,9 +27,9 @@ import gibbsite as gs
 from benchmarks.data import DATA, ROOT
 from benchmarks.networks import Known, largest_error, networks
 from benchmarks.report import format_table
-from gibbsite._compile.clock import clock
-from gibbsite.scale.choosing import find_crew
-from gibbsite.scale.tasks import map_tasks
+from gibbsite._numba.clock import clock
+from gibbsite.sampling.executors.choosing import find_crew
+from gibbsite.sampling.executors.tasks import map_tasks
 
 METHODS = ("auto", "gibbs", "blocks", "cutset", "tempered", "forward", "mini-bucket", "bp")
 ACCURACY = 0.01
@@ -121,9 +121,7 @@ def page(rows: list[Row]) -> str:
                 f"{len(table)} models, {len(runs)} runs of {len(METHODS) * len(table)}. Within by the best "
                 f"single method of each family: {good}. Called converged, but wrong: {wrong}.",
                 *_repeated(rows),
-                format_table(
-                    SUMMARY, [_summarise(f, table, cases, *best[f]) for f, cases in families.items()]
-                ),
+                format_table(SUMMARY, [_summarise(f, table, cases, *best[f]) for f, cases in families.items()]),
                 ALL_RUNS,
                 format_table(
                     ["model", *METHODS],
@@ -157,9 +155,7 @@ def _best_single(table: dict[str, dict[str, Row]], cases: list[str]) -> tuple[st
     return (best if right[best] else "none"), right[best]
 
 
-def _summarise(
-    family: str, table: dict[str, dict[str, Row]], cases: list[str], best: str, good: int
-) -> list[str]:
+def _summarise(family: str, table: dict[str, dict[str, Row]], cases: list[str], best: str, good: int) -> list[str]:
     """Return the row of a family in the summary."""
     runs = [row for case in cases for row in table[case].values()]
     auto = [row for row in runs if row["method"] == "auto"]
@@ -211,15 +207,11 @@ def _commit() -> str:
 def main(arguments: list[str] | None = None) -> None:
     """Run what is missing, and write the page."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.methods",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="python -m benchmarks.methods", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, required=True, help="file of results, continued if it exists")
     parser.add_argument("--seconds", type=float, default=20.0, help="time limit of a run (default 20)")
-    parser.add_argument(
-        "--only", action="append", default=[], metavar="TEXT", help="models with it in the name"
-    )
+    parser.add_argument("--only", action="append", default=[], metavar="TEXT", help="models with it in the name")
     parser.add_argument("--methods", action="append", default=[], choices=METHODS, help="(default: all)")
     parser.add_argument("--on", help="make runs on the workers of a cluster: local-dask, tcp://..., ray")
     parser.add_argument("--none", action="store_true", help="run nothing, write the page alone")
@@ -228,9 +220,7 @@ def main(arguments: list[str] | None = None) -> None:
     rows = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
     if not given.none:
         done = {(row["case"], row["method"]) for row in rows if row["limit"] >= given.seconds}
-        cases = [
-            one for one in networks(DATA) if not given.only or any(text in one[0] for text in given.only)
-        ]
+        cases = [one for one in networks(DATA) if not given.only or any(text in one[0] for text in given.only)]
         commit = _commit()
         runs = [(*case, m) for m in given.methods or METHODS for case in cases if (case[0], m) not in done]
         with given.out.open("a") as file, find_crew(given.on) as crew:

@@ -13,12 +13,12 @@ import numpy as np
 import gibbsite as gs
 from benchmarks.measure import Spread
 from benchmarks.report import Section, Target
-from gibbsite.exact.plan import outline
-from gibbsite.importance.base import Setting
-from gibbsite.importance.mini_buckets.buckets import plan_buckets
-from gibbsite.importance.mini_buckets.proposal import pass_upwards, weigh_buckets
-from gibbsite.importance.mini_buckets.weighted_sum import fill_pool
-from gibbsite.importance.tally import make_tally
+from gibbsite.inference.exact.plan import outline
+from gibbsite.inference.importance.base import Setting
+from gibbsite.inference.importance.mini_buckets.buckets import plan_buckets
+from gibbsite.inference.importance.mini_buckets.proposal import pass_upwards, weigh_buckets
+from gibbsite.inference.importance.mini_buckets.weighted_sum import fill_pool
+from gibbsite.inference.importance.tally import make_tally
 
 ENTRIES_PER_SECOND, SITES_PER_SECOND = 1e8, 1e5
 
@@ -47,14 +47,9 @@ def measure(*, quick: bool = False) -> Section:
         draws = [_seconds(draw) for _ in range(repetitions + 1)][1:]
         entries = Spread.of([plan.work / taken for taken in passes])
         sites = Spread.of([256.0 * blocks * model.n_sites / taken for taken in draws])
-        for what, seen, least in (
-            ("entries", entries, ENTRIES_PER_SECOND),
-            ("sites", sites, SITES_PER_SECOND),
-        ):
+        for what, seen, least in (("entries", entries, ENTRIES_PER_SECOND), ("sites", sites, SITES_PER_SECOND)):
             figure = f"{seen.median / 1e6:,.1f} million {what} a second"
-            rows.append(
-                [f"{name}, tables of 2^{log2}", figure, f"{seen.low / 1e6:.3g} .. {seen.high / 1e6:.3g}"]
-            )
+            rows.append([f"{name}, tables of 2^{log2}", figure, f"{seen.low / 1e6:.3g} .. {seen.high / 1e6:.3g}"])
             data[f"{name}, {what}"] = seen.to_dict()
             million = Spread.of([value / 1e6 for value in (seen.low, seen.median, seen.high)])
             promise = f"mini-buckets, {name}, {what} a second"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import gibbsite as gs
-from gibbsite.result.table import SiteTable
+from gibbsite.results.table import SiteTable
 
 Known = dict[str, list[float]]
 Case = tuple[str, Callable[[], tuple[gs.FactorGraph, Known]]]
@@ -29,9 +29,7 @@ def networks(folder: Path) -> Iterator[Case]:
 
 def largest_error(marginals: SiteTable, known: Known) -> float:
     """Return the largest error of a marginal; 1 where one is not a number."""
-    errors = [
-        abs(p - q) for site, law in known.items() for p, q in zip(marginals[site].values(), law, strict=True)
-    ]
+    errors = [abs(p - q) for site, law in known.items() for p, q in zip(marginals[site].values(), law, strict=True)]
     return 1.0 if any(math.isnan(error) for error in errors) else float(max(errors, default=0.0))
 
 

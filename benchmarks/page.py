@@ -30,11 +30,7 @@ def page(figures: Figures) -> str:
     for part in PARTS.values():
         tables = _merged([table for table in figures.tables if _part(table) == part.name])
         if tables:
-            blocks += [
-                f"## {part.title}",
-                part.sentence,
-                *(format_table(table.head, table.rows) for table in tables),
-            ]
+            blocks += [f"## {part.title}", part.sentence, *(format_table(table.head, table.rows) for table in tables)]
     return "\n\n".join(blocks) + "\n"
 
 

@@ -33,19 +33,11 @@ PARTS = {
     part.name: part
     for part in (
         Part("startup", "Startup", "Seconds of fresh processes."),
-        Part(
-            "calls",
-            "Calls",
-            "Milliseconds of a call that makes few updates, and of many small models in one call.",
-        ),
+        Part("calls", "Calls", "Milliseconds of a call that makes few updates, and of many small models in one call."),
         Part("memory", "Memory", "Bytes per site of compiled models of 10^6 sites."),
         Part("growth", "Growth", "Processor time and bytes held, by number of sites; one thread, one chain."),
         Part("forms", "Many sites at once", "Colors, checkerboards, replicas and threads."),
-        Part(
-            "blocks",
-            "Blocks",
-            "Effective draws of the worst marginal per second, blocks against single sites.",
-        ),
+        Part("blocks", "Blocks", "Effective draws of the worst marginal per second, blocks against single sites."),
         Part("layers", "Layers", "A restricted Boltzmann machine, both layers of all chains drawn in turn."),
         Part("exact", "Files and exact answers", "Seconds, warm."),
         Part("denoise", "Pictures restored", "Whole calls, against a sampler in NumPy, by processor time."),
@@ -59,35 +51,17 @@ PARTS = {
             "Poisson-Gibbs on Potts models whose sites are all coupled, nanoseconds per update.",
         ),
         Part("gaussian", "Normal distributions", "Gibbs sampling of a field of sparse precision."),
-        Part(
-            "densities",
-            "Log-densities",
-            "Steps of the kernels, and of SGLD as the data grow, in nanoseconds.",
-        ),
-        Part(
-            "strips", "Lattices by halves", "Alternate lines or strips drawn jointly, against single sites."
-        ),
-        Part(
-            "clusters",
-            "Clusters",
-            "Swendsen-Wang and Wolff at a critical point, against single sites by color.",
-        ),
-        Part(
-            "tempering", "Tempering", "Replicas that exchange their states, against plain chains, per update."
-        ),
+        Part("densities", "Log-densities", "Steps of the kernels, and of SGLD as the data grow, in nanoseconds."),
+        Part("strips", "Lattices by halves", "Alternate lines or strips drawn jointly, against single sites."),
+        Part("clusters", "Clusters", "Swendsen-Wang and Wolff at a critical point, against single sites by color."),
+        Part("tempering", "Tempering", "Replicas that exchange their states, against plain chains, per update."),
         Part(
             "belief",
             "Belief propagation",
             "Nanoseconds of a message beside a loop in C, messages until they settle, and other libraries.",
         ),
-        Part(
-            "mini_bucket", "Mini-buckets", "Table entries of a pass, and sites drawn, per second of one core."
-        ),
-        Part(
-            "cluster",
-            "Workers",
-            "Chains and partitions on local workers of Dask against threads, by the clock.",
-        ),
+        Part("mini_bucket", "Mini-buckets", "Table entries of a pass, and sites drawn, per second of one core."),
+        Part("cluster", "Workers", "Chains and partitions on local workers of Dask against threads, by the clock."),
         Part("stored", "Models in files", "Random graphs built outside of memory, and sampled from files."),
         Part(
             "locality",
@@ -95,16 +69,7 @@ PARTS = {
             "Grids whose sites are shuffled, and minibatches at random positions, by processor time.",
         ),
         Part("importance", "Weighted draws", "Draws per second, and errors after five seconds."),
-        Part(
-            "speed",
-            "One site after another",
-            "The scans that move one site at a time, and what recording costs.",
-        ),
-        Part(
-            "peers",
-            "Peers",
-            "Other samplers on the same models in the same race, on one thread.",
-            on_request=True,
-        ),
+        Part("speed", "One site after another", "The scans that move one site at a time, and what recording costs."),
+        Part("peers", "Peers", "Other samplers on the same models in the same race, on one thread.", on_request=True),
     )
 }

@@ -14,7 +14,7 @@ from benchmarks.loop import mover
 from benchmarks.measure import Contestant, Spread, race
 from benchmarks.report import Section, Target
 from benchmarks.startup import run_fresh
-from gibbsite.kernel.minibatch.factors import local_energies
+from gibbsite.kernels.minibatch.factors import local_energies
 
 GAMMA, BETA, STATES = 1.5, 4.6, 10
 
@@ -27,15 +27,15 @@ def grid(side: int) -> NDArray[np.float64]:
 
 def dense_potts(side: int) -> gs.FactorGraph:
     """Return the Potts model of the paper on a grid of any size: all pairs coupled, L = 5.09."""
-    return gs.distance_potts(grid(side), STATES, GAMMA, BETA)
+    return gs.models.distance_potts(grid(side), STATES, GAMMA, BETA)
 
 
 def mixture(size: int) -> gs.ContinuousModel:
     """Return the truncated mixture of the paper, its likelihood worth a hundred numbers."""
     rng = np.random.default_rng(1)
     data = rng.normal(rng.integers(0, 2, size).astype(float), np.sqrt(2.0))
-    likelihood = gs.mixture_factors([0, 1], data, sd=np.sqrt(2.0), weight=100.0 / size)
-    prior = gs.normal_factors([0, 1], 0.0, np.sqrt([10.0, 1.0]), always=True)
+    likelihood = gs.factors.mixture_factors([0, 1], data, sd=np.sqrt(2.0), weight=100.0 / size)
+    prior = gs.factors.normal_factors([0, 1], 0.0, np.sqrt([10.0, 1.0]), always=True)
     box = gs.Interval(-6.0, 6.0)
     return gs.ContinuousModel({"x1": box, "x2": box}, [likelihood, prior])
 
@@ -73,7 +73,7 @@ def measure(*, quick: bool = False) -> Section:
     """Measure all."""
     sides, repetitions = ((20, 40, 63), 3) if quick else ((20, 63, 200), 7)
     models = {side: dense_potts(side) for side in sides}
-    size = local_energies(gs.compile_graph(models[20])).largest ** 2
+    size = local_energies(gs.graphs.compile_graph(models[20])).largest ** 2
     kernel = gs.PoissonGibbs(size)
     jobs: dict[str, tuple[Callable[[int], None], int]] = {}
     for side, model in models.items():
@@ -83,7 +83,7 @@ def measure(*, quick: bool = False) -> Section:
             mover(model, gs.Gibbs(), kind="distance"),
             max(4, 10**6 // n),
         )
-    stored = gs.compile_graph(models[20], "potts")
+    stored = gs.graphs.compile_graph(models[20], "potts")
     assert stored.kind == "potts"
     jobs["400 sites: Gibbs, couplings stored"] = mover(models[20], gs.Gibbs(), kind="potts"), 10_000
     jobs["400 sites: Poisson-Gibbs, couplings stored"] = mover(models[20], kernel, kind="potts"), 10_000
@@ -94,8 +94,8 @@ def measure(*, quick: bool = False) -> Section:
     jobs["3,969 sites: Poisson-Gibbs, couplings stored"] = mover(pairs, kernel, kind="potts"), 4000
     posterior = mixture(100_000 if quick else 1_000_000)
     double: dict[str, Any] = {"method": "double", "degree": 20, "fine": 25}
-    jobs["mixture: Gibbs-DA"] = mover(posterior, gs.ContinuousGibbs(**double)), 1
-    jobs["mixture: PGDA"] = mover(posterior, gs.ContinuousGibbs(minibatch=500.0, **double)), 20
+    jobs["mixture: Gibbs-DA"] = mover(posterior, gs.kernels.ContinuousGibbs(**double)), 1
+    jobs["mixture: PGDA"] = mover(posterior, gs.kernels.ContinuousGibbs(minibatch=500.0, **double)), 20
     contestants = [
         Contestant(name, lambda k, move=move, steps=steps: move(k * steps), steps, least=1)  # type: ignore[misc]
         for name, (move, steps) in jobs.items()

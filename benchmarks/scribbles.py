@@ -91,11 +91,7 @@ def compare(name: str) -> dict[str, float]:
     found = segment_scribbles(image, scribbles, rng=1, progress=False)
     seconds = time.process_time() - begun
     walked = random_walker(image / 255.0, scribbles.astype(int), beta=130, mode="bf", channel_axis=-1)
-    facts = {
-        "gibbsite": overlap(found.labels + 1, truth),
-        "random walker": overlap(walked, truth),
-        "seconds": seconds,
-    }
+    facts = {"gibbsite": overlap(found.labels + 1, truth), "random walker": overlap(walked, truth), "seconds": seconds}
     try:
         best = cut(found.models[0])
     except ImportError:
@@ -117,18 +113,19 @@ def large(megapixels: float, repeats: int) -> dict[str, float]:
     drawing = np.zeros((height, width, 4), np.uint8)
     for y, x, radius in ((0.3, 0.3, 0.18), (0.65, 0.8, 0.25), (0.25, 1.05, 0.12)):
         inside |= np.hypot(rows - y, columns - x) < radius * (1 + 0.1 * np.sin(9 * columns))
-        drawing[
-            int(y * height) - 4 : int(y * height) + 4, int((x - 0.07) * height) : int((x + 0.07) * height)
-        ] = (255, 0, 0, 255)
+        drawing[int(y * height) - 4 : int(y * height) + 4, int((x - 0.07) * height) : int((x + 0.07) * height)] = (
+            255,
+            0,
+            0,
+            255,
+        )
     edge = height // 40
     for part in (drawing[edge : edge + 8], drawing[-edge - 8 : -edge], drawing[:, edge : edge + 8]):
         part[:] = (0, 0, 255, 255)
     noise = np.random.default_rng(1).normal(0, 8, (height, width, 3)).astype(np.float32)
     colours = np.array([[70, 120, 70], [160, 110, 60]], np.float32)[inside.astype(int)] + 30 * rows[..., None]
     with tempfile.TemporaryDirectory() as folder:
-        Image.fromarray(np.clip(colours + noise, 0, 255).astype(np.uint8)).save(
-            Path(folder, "i.jpg"), quality=92
-        )
+        Image.fromarray(np.clip(colours + noise, 0, 255).astype(np.uint8)).save(Path(folder, "i.jpg"), quality=92)
         Image.fromarray(drawing).save(Path(folder, "s.png"))
         del rows, columns, noise, colours
         words = ["segment", "scribbles", "i.jpg", "s.png", "-o", "o.png", "--rng", "1", "-q"]
@@ -162,9 +159,7 @@ def measure(*, quick: bool = False) -> Section:
         cells = [f"{one[key]:.3f}" if key in one else "not installed" for key in _CONTESTANTS]
         rows.append([name, *cells, f"{one['seconds']:.2f}"])
         targets.append(
-            Target(
-                f"{name}, overlap", one["gibbsite"] - one["random walker"], 0.0, True, "over random walker"
-            )
+            Target(f"{name}, overlap", one["gibbsite"] - one["random walker"], 0.0, True, "over random walker")
         )
         if "graph cut" in one:
             apart = one["graph cut"] - one["gibbsite"]

@@ -14,12 +14,12 @@ from benchmarks.measure import Contestant, Spread, Times, race
 from benchmarks.reference import AgreementReference, SpinReference, TableReference, library
 from benchmarks.report import Section, Target
 from benchmarks.workloads import Workload, load
-from gibbsite._random.generators import stream
-from gibbsite.kernel.base import alone
-from gibbsite.run.chain import advance, start_chain
-from gibbsite.run.record import lay_out
-from gibbsite.run.tape import LENGTH, Tape
-from gibbsite.support.start import find_start
+from gibbsite._numba.random.generators import stream
+from gibbsite.graphs.support.start import find_start
+from gibbsite.kernels.base import alone
+from gibbsite.sampling.chain import advance, start_chain
+from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.tape import LENGTH, Tape
 
 BINARY = ("lattice", "ising")
 #: What the loop in C is called, and how fast a bare systematic scan must be beside it, by kind.
@@ -71,13 +71,13 @@ CASES = (
 )
 
 #: Rows for information, measured without recording: name, kernel, scan.
-VARIANTS: tuple[tuple[str, gs.Kernel, gs.Scan], ...] = (
+VARIANTS: tuple[tuple[str, gs.kernels.Kernel, gs.scans.Scan], ...] = (
     ("metropolised", gs.Gibbs("metropolised"), gs.Systematic()),
     ("suwa-todo", gs.Gibbs("suwa-todo"), gs.Systematic()),
-    ("Palindromic", gs.Gibbs(), gs.Palindromic()),
+    ("Palindromic", gs.Gibbs(), gs.scans.Palindromic()),
     ("Chromatic", gs.Gibbs(), gs.Chromatic()),
     ("RandomScan", gs.Gibbs(), gs.RandomScan()),
-    ("Shuffled", gs.Gibbs(), gs.Shuffled()),
+    ("Shuffled", gs.Gibbs(), gs.scans.Shuffled()),
 )
 
 
@@ -87,10 +87,10 @@ class Chain:
     def __init__(
         self,
         model: gs.FactorGraph,
-        graph: gs.Graph,
+        graph: gs.graphs.Graph,
         start: np.ndarray[Any, Any],
-        kernel: gs.Kernel | None = None,
-        scan: gs.Scan | None = None,
+        kernel: gs.kernels.Kernel | None = None,
+        scan: gs.scans.Scan | None = None,
         record: gs.Marginals | None = None,
     ) -> None:
         kernel, scan = kernel or gs.Gibbs(), scan or gs.Systematic()
@@ -104,17 +104,7 @@ class Chain:
 
     def run(self, sweeps: int) -> None:
         n = self.graph.n_sites
-        advance(
-            self.parameters,
-            self.graph.arrays,
-            self.schedule,
-            self.state,
-            self.tape,
-            sweeps,
-            n,
-            self.keep,
-            alone(),
-        )
+        advance(self.parameters, self.graph.arrays, self.schedule, self.state, self.tape, sweeps, n, self.keep, alone())
 
     def rewind(self, length: int = 1) -> None:
         """Empty the tape, as at the start of a run, or as after many draws (``length`` to a batch)."""
@@ -137,7 +127,7 @@ def reference(workload: Workload, case: Case) -> Any:
 def contestants(workload: Workload, case: Case, variants: bool) -> list[Contestant]:
     """Return all that race on one case, the C loop first."""
     model = workload.model(case.kind)
-    graph = gs.compile_graph(model, None if case.chosen else case.kind)
+    graph = gs.graphs.compile_graph(model, None if case.chosen else case.kind)
     assert graph.kind == case.kind
     start = find_start(model, graph, np.random.default_rng(1))
     n = graph.n_sites
@@ -177,9 +167,7 @@ def whole_call(model: gs.FactorGraph, sweeps: int, rng: int = 1, record: Any = N
     """Call ``sample`` from model to result: compiling the graph, recording, diagnostics and all."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gs.ConvergenceWarning)
-        return gs.sample(
-            model, sweeps=sweeps, warmup=0, chains=1, threads=1, rng=rng, record=record, progress=False
-        )
+        return gs.sample(model, sweeps=sweeps, warmup=0, chains=1, threads=1, rng=rng, record=record, progress=False)
 
 
 def targets(case: Case, n_sites: int, times: dict[str, Times]) -> list[Target]:

@@ -41,12 +41,12 @@ _LATTICE = (
     + """
 import numpy as np
 coupling = np.random.default_rng(1).random((2, 1000, 1000))
-gs.compile_graph(gs.ising_grid((2, 2)))  # load what is loaded once
+gs.graphs.compile_graph(gs.ising_grid((2, 2)))  # load what is loaded once
 now = clock()
 model = gs.ising_grid((1000, 1000), coupling=coupling, field=0.1)
 marks["build"] = clock() - now
 now = clock()
-gs.compile_graph(model)
+gs.graphs.compile_graph(model)
 marks["compile"] = clock() - now
 """
     + _TAIL
@@ -61,19 +61,19 @@ j = np.concatenate([(i + 1) % n, (i + 1000) % n])
 w = np.random.default_rng(1).random(2 * n)
 matrix = scipy.sparse.coo_array((w, (np.concatenate([i, i]), j)), shape=(n, n)).tocsr()
 matrix = matrix + matrix.T
-gs.compile_graph(gs.ising(matrix[:5, :5]))  # load what is loaded once
+gs.graphs.compile_graph(gs.ising(matrix[:5, :5]))  # load what is loaded once
 now = clock()
 model = gs.ising(matrix, np.zeros(n))
 marks["build"] = clock() - now
 now = clock()
-gs.compile_graph(model)
+gs.graphs.compile_graph(model)
 marks["compile"] = clock() - now
 """
     + _TAIL
 )
 _SAMPLE = """
 import warnings
-from gibbsite._compile.jit import on_compile
+from gibbsite._numba.jit import on_compile
 compiled = []
 with warnings.catch_warnings(), on_compile(lambda: compiled.append(1)):
     warnings.simplefilter("ignore")  # ten sweeps are too few, and the run says so
@@ -98,11 +98,7 @@ def run_fresh(code: str, **environment: str) -> dict[str, Any]:
     # as at a user's, modules are compiled to bytecode once
     around = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={**around, **environment},
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", code], cwd=ROOT, env={**around, **environment}, capture_output=True, text=True
     )
     if done.returncode:
         raise RuntimeError(f"a fresh process failed:\n{done.stderr}")
@@ -135,9 +131,7 @@ def measure(*, quick: bool = False) -> Section:
     seen = keep("import gibbsite", best(_IMPORT, several))
     targets.append(Target("import gibbsite", round(seen["import"], 4), 0.15, False, "s"))
     bad = [name for name in FORBIDDEN if name in seen["loaded"]]
-    targets.append(
-        Target("heavy modules loaded by import gibbsite", len(bad), 0, False, "modules", " ".join(bad))
-    )
+    targets.append(Target("heavy modules loaded by import gibbsite", len(bad), 0, False, "modules", " ".join(bad)))
     keep("import and the names of a model and a kernel", best(_MODEL_LAYER, several))
     for name, code in (
         ("first sample, lattice of 10^4 sites, warm cache", _FIRST_LATTICE),

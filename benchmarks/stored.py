@@ -44,10 +44,10 @@ def grow(edges: int, folder: str, equal: bool = False) -> dict[str, Any]:
     of one, in processor time, the least of seven of each; files have been read before.
     """
     sites = max(2, 2 * edges // _DEGREE)
-    small = gs.store_edges(random_edges(1000, 100, equal), Path(folder, "small"), sites=100)
+    small = gs.formats.store_edges(random_edges(1000, 100, equal), Path(folder, "small"), sites=100)
     _sample(small, 1)  # compiled
     began = time.perf_counter()
-    model = gs.store_edges(random_edges(edges, sites, equal), Path(folder, "model"), sites=sites)
+    model = gs.formats.store_edges(random_edges(edges, sites, equal), Path(folder, "model"), sites=sites)
     built, peak = time.perf_counter(), _peak()
     first = _sample(model, 1)[0]
     more, times = max(2, 4 * 10**8 // edges), 1 if edges > 2 * 10**8 else 7
@@ -64,7 +64,7 @@ def grow(edges: int, folder: str, equal: bool = False) -> dict[str, Any]:
     }
 
 
-def _sample(model: gs.StoredPairs, sweeps: int) -> tuple[float, float]:
+def _sample(model: gs.models.StoredPairs, sweeps: int) -> tuple[float, float]:
     """Run one chain on one thread, recording marginals; return seconds of the clock and of the processor."""
     began, busy = time.perf_counter(), time.process_time()
     with warnings.catch_warnings(action="ignore"):  # a chain of a few sweeps does not converge

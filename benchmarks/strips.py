@@ -24,7 +24,7 @@ def measure(*, quick: bool = False) -> Section:
     model = gs.ising_grid((side, side), coupling=CRITICAL)
     n = model.n_sites
 
-    def run(kernel: gs.Kernel, visits: int, threads: int = 1) -> Callable[[int], Any]:
+    def run(kernel: gs.kernels.Kernel, visits: int, threads: int = 1) -> Callable[[int], Any]:
         move = mover(model, kernel, threads=threads)
         return lambda rounds: move(rounds * visits)
 
@@ -36,11 +36,7 @@ def measure(*, quick: bool = False) -> Section:
         "strips": run(auto, 2),
         "strips, 2 threads": run(auto, 2, 2),
     }
-    seen = race(
-        [Contestant(name, job, n, least=1) for name, job in jobs.items()],
-        repetitions=repetitions,
-        seconds=0.2,
-    )
+    seen = race([Contestant(name, job, n, least=1) for name, job in jobs.items()], repetitions=repetitions, seconds=0.2)
     rows, data = [], {}
     for name in jobs:
         found = Spread.of([1e9 * t for t in seen[name].cpu])
@@ -61,17 +57,13 @@ def measure(*, quick: bool = False) -> Section:
         ratios["strips"].append(effective(small, auto, sweeps, repetition) / single)
     for name, ratio in ratios.items():
         found = Spread.of(ratio)
-        rows.append(
-            [f"{name}, critical 30 x 30", f"{found.median:,.1f} times the effective draws", _range(found)]
-        )
+        rows.append([f"{name}, critical 30 x 30", f"{found.median:,.1f} times the effective draws", _range(found)])
         data[f"{name}, effective"] = found.to_dict()
-    targets.append(
-        Target.of("critical lattice, effective draws per second", Spread.of(ratios["strips"]), 3.0)
-    )
+    targets.append(Target.of("critical lattice, effective draws per second", Spread.of(ratios["strips"]), 3.0))
     return Section("strips", targets, ["half of a lattice at a time", "processor time", "range"], rows, data)
 
 
-def effective(model: gs.FactorGraph, kernel: gs.Kernel, sweeps: int, rng: int) -> float:
+def effective(model: gs.FactorGraph, kernel: gs.kernels.Kernel, sweeps: int, rng: int) -> float:
     """Return effective draws of the worst marginal for a second of processor time."""
     how: dict[str, Any] = {"scan": gs.Systematic(), "chains": 4, "rng": rng, "threads": 1, "progress": False}
     with warnings.catch_warnings():

@@ -60,6 +60,6 @@ def measure(*, quick: bool = False) -> Section:
     return Section("tempering", targets, head, rows, data)
 
 
-def _sweeps(model: gs.FactorGraph, kernel: gs.Kernel) -> Callable[[int], Any]:
+def _sweeps(model: gs.FactorGraph, kernel: gs.kernels.Kernel) -> Callable[[int], Any]:
     move = mover(model, kernel)
     return lambda rounds: move(rounds * model.n_sites)

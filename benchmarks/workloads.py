@@ -78,7 +78,7 @@ class Agreements:
             return gs.potts_grid(self.shape, self.states, _by_axis(self.shape, self.pairs, self.weights))
         if kind in ("pairwise", "table"):
             return self.tables().model()
-        pairs = gs.AgreementFactors(self.pairs, self.weights)
+        pairs = gs.factors.AgreementFactors(self.pairs, self.weights)
         return gs.FactorGraph(self.n_sites, groups=[pairs], states=self.states)
 
     def uniform(self) -> gs.FactorGraph:
@@ -112,7 +112,7 @@ class Tables:
     def model(self, kind: str | None = None) -> gs.FactorGraph:
         """Build the model."""
         with np.errstate(divide="ignore"):
-            groups = [gs.TableFactors(scopes, np.log(p), self.directed) for scopes, p in self.groups]
+            groups = [gs.factors.TableFactors(scopes, np.log(p), self.directed) for scopes, p in self.groups]
         if (self.cards == self.cards[0]).all():
             return gs.FactorGraph(self.n_sites, groups=groups, states=int(self.cards[0]))
         return gs.FactorGraph({f"v{i}": int(k) for i, k in enumerate(self.cards)}, groups=groups)
@@ -134,9 +134,7 @@ def _rows(pairs: NDArray[np.int32], weights: NDArray[np.float64], n: int) -> Row
     return start, there[order], np.concatenate([weights, weights])[order]
 
 
-def _by_axis(
-    shape: tuple[int, ...], pairs: NDArray[np.int32], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _by_axis(shape: tuple[int, ...], pairs: NDArray[np.int32], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weights of the pairs of a lattice by axis and first site (axes, *shape)."""
     axes = np.zeros((len(shape), math.prod(shape)))
     step = np.array([math.prod(shape[a + 1 :]) for a in range(len(shape))])
@@ -228,8 +226,7 @@ def _by_shape(factors: list[tuple[NDArray[np.int32], NDArray[np.float64]]]) -> A
     for scope, table in factors:
         groups.setdefault(table.shape, []).append((scope, table))
     return tuple(
-        (np.stack([scope for scope, _ in group]), np.stack([table for _, table in group]))
-        for group in groups.values()
+        (np.stack([scope for scope, _ in group]), np.stack([table for _, table in group])) for group in groups.values()
     )
 
 

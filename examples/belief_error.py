@@ -47,7 +47,7 @@ def read_case(case: Path) -> tuple[gs.FactorGraph, np.ndarray]:
     return seen, np.concatenate(known)
 
 
-def error_of(result: gs.BeliefResult | gs.Result, model: gs.FactorGraph, known: np.ndarray) -> float:
+def error_of(result: gs.inference.BeliefResult | gs.Result, model: gs.FactorGraph, known: np.ndarray) -> float:
     """Return the largest error of any probability."""
     cells = [p for site in model.sites for p in result.marginals[site].values()]
     return float(np.abs(np.array(cells) - known).max())
@@ -75,13 +75,9 @@ def draw(data: Path, picture: str) -> None:
         for name, way in WAYS.items():
             axes.loglog(*trace(model, known, **way), marker="o", markersize=3, label=name)
         gs.sample(model, sweeps=10, rng=1, progress=False)
-        runs = [
-            gs.sample(model, seconds=s, chains=2, threads=1, rng=1, progress=False) for s in (0.1, 0.4, 1.6)
-        ]
+        runs = [gs.sample(model, seconds=s, chains=2, threads=1, rng=1, progress=False) for s in (0.1, 0.4, 1.6)]
         errors = [error_of(run, model, known) for run in runs]
-        axes.loglog(
-            [run.seconds for run in runs], errors, color="gray", marker="s", markersize=3, label="Gibbs"
-        )
+        axes.loglog([run.seconds for run in runs], errors, color="gray", marker="s", markersize=3, label="Gibbs")
         axes.set_title(f"{Path(case).name}: {title}", fontsize=10)
         axes.set_ylim(1e-4, 1.5)
         axes.grid(alpha=0.3)

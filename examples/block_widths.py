@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 import gibbsite as gs
-from gibbsite.sampling import try_out
+from gibbsite.inference.sampling import try_out
 
 
 def show_forests(axes: Axes, side: int = 12) -> None:
@@ -29,7 +29,7 @@ def show_forests(axes: Axes, side: int = 12) -> None:
             if r + a < side and c + b < side
         ],
     )
-    blocks = gs.BlockGibbs("trees").plan(gs.compile_graph(model, "table")).blocks
+    blocks = gs.BlockGibbs("trees").plan(gs.graphs.compile_graph(model, "table")).blocks
     for block, color, shift in zip(blocks[:2], ("tab:blue", "tab:orange"), (-0.06, 0.06), strict=True):
         inside = set(block.tolist())
         for i in inside:

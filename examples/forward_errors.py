@@ -19,12 +19,7 @@ import numpy as np
 
 import gibbsite as gs
 
-PROPOSALS = {
-    "prior": "likelihood weighting",
-    "evidence": "evidence",
-    "adaptive": "adaptive",
-    "auto": "mixture (auto)",
-}
+PROPOSALS = {"prior": "likelihood weighting", "evidence": "evidence", "adaptive": "adaptive", "auto": "mixture (auto)"}
 UNLIKELY = {"HRBP": "LOW", "BP": "HIGH", "HREKG": "HIGH", "PRESS": "ZERO", "EXPCO2": "HIGH"}
 
 
@@ -52,7 +47,7 @@ def main(target: str, largest: int = 22) -> None:
                 for _ in range(2 if power < 19 else 1):  # the first call may compile
                     begun = time.process_time()
                     found = gs.sample_weighted(
-                        model, gs.Forward(proposal), draws=2**power, rng=power, threads=1, progress=False
+                        model, gs.importance.Forward(proposal), draws=2**power, rng=power, threads=1, progress=False
                     )
                     taken = min(taken, time.process_time() - begun)
                 seconds.append(taken)

@@ -37,13 +37,13 @@ def spin_glass() -> gs.FactorGraph:
     return gs.FactorGraph(sites, factors)
 
 
-def draw_weighted(model: gs.FactorGraph, exact: gs.ExactResult, entries: int) -> np.ndarray:
+def draw_weighted(model: gs.FactorGraph, exact: gs.exact.ExactResult, entries: int) -> np.ndarray:
     """Return rows of processor time, largest error, bound of log Z, estimate of it, and its error."""
     rows = []
     for log2 in range(9, LARGEST + 1):
         begun = time.process_time()
         found = gs.sample_weighted(
-            model, gs.MiniBucket(entries=entries), draws=2**log2, rng=1, threads=1, progress=False
+            model, gs.importance.MiniBucket(entries=entries), draws=2**log2, rng=1, threads=1, progress=False
         )
         taken = time.process_time() - begun
         worst = gs.compare(found, exact).max_abs
@@ -52,14 +52,12 @@ def draw_weighted(model: gs.FactorGraph, exact: gs.ExactResult, entries: int) ->
     return np.array(rows)
 
 
-def draw_gibbs(model: gs.FactorGraph, exact: gs.ExactResult) -> np.ndarray:
+def draw_gibbs(model: gs.FactorGraph, exact: gs.exact.ExactResult) -> np.ndarray:
     """Return rows of processor time and largest error."""
     rows = []
     for log2 in range(5, 15):
         begun = time.process_time()
-        found = gs.sample(
-            model, sweeps=2**log2, rng=1, threads=1, chains=4, progress=False, second_look=False
-        )
+        found = gs.sample(model, sweeps=2**log2, rng=1, threads=1, chains=4, progress=False, second_look=False)
         rows.append([time.process_time() - begun, gs.compare(found, exact).max_abs])
     return np.array(rows)
 
@@ -73,9 +71,7 @@ def show(errors: Axes, bounds: Axes) -> None:
     for log2 in SIZES:
         rows = draw_weighted(model, exact, 2**log2)
         (line,) = errors.loglog(rows[:, 0], rows[:, 1], "o-", label=f"mini-buckets, 2^{log2} entries")
-        bounds.errorbar(
-            log2, rows[-1, 3] - exact.log_z, 4 * rows[-1, 4], fmt="o", color=line.get_color(), capsize=4
-        )
+        bounds.errorbar(log2, rows[-1, 3] - exact.log_z, 4 * rows[-1, 4], fmt="o", color=line.get_color(), capsize=4)
         bounds.plot(log2, rows[-1, 2] - exact.log_z, "v", color=line.get_color())
     rows = draw_gibbs(model, exact)
     errors.loglog(rows[:, 0], rows[:, 1], "s--", color="tab:gray", label="single-site Gibbs")

@@ -46,10 +46,7 @@ for chain in energy:
 print(f"{tempering.betas.size} rungs, {tempering.round_trips.sum()} round trips")
 print(f"energy {seen.mean / beta / n:.4f} +-{seen.mcse / beta / n:.4f}", end=", ")
 print(f"of infinite phases {(Q * ORDERED + DISORDERED) / (Q + 1):.4f}")
-for name, known, inside in (
-    ("ordered", ORDERED, energy < MIDDLE),
-    ("disordered", DISORDERED, energy >= MIDDLE),
-):
+for name, known, inside in (("ordered", ORDERED, energy < MIDDLE), ("disordered", DISORDERED, energy >= MIDDLE)):
     print(f"{name}: {inside.mean():.3f} of the draws, energy {energy[inside].mean():.4f}, known {known:.4f}")
 print(f"changes of phase by chain: {visits}")
 if len(sys.argv) > 3:

@@ -19,7 +19,7 @@ _FIRST = (
     "tests/proofs/test_herded",
     "tests/proofs",
     "tests/applications",
-    "tests/kernel",
+    "tests/kernels",
     "tests/benchmarks",
     "tests/cli",
 )

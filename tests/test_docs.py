@@ -13,8 +13,8 @@ import pytest
 
 import gibbsite as gs
 import gibbsite.formats.registry
-import gibbsite.kernel.registry
-import gibbsite.scan.registry
+import gibbsite.kernels.registry
+import gibbsite.scans.registry
 from gibbsite.testing import check_kernel, tiny_models
 
 ROOT = Path(__file__).parent.parent
@@ -35,7 +35,7 @@ def run_as_module(name: str, code: str) -> types.ModuleType:
 @pytest.fixture(autouse=True)
 def registries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget afterwards what pages register: other tests are about what is shipped."""
-    for module in (gibbsite.kernel.registry, gibbsite.scan.registry, gibbsite.formats.registry):
+    for module in (gibbsite.kernels.registry, gibbsite.scans.registry, gibbsite.formats.registry):
         monkeypatch.setattr(module, "_REGISTERED", dict(module._REGISTERED))
 
 
@@ -51,7 +51,7 @@ def test_the_example_kernel_is_short_and_passes_everything() -> None:
     assert "check_kernel(Barker())" in proof
     exec(use, module.__dict__)
     assert module.__dict__["result"].diagnostics.converged
-    assert gibbsite.kernel.registry.make_kernel("barker") == module.Barker()
+    assert gibbsite.kernels.registry.make_kernel("barker") == module.Barker()
 
 
 def test_the_example_scan_passes_everything() -> None:
@@ -76,14 +76,12 @@ def test_the_example_format_holds_any_model(
     for name, model in tiny_models().items():
         gs.write_model(model, tmp_path / name, format="factors")
         again = gs.read_model(tmp_path / name)  # told by its content
-        assert [again.labels(i) for i in range(again.n_sites)] == [
-            model.labels(i) for i in range(model.n_sites)
-        ]
+        assert [again.labels(i) for i in range(again.n_sites)] == [model.labels(i) for i in range(model.n_sites)]
         assert np.allclose(*(gs.exact.enumerate(one).probabilities for one in (model, again)), atol=1e-15)
         assert gs.solve_exact(again, task="PR").log_z == pytest.approx(gs.solve_exact(model, task="PR").log_z)
     for wrong in ("{", '{"log_factors": []}', '{"sites": {"a": 2}, "log_factors": [["b", [1, 2]]]}'):
         (tmp_path / "wrong.factors").write_text(wrong)
-        with pytest.raises(gs.FormatError, match=r"wrong\.factors"):
+        with pytest.raises(gs.errors.FormatError, match=r"wrong\.factors"):
             gs.read_model(tmp_path / "wrong.factors")
 
 

@@ -108,7 +108,9 @@ def _with(kernel: type, model: Any = GRID, **more: Any) -> Callable[..., Any]:
 
     def call(**given: Any) -> Any:
         made = kernel(**given)
-        role = "kernel" if isinstance(made, gs.Kernel) else "scan" if isinstance(made, gs.Scan) else "record"
+        role = (
+            "kernel" if isinstance(made, gs.kernels.Kernel) else "scan" if isinstance(made, gs.scans.Scan) else "record"
+        )
         return gs.sample(model, **{role: made, **FAST, **more}, second_look=False)
 
     call.__signature__ = inspect.signature(kernel)  # type: ignore[attr-defined]
@@ -117,17 +119,17 @@ def _with(kernel: type, model: Any = GRID, **more: Any) -> Callable[..., Any]:
 
 #: Public functions and what they are given beside the argument that is tried.
 QUICK: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
-    "AgreementFactors": (gs.AgreementFactors, {"scopes": PAIRS, "weights": 1.0}),
+    "AgreementFactors": (gs.factors.AgreementFactors, {"scopes": PAIRS, "weights": 1.0}),
     "Angle": (gs.Angle, {}),
-    "DistanceFactors": (gs.DistanceFactors, {"positions": np.eye(3), "gamma": 1.0, "weights": 1.0}),
+    "DistanceFactors": (gs.factors.DistanceFactors, {"positions": np.eye(3), "gamma": 1.0, "weights": 1.0}),
     "FactorGraph": (gs.FactorGraph, {"sites": {"a": 2, "b": 2}}),
-    "FieldFactors": (gs.FieldFactors, {"n_sites": 3, "weights": 1.0}),
+    "FieldFactors": (gs.factors.FieldFactors, {"n_sites": 3, "weights": 1.0}),
     "Gaussian": (gs.Gaussian, {"mean": np.zeros(2), "covariance": np.eye(2)}),
     "Gaussian, precision": (gs.Gaussian, {"precision": np.eye(2)}),
     "Interval": (gs.Interval, {}),
-    "LatticeFactors": (gs.LatticeFactors, {"shape": (3,), "periodic": (False,), "weights": 1.0}),
-    "SpinFactors": (gs.SpinFactors, {"scopes": PAIRS, "weights": 1.0}),
-    "TableFactors": (gs.TableFactors, {"scopes": PAIRS, "log_tables": np.zeros((1, 2, 2))}),
+    "LatticeFactors": (gs.factors.LatticeFactors, {"shape": (3,), "periodic": (False,), "weights": 1.0}),
+    "SpinFactors": (gs.factors.SpinFactors, {"scopes": PAIRS, "weights": 1.0}),
+    "TableFactors": (gs.factors.TableFactors, {"scopes": PAIRS, "log_tables": np.zeros((1, 2, 2))}),
     "LogDensity": (gs.LogDensity, {"fn": _bell, "dim": 1}),
     "DataDensity": (
         gs.DataDensity,
@@ -140,13 +142,13 @@ QUICK: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "potts": (gs.potts, {"couplings": ([0], [1], [1.0]), "states": 3}),
     "potts_grid": (gs.potts_grid, {"shape": (2, 2), "states": 3, "coupling": 1.0}),
     "rbm": (gs.rbm, {"weights": [[1.0, 2.0]]}),
-    "distance_potts": (gs.distance_potts, {"positions": np.eye(3), "states": 2}),
-    "continuous_spins": (gs.continuous_spins, {"couplings": np.zeros((2, 2))}),
-    "difference_factors": (gs.difference_factors, {"pairs": PAIRS, "precisions": 1.0}),
-    "product_factors": (gs.product_factors, {"pairs": PAIRS, "couplings": 1.0}),
-    "normal_factors": (gs.normal_factors, {"sites": [0], "mean": 0.0, "sd": 1.0}),
-    "mixture_factors": (gs.mixture_factors, {"scope": [0, 1], "data": [0.0, 1.0], "sd": 1.0}),
-    "logistic_factors": (gs.logistic_factors, {"scope": [0], "rows": [[1.0]], "labels": [1]}),
+    "distance_potts": (gs.models.distance_potts, {"positions": np.eye(3), "states": 2}),
+    "continuous_spins": (gs.models.continuous_spins, {"couplings": np.zeros((2, 2))}),
+    "difference_factors": (gs.factors.difference_factors, {"pairs": PAIRS, "precisions": 1.0}),
+    "product_factors": (gs.factors.product_factors, {"pairs": PAIRS, "couplings": 1.0}),
+    "normal_factors": (gs.factors.normal_factors, {"sites": [0], "mean": 0.0, "sd": 1.0}),
+    "mixture_factors": (gs.factors.mixture_factors, {"scope": [0, 1], "data": [0.0, 1.0], "sd": 1.0}),
+    "logistic_factors": (gs.factors.logistic_factors, {"scope": [0], "rows": [[1.0]], "labels": [1]}),
     "observe": (GRID.observe, {"evidence": {"0": 1}}),
     "log_potential": (GRID.log_potential, {"x": [0, 0, 0, 0]}),
     "index": (GRID.index, {"site": "0"}),
@@ -158,23 +160,23 @@ QUICK: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "read_evidence": (gs.read_evidence, {"path": "/nowhere.evid", "model": GRID}),
     "open_model": (gs.open_model, {"path": "/nowhere.pairs"}),
     "load_result": (gs.load_result, {"path": "/nowhere.npz"}),
-    "load_scan": (gs.load_scan, {"path": "/nowhere.npz"}),
-    "from_ising": (gs.from_ising, {"h": {"a": 1.0}, "J": {("a", "b"): 1.0}}),
-    "from_qubo": (gs.from_qubo, {"Q": {("a", "b"): 1.0}}),
-    "from_bqm": (gs.from_bqm, {"bqm": None}),
-    "from_networkx": (gs.from_networkx, {"G": None}),
-    "from_pgmpy": (gs.from_pgmpy, {"model": None}),
-    "to_bqm": (gs.to_bqm, {"model": GRID}),
-    "to_networkx": (gs.to_networkx, {"model": GRID}),
-    "compile_graph": (gs.compile_graph, {"model": GRID}),
-    "color_sites": (gs.color_sites, {"graph": gs.compile_graph(GRID)}),
-    "predict_exact": (gs.predict_exact, {"model": GRID}),
+    "load_scan": (gs.influence.load_scan, {"path": "/nowhere.npz"}),
+    "from_ising": (gs.formats.from_ising, {"h": {"a": 1.0}, "J": {("a", "b"): 1.0}}),
+    "from_qubo": (gs.formats.from_qubo, {"Q": {("a", "b"): 1.0}}),
+    "from_bqm": (gs.formats.from_bqm, {"bqm": None}),
+    "from_networkx": (gs.formats.from_networkx, {"G": None}),
+    "from_pgmpy": (gs.formats.from_pgmpy, {"model": None}),
+    "to_bqm": (gs.formats.to_bqm, {"model": GRID}),
+    "to_networkx": (gs.formats.to_networkx, {"model": GRID}),
+    "compile_graph": (gs.graphs.compile_graph, {"model": GRID}),
+    "color_sites": (gs.graphs.color_sites, {"graph": gs.graphs.compile_graph(GRID)}),
+    "predict_exact": (gs.exact.predict_exact, {"model": GRID}),
     "solve_exact": (gs.solve_exact, {"model": GRID}),
-    "bound_influence": (gs.bound_influence, {"model": GRID}),
+    "bound_influence": (gs.influence.bound_influence, {"model": GRID}),
     "certify": (gs.certify, {"model": GRID, "sweeps": 2}),
     "dogs": (gs.dogs, {"model": GRID, "steps": 4}),
-    "herding_bound": (gs.herding_bound, {"model": GRID}),
-    "local_energies": (gs.local_energies, {"model": GRID}),
+    "herding_bound": (gs.kernels.herding_bound, {"model": GRID}),
+    "local_energies": (gs.kernels.local_energies, {"model": GRID}),
 }
 
 
@@ -190,15 +192,15 @@ RUNS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "sample_weighted": (gs.sample_weighted, {"model": TABLE, "draws": 64, "rng": 1, "progress": False}),
     "HerdedGibbs": (_with(gs.HerdedGibbs), {}),
     "BlockGibbs": (_with(gs.BlockGibbs), {}),
-    "Agreement": (_with(gs.Agreement), {"reference": [0, 0, 0, 0]}),
-    "BestState": (_with(gs.BestState), {}),
+    "Agreement": (_with(gs.recorders.Agreement), {"reference": [0, 0, 0, 0]}),
+    "BestState": (_with(gs.recorders.BestState), {}),
     "Draws": (_with(gs.Draws), {}),
-    "Energy": (_with(gs.Energy), {}),
-    "Joint": (_with(gs.Joint), {"sets": [["0", "1"]]}),
+    "Energy": (_with(gs.recorders.Energy), {}),
+    "Joint": (_with(gs.recorders.Joint), {"sets": [["0", "1"]]}),
     "Magnetisation": (_with(gs.Magnetisation), {}),
     "Marginals": (_with(gs.Marginals), {}),
-    "PairMoments": (_with(gs.PairMoments), {}),
-    "TwoPoint": (_with(gs.TwoPoint), {}),
+    "PairMoments": (_with(gs.recorders.PairMoments), {}),
+    "TwoPoint": (_with(gs.recorders.TwoPoint), {}),
 }
 #: A huge number of these is nonsense, but not an error.
 LASTING = ("sweeps", "draws", "steps", "seconds", "warmup", "thin", "iterations")
@@ -244,8 +246,7 @@ def test_nonsense_as_an_argument(
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("function", "valid", "argument"),
-    [case for case in _cases(RUNS) if case.values[2] not in (*LASTING, *CALLED)],
+    ("function", "valid", "argument"), [case for case in _cases(RUNS) if case.values[2] not in (*LASTING, *CALLED)]
 )
 def test_nonsense_as_an_argument_of_a_run(
     function: Callable[..., Any], valid: dict[str, Any], argument: str, tmp_path: Path, monkeypatch: Any
@@ -256,15 +257,15 @@ def test_nonsense_as_an_argument_of_a_run(
 
 @pytest.mark.parametrize("wrong", [None, "yes", np.array([True, False]), [1], 0.5])
 def test_flags_are_true_or_false(wrong: Any) -> None:
-    with pytest.raises(gs.ArgumentError, match="directed must be True or False, got"):
+    with pytest.raises(gs.errors.ArgumentError, match="directed must be True or False, got"):
         gs.FactorGraph({"a": 2}, directed=wrong)
-    with pytest.raises(gs.ArgumentError, match="second_look must be True or False, got"):
+    with pytest.raises(gs.errors.ArgumentError, match="second_look must be True or False, got"):
         gs.sample(GRID, second_look=wrong, sweeps=1)
 
 
 @pytest.mark.parametrize("wrong", [3, None, "a\x00b", "\ud800", b"a", [], np.array("a"), 1j])
 def test_paths_are_paths(wrong: Any) -> None:
-    for call in (gs.load_result, gs.load_scan, gs.read_model):
+    for call in (gs.load_result, gs.influence.load_scan, gs.read_model):
         with pytest.raises(gs.GibbsiteError):
             call(wrong)
 
@@ -283,5 +284,5 @@ def test_absurd_sizes_are_refused_at_once() -> None:
 
 @pytest.mark.parametrize("wrong", [10**400, 1j, "1", [], np.array([1.0]), True, float("nan"), -1])
 def test_seconds_are_a_positive_number(wrong: Any) -> None:
-    with pytest.raises(gs.ArgumentError, match="seconds must be a positive number, got"):
+    with pytest.raises(gs.errors.ArgumentError, match="seconds must be a positive number, got"):
         gs.infer(TABLE, seconds=wrong)

@@ -63,7 +63,7 @@ def test_hashes_are_those_of_the_pinned_versions() -> None:
 
 
 def test_numba_is_bounded_by_what_was_tried() -> None:
-    from gibbsite._compile.lean import _TRIED
+    from gibbsite._numba.lean import _TRIED
 
     (numba,) = [entry for entry in PROJECT["project"]["dependencies"] if entry.startswith("numba")]
     major, minor = max(_TRIED)

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 import gibbsite as gs
-from gibbsite._discover import read_declarations
+from gibbsite._common.loading import read_declarations
 from gibbsite.formats import FORMATS
 from gibbsite.formats.registry import registered_formats
-from gibbsite.graph.compile import KINDS
+from gibbsite.graphs.compile import KINDS
 from gibbsite.inference import METHODS
-from gibbsite.kernel.registry import default_kernel, make_kernel, registered_kernels
-from gibbsite.scan.registry import make_scan, registered_scans
+from gibbsite.kernels.registry import default_kernel, make_kernel, registered_kernels
+from gibbsite.scans.registry import make_scan, registered_scans
 from gibbsite.testing import KERNELS, check_scan, scans
 
 ROOT = Path(__file__).parent.parent
@@ -31,19 +31,19 @@ def subclasses(base: type) -> set[type]:
 
 
 def test_every_kernel_of_the_package_is_registered() -> None:
-    rooms = ("gibbsite.kernel.", "gibbsite.importance.")
-    written = {one for one in subclasses(gs.Kernel) if one.__module__.startswith(rooms)}
+    rooms = ("gibbsite.kernels.", "gibbsite.inference.importance.")
+    written = {one for one in subclasses(gs.kernels.Kernel) if one.__module__.startswith(rooms)}
     assert written == {one.kernel for one in SHIPPED}
 
 
 @pytest.mark.parametrize("one", SHIPPED, ids=lambda one: one.name)
-def test_every_registered_kernel_is_proved_and_public(one: gs.kernel.registry.Registration) -> None:
+def test_every_registered_kernel_is_proved_and_public(one: gs.kernels.registry.Registration) -> None:
     if one.kernel.kinds & set(KINDS):
         assert one.proof_instances(), "a kernel of states has instances for the conformance tests"
     else:
         assert isinstance(one.proof, str), "other kernels name the file with their proofs"
         assert f"gs.{one.name}(" in (ROOT / one.proof).read_text(encoding="utf-8")
-    room = gs.kernel if one.kernel.__module__.startswith("gibbsite.kernel.") else gs.importance
+    room = gs.kernels if one.kernel.__module__.startswith("gibbsite.kernels.") else gs.importance
     assert getattr(gs, one.name) is one.kernel is getattr(room, one.name)
     assert set(one.arguments) <= set(one.methods)
     for name, arguments in one.recommend.items():
@@ -61,35 +61,33 @@ def test_every_kind_has_one_default_kernel() -> None:
     kinds = [kind for one in SHIPPED for kind in one.default_for]
     assert len(kinds) == len(set(kinds))
     assert set(kinds) == {kind for one in SHIPPED for kind in one.kernel.kinds}
-    assert isinstance(default_kernel(gs.compile_graph(gs.ising_grid((2, 2)))), gs.Gibbs)
+    assert isinstance(default_kernel(gs.graphs.compile_graph(gs.ising_grid((2, 2)))), gs.Gibbs)
 
 
 def test_names_are_read_without_loading_what_they_are_of() -> None:
-    declared = {
-        name: tasks for one in read_declarations("kernel") for name, tasks in one.get("methods", {}).items()
-    }
+    declared = {name: tasks for one in read_declarations("kernel") for name, tasks in one.get("methods", {}).items()}
     assert declared == {name: tasks for one in SHIPPED for name, tasks in one.methods.items()}
     assert declared.items() <= METHODS.items()
     for name in declared:
-        assert isinstance(make_kernel(name), gs.Kernel)
+        assert isinstance(make_kernel(name), gs.kernels.Kernel)
     named = {one["name"] for one in read_declarations("scan") if one.get("name")}
     assert named == {one.name for one in registered_scans()} - {None}
     for name in named:
-        assert isinstance(make_scan(name), gs.Scan)
+        assert isinstance(make_scan(name), gs.scans.Scan)
 
 
 def test_every_scan_of_the_package_is_registered() -> None:
-    written = {one for one in subclasses(gs.Scan) if one.__module__.startswith("gibbsite.scan.")}
+    written = {one for one in subclasses(gs.scans.Scan) if one.__module__.startswith("gibbsite.scans.")}
     shipped = [one for one in registered_scans() if one.scan.__module__.startswith("gibbsite.")]
     assert written == {one.scan for one in shipped}
     assert [one.scan for one in shipped if one.default] == [gs.Systematic]
     for scan in written:
-        assert getattr(gs, scan.__name__) is scan is getattr(gs.scan, scan.__name__)
+        assert getattr(gs, scan.__name__) is scan is getattr(gs.scans, scan.__name__)
     assert {type(scan) for scan in scans(3)} >= written
 
 
 @pytest.mark.parametrize("scan", scans(4), ids=str)
-def test_scans_do_what_they_say(scan: gs.Scan) -> None:
+def test_scans_do_what_they_say(scan: gs.scans.Scan) -> None:
     report = check_scan(scan)
     assert report.passed, str(report)
     assert len(report.checks) == 2 + scan.once
@@ -130,9 +128,7 @@ def test_production_code_does_not_import_the_proofs() -> None:
     users = [
         path
         for path in source.rglob("*.py")
-        if re.search(
-            r"import gibbsite.testing|from gibbsite.testing|gs\.testing", path.read_text(encoding="utf-8")
-        )
+        if re.search(r"import gibbsite.testing|from gibbsite.testing|gs\.testing", path.read_text(encoding="utf-8"))
     ]
     assert users == []
 
@@ -142,9 +138,7 @@ def first_block(page: str) -> str:
     return str(code)
 
 
-def test_a_file_and_at_most_a_line_make_a_kernel_scan_format_or_kind_part_of_the_library(
-    tmp_path: Path,
-) -> None:
+def test_a_file_and_at_most_a_line_make_a_kernel_scan_format_or_kind_part_of_the_library(tmp_path: Path) -> None:
     """In a copy of the package, of links."""
     source, copy = Path(gs.__file__).parent, tmp_path / "gibbsite"
     for path in source.rglob("*"):
@@ -161,9 +155,7 @@ def test_a_file_and_at_most_a_line_make_a_kernel_scan_format_or_kind_part_of_the
     for place, code in files.items():
         (copy / place).write_text(code, encoding="utf-8")
     lines = re.findall(
-        r"^    (from gibbsite\.\S+ import \S+ as \S+)$",
-        text("docs/new_kernel.md") + text("docs/new_scan.md"),
-        re.M,
+        r"^    (from gibbsite\.\S+ import \S+ as \S+)$", text("docs/new_kernel.md") + text("docs/new_scan.md"), re.M
     )
     assert len(lines) == 2
     stub = copy / "__init__.pyi"
@@ -174,19 +166,19 @@ def test_a_file_and_at_most_a_line_make_a_kernel_scan_format_or_kind_part_of_the
 import gibbsite as gs
 from gibbsite.cli.parameters import SCANS
 from gibbsite.inference import METHODS
-from gibbsite.scan.registry import make_scan
-from gibbsite.support.possible import alive_states
+from gibbsite.scans.registry import make_scan
+from gibbsite.graphs.support.possible import alive_states
 from gibbsite.testing import KERNELS, scans
 assert gs.__file__.startswith(%r)
 assert METHODS["barker"] == ("MAR", "MAP")
-assert gs.Barker() in KERNELS and gs.kernel.registry.make_kernel("barker") == gs.kernel.Barker()
+assert gs.Barker() in KERNELS and gs.kernels.registry.make_kernel("barker") == gs.kernels.Barker()
 assert "tossed" in SCANS and make_scan("tossed") == gs.TossedScan() in scans(3)
 assert "factors" in gs.formats.FORMATS
 coin = gs.FactorGraph({"a": 2, "b": 3}, [("a", [1, 3]), ("b", [1, 1, 0])])
 gs.write_model(coin, %r)
-graph = gs.compile_graph(coin)
+graph = gs.graphs.compile_graph(coin)
 assert graph.kind == "apart" and "apart" in gs.Gibbs.kinds
-assert gs.color_sites(graph).tolist() == [0, 0]
+assert gs.graphs.color_sites(graph).tolist() == [0, 0]
 assert alive_states(graph).tolist() == [True, True, True, True, False]
 assert abs(gs.mean_field(coin, progress=False).marginals["a"][1] - 0.75) < 1e-12
 print(gs.read_model(%r))

@@ -54,7 +54,7 @@ FUNCTIONS = """
         lambda: sample_weighted(asia, draws=2000, rng=1, progress=False),
         lambda: gs.certify(asia, sweeps=10),
         lambda: gs.solve_exact(asia),
-        lambda: gs.predict_exact(asia),
+        lambda: gs.exact.predict_exact(asia),
     ])
     print(failed)
 """

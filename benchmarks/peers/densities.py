@@ -25,7 +25,7 @@ CHAINS = 4
 class Ours:
     """gibbsite: whole calls of ``sample``."""
 
-    def __init__(self, kernel: gs.Kernel, sweeps: int) -> None:
+    def __init__(self, kernel: gs.kernels.Kernel, sweeps: int) -> None:
         self.kernel, self.model = kernel, chain_density()
         self.sweeps, self.calls = CHAINS * sweeps, 0
 

@@ -66,10 +66,7 @@ def contests(quick: bool) -> Iterator[Contest]:
         f"{CHAINS} chains of an RBM of {m} x {n}",
         CHAINS * machine.n_sites,
         {"gibbsite": lambda: Ours(machine)},
-        {
-            "torch": lambda: Torch(machine, 10),
-            "thrml": lambda: ThrmlMachine(machine.spins(), CHAINS, 2),
-        },
+        {"torch": lambda: Torch(machine, 10), "thrml": lambda: ThrmlMachine(machine.spins(), CHAINS, 2)},
         lambda player: together(player.units(), machine),
         "together",
         {} if quick else {"torch": 1.0, "thrml": 1.0},  # promised of the full size only

@@ -140,9 +140,7 @@ def contests(quick: bool) -> Iterator[Contest]:
 SWEEPS = {"pyagrum": 4000, "pgmpy": 200}
 
 
-def _contest(
-    title: str, network: Network, peers: Mapping[str, Callable[[Network, int], Answering]]
-) -> Contest:
+def _contest(title: str, network: Network, peers: Mapping[str, Callable[[Network, int], Answering]]) -> Contest:
     return Contest(
         title,
         network.model.n_sites,

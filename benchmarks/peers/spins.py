@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from benchmarks.forms import Bundle, Case, make_form
 from benchmarks.peers.contest import Contest, Maker
 from benchmarks.workloads import Spins, grid
-from gibbsite.graph import color_sites, compile_graph
-from gibbsite.run.chain_layout import BUNDLE
+from gibbsite.graphs import color_sites, compile_graph
+from gibbsite.sampling.chain_layout import BUNDLE
 
 Spin = NDArray[np.int64]
 
@@ -196,12 +196,7 @@ def contests(quick: bool) -> Iterator[Contest]:
 
 
 def _contest(
-    title: str,
-    model: Spins,
-    chains: int,
-    kinds: dict[str, str],
-    peers: dict[str, Maker],
-    promises: dict[str, float],
+    title: str, model: Spins, chains: int, kinds: dict[str, str], peers: dict[str, Maker], promises: dict[str, float]
 ) -> Contest:
     return Contest(
         title,

@@ -10,38 +10,26 @@ The public names are listed in ``__init__.pyi``, beside this file, and nowhere e
 first used, so that importing gibbsite costs next to nothing.
 """
 
-import os
 from typing import Any
 
+from gibbsite._common.public_names import attach_stub
 
-def _read_stub() -> dict[str, str]:
-    """Return the module of each name of the stub, in which every import is on a line of its own."""
-    loader = __spec__.loader  # it also reads packages that are not unpacked
-    text = loader.get_data(os.path.join(os.path.dirname(__file__), "__init__.pyi")).decode()
-    lines = [line.split() for line in text.splitlines() if line.startswith("from ")]
-    return {words[3]: words[1] for words in lines}
-
-
-_MODULE_OF = _read_stub()
-
-__all__ = sorted(name for name, module in _MODULE_OF.items() if module != __name__)
+_find, __dir__, _names = attach_stub(__name__, __spec__.loader)
+# namespaces in which names are looked for that used to be at the top
+_SPACES = (
+    *("kernels", "factors", "models", "scans", "recorders", "formats", "exact", "influence", "importance"),
+    *("log_z", "graphs", "learn", "results", "inference", "applications", "errors", "plots"),
+)
+__all__ = [name for name in _names if name not in (*_SPACES, "lab", "random", "testing")]
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from gibbsite.run.plan import package_version
+        from gibbsite.sampling.plan import package_version
 
         return package_version()
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'gibbsite' has no attribute {name!r}")
-    from gibbsite._discover import LOADING, import_downwards, load_for_threads
+    if name in _names or name.startswith("_"):
+        return _find(name)
+    from gibbsite._common.public_names import find_moved
 
-    load_for_threads()
-    with LOADING:
-        if _MODULE_OF[name] == __name__:
-            return import_downwards(f"gibbsite.{name}")
-        return getattr(import_downwards(_MODULE_OF[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*_MODULE_OF, "__version__", *(name for name in globals() if name.startswith("__"))})
+    return find_moved(name, _SPACES, _find)

@@ -1,7 +1,7 @@
 """What can go wrong, as types: every error of gibbsite is a :class:`GibbsiteError`.
 
 A message says what is wrong, where (file, line, site, factor), and what to do about it. It is a
-:class:`gibbsite._wording.Text`: the arguments and kernels it names can be spelled as options of the command
+:class:`gibbsite._common.wording.Text`: the arguments and kernels it names can be spelled as options of the command
 line.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from gibbsite._wording import Text, escaped
+from gibbsite._common.wording import Text, escaped
 
 
 class GibbsiteError(Exception):
@@ -45,7 +45,7 @@ class ArgumentError(ModelError):
     >>> import gibbsite as gs
     >>> try:
     ...     gs.sample(gs.ising_grid((3, 3)), chains=0)
-    ... except gs.ArgumentError as error:
+    ... except gs.errors.ArgumentError as error:
     ...     print(error.arguments, error)
     ('chains',) chains must be a whole number of at least 1, got 0.
     """
@@ -77,9 +77,7 @@ class FormatError(GibbsiteError, ValueError):
         Where, counted from 1.
     """
 
-    def __init__(
-        self, message: str, path: str = "", line: int | None = None, column: int | None = None
-    ) -> None:
+    def __init__(self, message: str, path: str = "", line: int | None = None, column: int | None = None) -> None:
         self.path, self.line, self.column = path, line, column
         place = ":".join(str(part) for part in (path, line, column) if part not in ("", None))
         super().__init__(f"{place}: {message}" if place else message)

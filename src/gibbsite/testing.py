@@ -30,23 +30,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-import gibbsite.importance  # noqa: F401  (registers a kernel of its own)
-from gibbsite._random.generators import stream
+import gibbsite.inference.importance  # noqa: F401  (registers a kernel of its own)
+from gibbsite._numba.random.generators import stream
 from gibbsite.errors import IncompatibleError
-from gibbsite.exact import Enumeration, enumerate_states
-from gibbsite.exact.transition import draw_periods, sweep_matrix, unit_matrix
-from gibbsite.graph.compile import KINDS, compile_graph
-from gibbsite.graph.graph import Graph
-from gibbsite.kernel.base import Kernel, RunOutline, transition
-from gibbsite.kernel.registry import registered_kernels
-from gibbsite.model.tiny import tiny_models
-from gibbsite.run.chain import repeatedly, start_chain
-from gibbsite.run.record import lay_out
-from gibbsite.scan.base import Scan
-from gibbsite.scan.registry import proof_scans as scans
+from gibbsite.graphs.compile import KINDS, compile_graph
+from gibbsite.graphs.graph import Graph
+from gibbsite.inference.exact import Enumeration, enumerate_states
+from gibbsite.inference.exact.transition import draw_periods, sweep_matrix, unit_matrix
+from gibbsite.kernels.base import Kernel, RunOutline, transition
+from gibbsite.kernels.registry import registered_kernels
+from gibbsite.models.tiny import tiny_models
+from gibbsite.sampling.chain import repeatedly, start_chain
+from gibbsite.sampling.record import lay_out
+from gibbsite.scans.base import Scan
+from gibbsite.scans.registry import proof_scans as scans
 
 if TYPE_CHECKING:
-    from gibbsite.model import FactorGraph
+    from gibbsite.models import FactorGraph
 
 __all__ = [
     "FALSE_ALARM",
@@ -70,9 +70,7 @@ _CLEAR = 0.05  # a p-value above this ends the test
 
 #: Instances of every kernel of states that the library has; they are tested on every graph kind, and with
 #: every scan.
-KERNELS: tuple[Kernel, ...] = tuple(
-    kernel for one in registered_kernels() for kernel in one.proof_instances()
-)
+KERNELS: tuple[Kernel, ...] = tuple(kernel for one in registered_kernels() for kernel in one.proof_instances())
 
 
 @dataclass(frozen=True)
@@ -155,9 +153,7 @@ def _add_up(mixture: Iterable[tuple[float, NDArray[Any]]]) -> dict[tuple[int, ..
     return law
 
 
-def check_law(
-    exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan, sweeps: int = 2, seed: int = 1
-) -> Check:
+def check_law(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan, sweeps: int = 2, seed: int = 1) -> Check:
     """Check that exact draws stay in the exact law under the compiled loop."""
     subject = _subject(graph, kernel, scan)
     rng = np.random.default_rng(seed)
@@ -318,7 +314,7 @@ def check_scan(scan: Scan, *, model: FactorGraph | None = None, draws: int = 20_
     Examples
     --------
     >>> import gibbsite as gs
-    >>> check_scan(gs.Shuffled()).passed
+    >>> check_scan(gs.scans.Shuffled()).passed
     True
     """
     model = tiny_models()["grid"] if model is None else model

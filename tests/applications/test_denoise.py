@@ -169,7 +169,7 @@ def test_whole_numbers_of_any_type_are_8_or_16_bits() -> None:
 def test_grey_floats_on_another_scale_are_refused(scale: float) -> None:
     slope = scale * np.linspace(0.0, 1.0, 60)[:, None] * np.ones(60)
     y = slope + np.random.default_rng(1).normal(0, 0.1 * scale, slope.shape)
-    with pytest.raises(gs.ModelError, match="taken as between 0 and 1; give means, the values of black and"):
+    with pytest.raises(gs.errors.ModelError, match="taken as between 0 and 1; give means, the values of black and"):
         run(y, levels=5)
     assert run(y, levels=5, means=(0, scale)).means == (0, scale)
     assert run(y / scale, levels=5).means == (0, 1)
@@ -271,7 +271,7 @@ def gradient(noise: float, shape: tuple[int, int] = (100, 100)) -> np.ndarray[An
 
 @pytest.mark.parametrize("noise", [1.0, 5.0, 20.0])
 def test_what_does_not_lie_around_two_levels_is_refused(noise: float) -> None:
-    with pytest.raises(gs.ArgumentError, match="do not lie around two levels") as refused:
+    with pytest.raises(gs.errors.ArgumentError, match="do not lie around two levels") as refused:
         run(gradient(noise))
     assert set(refused.value.arguments) >= {"levels", "means", "sigma"}
     run(gradient(noise), means=(0, 255), levels=8, sweeps=2)
@@ -291,11 +291,11 @@ def test_pictures_of_two_levels_are_not_refused(picture: Any, contrast: float) -
     "image", [np.linspace(0, 1, 100).reshape(10, 10), np.random.default_rng(1).normal(0.3, 1e-9, (10, 10))]
 )
 def test_levels_that_were_not_given_are_not_called_given(image: Any) -> None:
-    with pytest.raises(gs.ArgumentError) as refused:
+    with pytest.raises(gs.errors.ArgumentError) as refused:
         run(image)
     assert "given" not in str(refused.value)
     assert "0 and 1" in str(refused.value)
-    with pytest.raises(gs.ArgumentError, match="around the given means"):
+    with pytest.raises(gs.errors.ArgumentError, match="around the given means"):
         run(image, means=(-3, 3))
 
 
@@ -307,7 +307,7 @@ def test_a_scan_in_dark_and_bright_is_taken() -> None:
     page = np.where(ink, 60.0 + 30.0 * shade, 150.0 + 25.0 * shade)
     page += np.random.default_rng(1).normal(0.0, 2.0, ink.shape)
     image = np.clip(np.rint(page), 0, 255).astype(np.uint8)
-    with pytest.raises(gs.ArgumentError, match="do not lie around two levels"):
+    with pytest.raises(gs.errors.ArgumentError, match="do not lie around two levels"):
         check_two_levels(page, *estimate_two_levels(page)[:2])
     done = gs.applications.denoise(image, reference=~ink, progress=False)
     assert done.error is not None

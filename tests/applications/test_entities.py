@@ -71,23 +71,16 @@ def test_offsets_prove_that_no_text_is_lost() -> None:
 def test_files_of_both_formats_are_read(tmp_path: Path) -> None:
     tabs = write(tmp_path / "a.tsv", "-DOCSTART-\tone\n\nAnna B\tB-PER\tx\nsaw\tO\ty\n\nRome\tB-LOC\tz\n")
     (one,) = read_columns(tabs)
-    assert (one.name, one.sentences[0].tokens, one.sentences[1].labels) == (
-        "one",
-        ["Anna B", "saw"],
-        ["B-LOC"],
-    )
+    assert (one.name, one.sentences[0].tokens, one.sentences[1].labels) == ("one", ["Anna B", "saw"], ["B-LOC"])
     conll = write(tmp_path / "b.txt", "-DOCSTART- -X- -X- O\n\nU.N. NNP I-NP I-ORG\nsays VBZ I-VP O\n")
     for scheme in ("iob1", "io"):
         assert read_columns(conll, scheme=scheme)[0].sentences[0].labels == ["B-ORG", "O"]
-    with pytest.raises(gs.FormatError, match=r"b\.txt:3: 'I-ORG' follows 'O'.*say which scheme"):
+    with pytest.raises(gs.errors.FormatError, match=r"b\.txt:3: 'I-ORG' follows 'O'.*say which scheme"):
         read_columns(conll)
     packed = tmp_path / "c.tsv.gz"
     packed.write_bytes(gzip.compress(b"Rome\tS-LOC\nis\tO\n"))
     assert read_columns(packed)[0].sentences[0].labels == ["B-LOC", "O"]
-    assert read_columns(tabs, classes={"PER": "person", "LOC": ""})[0].sentences[0].labels == [
-        "B-person",
-        "O",
-    ]
+    assert read_columns(tabs, classes={"PER": "person", "LOC": ""})[0].sentences[0].labels == ["B-person", "O"]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +97,7 @@ def test_files_of_both_formats_are_read(tmp_path: Path) -> None:
     ],
 )
 def test_bad_files_are_refused_with_their_line(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(gs.FormatError) as caught:
+    with pytest.raises(gs.errors.FormatError) as caught:
         read_columns(write(tmp_path / "bad.tsv", text), labelled=True)
     assert said in str(caught.value)
 
@@ -127,7 +120,7 @@ def test_a_few_faults_of_a_large_file_are_a_warning(tmp_path: Path) -> None:
     ],
 )
 def test_bad_templates_are_refused(text: str, said: str) -> None:
-    with pytest.raises(gs.FormatError, match=said):
+    with pytest.raises(gs.errors.FormatError, match=said):
         parse_template(text)
 
 
@@ -139,9 +132,7 @@ def test_features_are_those_of_the_template() -> None:
     extractor = Extractor(template, lists, functions=functions)
     data = extractor.read([document], grow=True)
     names = extractor.names
-    rows = [
-        {names[k] for k in data.feature[a:b]} for a, b in zip(data.first[:-1], data.first[1:], strict=True)
-    ]
+    rows = [{names[k] for k in data.feature[a:b]} for a, b in zip(data.first[:-1], data.first[1:], strict=True)]
     assert rows[0] == {
         "word[0]=New",
         "lower[-1]=<s>",
@@ -200,9 +191,7 @@ def test_marginals_by_blocks_are_those_of_the_junction_tree(linked: EntityRecogn
     # 15 sites with 5 labels; six standard errors: false alarms of 75 x 2e-9
     assert far < 6.0
     free = gs.solve_exact(link_model(chain, data, pairs[:0], np.zeros(3)))
-    moved = max(
-        abs(exact.marginals[s][x] - free.marginals[s][x]) for s in model.sites for x in exact.marginals[s]
-    )
+    moved = max(abs(exact.marginals[s][x] - free.marginals[s][x]) for s in model.sites for x in exact.marginals[s])
     assert moved > 0.001
 
 
@@ -257,7 +246,7 @@ def test_models_survive_their_file(linked: EntityRecognizer, tmp_path: Path) -> 
         (data[:2000], "damaged"),
     ):
         (tmp_path / "wrong.ner").write_bytes(wrong)
-        with pytest.raises(gs.FormatError, match=said):
+        with pytest.raises(gs.errors.FormatError, match=said):
             EntityRecognizer.load(tmp_path / "wrong.ner")
 
 
@@ -266,15 +255,15 @@ def test_functions_of_users_must_be_given_again(tmp_path: Path) -> None:
     template = write(tmp_path / "t.txt", "word[0]\nshort[-1..1]\n")
     recognizer = EntityRecognizer(template, functions=functions, threads=1, iterations=5).fit(corpus(3))
     recognizer.save(tmp_path / "f.ner")
-    with pytest.raises(gs.ArgumentError, match="function 'short'"):
+    with pytest.raises(gs.errors.ArgumentError, match="function 'short'"):
         EntityRecognizer.load(tmp_path / "f.ner")
     assert EntityRecognizer.load(tmp_path / "f.ner", functions).classes == ["LOC", "PER"]
 
 
 def test_nothing_to_learn_is_refused() -> None:
-    with pytest.raises(gs.ModelError, match="nothing to learn"):
+    with pytest.raises(gs.errors.ModelError, match="nothing to learn"):
         EntityRecognizer("window").fit([])
-    with pytest.raises(gs.ModelError, match="has no labels"):
+    with pytest.raises(gs.errors.ModelError, match="has no labels"):
         EntityRecognizer("window").fit([read_text("Anna.", "x")])
 
 
@@ -312,5 +301,5 @@ def test_iob1_takes_labels_that_begin_entities_and_says_its_own_name(tmp_path: P
     (document,) = read_columns(path, scheme="iob1")
     assert document.sentences[0].labels == ["B-PER", "I-PER", "B-PER", "O", "B-LOC"]
     path.write_text("Anna\tI-PER\nSmith\tE-PER\n")
-    with pytest.raises(gs.FormatError, match="no label of the scheme iob1"):
+    with pytest.raises(gs.errors.FormatError, match="no label of the scheme iob1"):
         read_columns(path, scheme="iob1")

@@ -35,14 +35,12 @@ def test_the_scan_of_the_paper_appears_from_the_model_of_the_application() -> No
     assert scan.targets.size == 96
     # of a model with fields, and as many labels as the paper has
     model = field_model(np.random.default_rng(1).normal(size=(*SHAPE, 9)))
-    influence = gs.bound_influence(model, method="bound")
+    influence = gs.influence.bound_influence(model, method="bound")
     sweep = gs.certify(
         model, scan=gs.Systematic(), sweeps=1, target=scan.targets.tolist(), influence=influence
     ).variation
     assert round(sweep, 3) == 85.467
-    short = gs.certify(
-        model, scan=scan, steps=110, target=scan.targets.tolist(), influence=influence
-    ).variation
+    short = gs.certify(model, scan=scan, steps=110, target=scan.targets.tolist(), influence=influence).variation
     assert short <= sweep
     assert short == pytest.approx(scan.variation)
     assert aimed_scan(SHAPE, central_region(SHAPE)) is scan  # computed once
@@ -107,7 +105,7 @@ def test_an_aimed_scan_leaves_the_rest_alone() -> None:
 
 
 def test_too_strong_a_coupling_has_no_aimed_scan() -> None:
-    with pytest.raises(gs.ModelError, match="too strong for a scan with a guarantee"):
+    with pytest.raises(gs.errors.ModelError, match="too strong for a scan with a guarantee"):
         label_field(np.zeros((8, 8, 3)), "dogs", coupling=2.0, neighbours=8)
 
 
@@ -155,7 +153,7 @@ def test_a_coupling_is_learnt_again_from_samples() -> None:
 
 
 def test_a_coupling_needs_neighbours() -> None:
-    with pytest.raises(gs.ModelError, match="no two neighbouring patches"):
+    with pytest.raises(gs.errors.ModelError, match="no two neighbouring patches"):
         learn_coupling([gather(np.zeros((1, 3, 2)), np.array([[0, -1, 1]]))])
 
 
@@ -196,10 +194,10 @@ def test_a_model_is_the_same_after_saving(tmp_path: Path) -> None:
     assert again.classes == pictures().classes
     data = (tmp_path / "a.seg").read_bytes()
     (tmp_path / "b.seg").write_bytes(data[:-9] + b"x" + data[-8:])
-    with pytest.raises(gs.FormatError, match="checksum"):
+    with pytest.raises(gs.errors.FormatError, match="checksum"):
         Segmenter.load(tmp_path / "b.seg")
     (tmp_path / "c.seg").write_bytes(b"nothing")
-    with pytest.raises(gs.FormatError, match="no model of gibbsite segment"):
+    with pytest.raises(gs.errors.FormatError, match="no model of gibbsite segment"):
         Segmenter.load(tmp_path / "c.seg")
 
 
@@ -233,23 +231,18 @@ def test_a_coupling_can_be_learnt_with_the_classes() -> None:
 def test_regions_are_checked() -> None:
     pytest.importorskip("skimage")
     image = held_out().examples[0].image
-    for wrong, said in (
-        ((0, 0, 400, 100), "is not in the picture"),
-        ((0, 0, 4, 4), "the centre of no patch"),
-    ):
-        with pytest.raises(gs.ArgumentError, match=said):
+    for wrong, said in (((0, 0, 400, 100), "is not in the picture"), ((0, 0, 4, 4), "the centre of no patch")):
+        with pytest.raises(gs.errors.ArgumentError, match=said):
             learnt().segment(image, "dogs", region=wrong)
-    with pytest.raises(gs.ArgumentError, match="region is what method dogs is aimed at"):
+    with pytest.raises(gs.errors.ArgumentError, match="region is what method dogs is aimed at"):
         learnt().segment(image, "systematic", region=(0, 0, 100, 100))
-    with pytest.raises(gs.ArgumentError, match="method"):
+    with pytest.raises(gs.errors.ArgumentError, match="method"):
         learnt().segment(image, "nonsense")
-    with pytest.raises(gs.ModelError, match="at least 20 x 20"):
+    with pytest.raises(gs.errors.ModelError, match="at least 20 x 20"):
         Segmenter(texture=2, colour=2).fit(
-            LabelledImages(
-                [type(held_out().examples[0])("x", image[:10, :10], np.zeros((10, 10), np.int16))], ("a",)
-            )
+            LabelledImages([type(held_out().examples[0])("x", image[:10, :10], np.zeros((10, 10), np.int16))], ("a",))
         )
-    with pytest.raises(gs.ModelError, match="has learnt nothing yet"):
+    with pytest.raises(gs.errors.ModelError, match="has learnt nothing yet"):
         Segmenter().segment(image)
 
 
@@ -294,30 +287,30 @@ def test_folders_are_read(tmp_path: Path) -> None:
 
 def test_what_is_wrong_with_folders_is_told(tmp_path: Path) -> None:
     pillow = pytest.importorskip("PIL.Image")
-    with pytest.raises(gs.FormatError, match="no such folder"):
+    with pytest.raises(gs.errors.FormatError, match="no such folder"):
         read_labelled(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(gs.FormatError, match="has no photograph"):
+    with pytest.raises(gs.errors.FormatError, match="has no photograph"):
         read_labelled(tmp_path / "empty")
     folder = write_folder(tmp_path / "a")
-    with pytest.raises(gs.ArgumentError, match="class"):
+    with pytest.raises(gs.errors.ArgumentError, match="class"):
         read_labelled(folder, ["nonsense"])
     pillow.fromarray(np.zeros((5, 5), np.uint8)).save(folder / "p0_GT.png")
-    with pytest.raises(gs.FormatError, match="label map has 5 x 5 pixels, its photograph 320 x 213"):
+    with pytest.raises(gs.errors.FormatError, match="label map has 5 x 5 pixels, its photograph 320 x 213"):
         read_labelled(folder)
     (folder / "p0_GT.png").unlink()
-    with pytest.raises(gs.FormatError, match=r"has no label map; expected p0_GT\.png"):
+    with pytest.raises(gs.errors.FormatError, match=r"has no label map; expected p0_GT\.png"):
         read_labelled(folder)
     (folder / "p0_GT.png").write_bytes(b"nothing")
-    with pytest.raises(gs.FormatError, match="not an image"):
+    with pytest.raises(gs.errors.FormatError, match="not an image"):
         read_labelled(folder)
     write_folder(folder)
     (folder / "classes.json").write_text("{}")
-    with pytest.raises(gs.FormatError, match="does not tell names of classes"):
+    with pytest.raises(gs.errors.FormatError, match="does not tell names of classes"):
         read_labelled(folder)
     blank = write_folder(tmp_path / "blank", 1)
     pillow.fromarray(np.zeros((213, 320), np.uint8)).save(blank / "p0_GT.png")
-    with pytest.raises(gs.ModelError, match="no label map shows any class"):
+    with pytest.raises(gs.errors.ModelError, match="no label map shows any class"):
         read_labelled(blank)
 
 
@@ -325,5 +318,5 @@ def test_a_class_without_examples_is_refused(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "a", 1)
     shown = set(read_labelled(folder).classes)
     absent = next(name for name in pictures().classes if name not in shown)
-    with pytest.raises(gs.ArgumentError, match="has no example"):
+    with pytest.raises(gs.errors.ArgumentError, match="has no example"):
         read_labelled(folder, [absent])

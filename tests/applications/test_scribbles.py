@@ -81,9 +81,7 @@ def test_marginals_of_a_tiny_image_agree_with_enumeration() -> None:
     scribbles = np.zeros((4, 4), int)
     scribbles[0, 0], scribbles[3, 3] = 1, 2
     sweeps = 20_000
-    found = segment_scribbles(
-        image, scribbles, coupling=0.3, colour=0.05, proximity=1.0, sweeps=sweeps, rng=5
-    )
+    found = segment_scribbles(image, scribbles, coupling=0.3, colour=0.05, proximity=1.0, sweeps=sweeps, rng=5)
     exact = gs.exact.enumerate(found.models[0])
     chance = np.array([exact.marginals[str(k)][1] for k in range(14)])
     assert found.certainty is not None
@@ -209,11 +207,7 @@ def test_distances_go_around_edges() -> None:
 
 
 def test_lab_of_known_colours() -> None:
-    known = {
-        (0, 0, 0): (0, 0, 0),
-        (0, 255, 0): (87.735, -86.183, 83.180),
-        (0, 0, 255): (32.299, 79.191, -107.865),
-    }
+    known = {(0, 0, 0): (0, 0, 0), (0, 255, 0): (87.735, -86.183, 83.180), (0, 0, 255): (32.299, 79.191, -107.865)}
     for colour, wanted in known.items():
         assert np.allclose(to_lab(np.array(colour, np.uint8)), wanted, atol=0.02)
 
@@ -237,7 +231,7 @@ def test_superpixels_without_scikit_image(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setitem(sys.modules, "skimage.segmentation", None)
     image, _, scribbles = disc_picture()
-    with pytest.raises(gs.IncompatibleError, match=r"pip install gibbsite\[segmentation\]"):
+    with pytest.raises(gs.errors.IncompatibleError, match=r"pip install gibbsite\[segmentation\]"):
         segment_scribbles(image, scribbles, superpixels=50)
 
 
@@ -297,7 +291,7 @@ def test_soft_brushes_are_noticed() -> None:
 )
 def test_what_makes_no_sense(scribbles: Any, options: dict[str, Any], said: str) -> None:
     image, _, good = disc_picture()
-    with pytest.raises(gs.ModelError, match=said):
+    with pytest.raises(gs.errors.ModelError, match=said):
         segment_scribbles(image, good if scribbles is None else scribbles, **options)
 
 
@@ -310,7 +304,7 @@ def test_pixels_of_all_kinds_become_photographs(tmp_path: Path) -> None:
     assert as_photograph(grey.astype(np.uint16) * 1000).max() == 255
     assert as_photograph(grey.astype(int)).max() == 11
     for wrong in (np.zeros((2, 2, 5)), np.zeros(3), np.full((2, 2), np.nan), np.array([["a"]])):
-        with pytest.raises(gs.ModelError, match="the image"):
+        with pytest.raises(gs.errors.ModelError, match="the image"):
             as_photograph(wrong)
     for mode in ("1", "L", "P", "RGB", "RGBA", "LA", "CMYK", "I;16", "F"):
         pillow = Image.fromarray(grey * 20)
@@ -350,14 +344,14 @@ def test_files_of_a_segmentation(tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(gs.FormatError, match=r"end its name in \.png"):
+    with pytest.raises(gs.errors.FormatError, match=r"end its name in \.png"):
         check_outputs(tmp_path / "a.jpg")
-    with pytest.raises(gs.FormatError, match="there is no such folder"):
+    with pytest.raises(gs.errors.FormatError, match="there is no such folder"):
         check_outputs(tmp_path / "nowhere" / "a.png")
     (tmp_path / "a-overlay.jpg").mkdir()
-    with pytest.raises(gs.FormatError, match="a-overlay"):
+    with pytest.raises(gs.errors.FormatError, match="a-overlay"):
         check_outputs(tmp_path / "a.png")
-    with pytest.raises(gs.ModelError, match="label 3 has no name"):
+    with pytest.raises(gs.errors.ModelError, match="label 3 has no name"):
         write_segmentation(tmp_path / "b.png", np.full((2, 2), 3), make_legend(["sky"]))
-    with pytest.raises(gs.ModelError, match="room for 255"):
+    with pytest.raises(gs.errors.ModelError, match="room for 255"):
         make_legend(["x"] * 256)

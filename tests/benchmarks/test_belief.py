@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.belief import arrays_of, random_lattice, random_tables
 from benchmarks.reference import MessageReference
-from gibbsite.variational.belief.messages import ALL, Weights, move, new_messages, new_residuals
+from gibbsite.inference.belief.messages import ALL, Weights, move, new_messages, new_residuals
 from tests.benchmarks.test_benchmarks import needs_gcc
 
 

@@ -138,8 +138,7 @@ def test_alarm_is_read():
 
 @needs_gcc
 @pytest.mark.parametrize(
-    ("workload", "kind"),
-    [("tiny", "lattice"), ("tiny", "ising"), ("tiny-potts", "potts"), ("tiny-network", "table")],
+    ("workload", "kind"), [("tiny", "lattice"), ("tiny", "ising"), ("tiny-potts", "potts"), ("tiny-network", "table")]
 )
 def test_a_tiny_case_runs_through_the_machinery(workload, kind):
     case = speed.Case(workload, kind)

@@ -28,7 +28,7 @@ def test_the_numpy_sampler_has_the_posterior_as_its_law():
 
 def test_bytes_per_key_count_the_slots_in_use():
     model = gs.ising_grid((50, 50), coupling=0.2)
-    graph = gs.compile_graph(model)
+    graph = gs.graphs.compile_graph(model)
     chain = Chain(model, graph, np.zeros(2500, np.int8), gs.HerdedGibbs(storage="hash"))
     chain.run(30)
     assert 16 / 0.85 <= denoise.bytes_per_key(chain) <= 24

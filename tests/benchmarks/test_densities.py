@@ -29,7 +29,7 @@ def test_all_have_the_same_target() -> None:
 def test_movers_move() -> None:
     mover(densities.chain_density(), gs.MALA(densities.STEP), start=np.zeros(densities.DIM))(50)
     model = densities.regression(200)
-    mover(model, gs.SGLD(1e-4, 10), start=np.zeros(densities.COLUMNS))(50)
+    mover(model, gs.kernels.SGLD(1e-4, 10), start=np.zeros(densities.COLUMNS))(50)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -130,10 +130,7 @@ def test_parts_are_measured_when_asked_for_and_peers_only_then(monkeypatch: pyte
     every = [(name, {}) for name in PARTS if name != "peers"]
     assert list(command.measure(True, [])) == every
     assert list(command.measure(True, ["peers"])) == [("peers", {})]
-    assert list(command.measure(True, ["grid100", "dogs"])) == [
-        ("dogs", {}),
-        ("speed", {"only": ["grid100"]}),
-    ]
+    assert list(command.measure(True, ["grid100", "dogs"])) == [("dogs", {}), ("speed", {"only": ["grid100"]})]
 
 
 @pytest.mark.parametrize("name", PARTS)
@@ -148,10 +145,7 @@ def test_a_part_is_a_module_that_measures(name: str, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=[pytest.mark.campaign] if number else [])
-        for number, name in enumerate(growth.FAMILIES)
-    ],
+    [pytest.param(name, marks=[pytest.mark.campaign] if number else []) for number, name in enumerate(growth.FAMILIES)],
 )
 def test_growth_weighs_and_times_every_family(name: str) -> None:
     seen = growth.grow(name, 1000, 1, 0.0)

@@ -46,14 +46,7 @@ def test_the_page_counts_what_is_right_and_what_is_silently_wrong() -> None:
         row("grids/b", "mini-bucket", 0.2),
         row("grids/b", "mini-bucket", 0.008, limit=20.0),
         row("grids/b", "bp", 0.3, kind="approximation", converged=True),
-        {
-            "case": "grids/a",
-            "method": "forward",
-            "limit": 5.0,
-            "commit": "abc",
-            "refused": "no",
-            "seconds": 0,
-        },
+        {"case": "grids/a", "method": "forward", "limit": 5.0, "commit": "abc", "refused": "no", "seconds": 0},
     ]
     assert [methods.is_silently_wrong(one) for one in rows] == [False, True, *[False] * 5]
     text = methods.page(rows)

@@ -7,13 +7,13 @@ import numpy as np
 import gibbsite as gs
 from benchmarks import poisson
 from benchmarks.loop import mover
-from gibbsite.kernel.minibatch.factors import local_energies
+from gibbsite.kernels.minibatch.factors import local_energies
 
 
 def test_the_model_is_that_of_the_paper() -> None:
     model = poisson.dense_potts(20)
-    assert round(local_energies(gs.compile_graph(model, "potts")).largest, 4) == 5.0878
-    assert 5.0878 <= local_energies(gs.compile_graph(model, "distance")).largest < 5.1
+    assert round(local_energies(gs.graphs.compile_graph(model, "potts")).largest, 4) == 5.0878
+    assert 5.0878 <= local_energies(gs.graphs.compile_graph(model, "distance")).largest < 5.1
 
 
 def test_movers_move() -> None:

@@ -49,14 +49,7 @@ def _model() -> Any:
     return gs.ising(np.triu(np.random.default_rng(5).normal(size=(6, 6)), 1), np.linspace(-1, 1, 6))
 
 
-HOW: dict[str, Any] = {
-    "rng": 3,
-    "progress": False,
-    "threads": 1,
-    "second_look": False,
-    "chains": 2,
-    "warmup": 5,
-}
+HOW: dict[str, Any] = {"rng": 3, "progress": False, "threads": 1, "second_look": False, "chains": 2, "warmup": 5}
 
 
 def _numbers(found: Any) -> list[float]:
@@ -135,7 +128,7 @@ class Segments(_Packed):
 
     def make(self, path: Path) -> None:
         from gibbsite.applications.storage import pack
-        from tests.files.test_application_models import of_segments
+        from tests.common.test_application_models import of_segments
 
         path.write_bytes(pack("segment", *of_segments()))
 
@@ -158,14 +151,14 @@ class Pairs(Container):
         a, b = np.triu_indices(12, 1)
         weight = rng.choice([-0.5, 0.5], a.size) if self.states else rng.normal(0, 0.3, a.size)
         field = 0.1 if self.states is None else [0.1, 0.0, -0.1]
-        gs.store_edges([(a, b, weight)], path, sites=12, field=field, states=self.states)
+        gs.formats.store_edges([(a, b, weight)], path, sites=12, field=field, states=self.states)
 
     def read(self, path: Path) -> Parts:
         manifest = json.loads((path / "manifest.json").read_text())
         return manifest, {name: np.load(path / f"{name}.npy") for name in manifest["files"]}
 
     def write(self, path: Path, parts: Parts) -> None:
-        from gibbsite.model.stored import CHECKSUM, hash_file, identify, sum_up
+        from gibbsite.models.stored import CHECKSUM, hash_file, identify, sum_up
 
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir()
@@ -215,7 +208,7 @@ class Checkpoint(_Archive):
         import gibbsite as gs
 
         record = ["marginals", "draws", "energy", "best", "pairs", gs.Magnetisation(series=True)]
-        how = {"record": record, "scan": gs.Shuffled(), "checkpoint": path, "resume": resume}
+        how = {"record": record, "scan": gs.scans.Shuffled(), "checkpoint": path, "resume": resume}
         return gs.sample(_model(), sweeps=sweeps, **HOW, **how)
 
     def make(self, path: Path) -> None:
@@ -282,12 +275,12 @@ class Weighted(_Archive):
         import gibbsite as gs
 
         how = {"rng": 1, "progress": False, "threads": 1}
-        gs.sample_weighted(gs.example("asia"), gs.Forward(), draws=500, **how).save(path)
+        gs.sample_weighted(gs.example("asia"), gs.importance.Forward(), draws=500, **how).save(path)
 
     def use(self, path: Path) -> Any:
         import gibbsite as gs
 
-        found = gs.WeightedResult.load(path)
+        found = gs.importance.WeightedResult.load(path)
         found.summary()
         return _numbers(found.estimate.cells)
 
@@ -303,7 +296,7 @@ class Scan(_Archive):
     def use(self, path: Path) -> Any:
         import gibbsite as gs
 
-        model, scan = gs.ising_grid((3, 3), coupling=0.1), gs.load_scan(path)
+        model, scan = gs.ising_grid((3, 3), coupling=0.1), gs.influence.load_scan(path)
         repr(scan)
         scan.certify(model)
         return _numbers(gs.sample(model, scan=scan, sweeps=10, **HOW).totals)
@@ -326,47 +319,10 @@ CONTAINERS: dict[str, Container] = {
 
 # ---- mutations
 
-EXTREMES = [
-    0,
-    1,
-    -1,
-    2,
-    3,
-    7,
-    127,
-    128,
-    255,
-    256,
-    2**15,
-    2**16,
-    2**31 - 1,
-    2**31,
-    2**32 - 1,
-    2**53,
-    2**62,
-    2**63 - 1,
-]
+EXTREMES = [0, 1, -1, 2, 3, 7, 127, 128, 255, 256, 2**15, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**53, 2**62, 2**63 - 1]
 EXTREMES += [-(2**31), -(2**62), -(2**63), 2**64 - 1]
 REALS = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 1e-320, 1e300, -1e300, 2.0**53, 1e18, 7.0]
-VALUES: list[Any] = [
-    None,
-    True,
-    False,
-    0,
-    1,
-    -1,
-    3,
-    2**31,
-    2**63,
-    2**70,
-    1e400,
-    float("nan"),
-    1.5,
-    "",
-    "text",
-    [],
-    {},
-]
+VALUES: list[Any] = [None, True, False, 0, 1, -1, 3, 2**31, 2**63, 2**70, 1e400, float("nan"), 1.5, "", "text", [], {}]
 VALUES += [[1, 2], {"a": 1}, [[[]]], ["x"] * 3, "9" * 5000, [None], "\ud800", "\0"]
 TYPES = [
     "<i1",
@@ -403,9 +359,7 @@ def mutate_array(rng: np.random.Generator, arrays: dict[str, Any]) -> None:
             near = [int(one) + step for one in (found.min(), found.max()) for step in (-1, 1)]
             chosen = [[*EXTREMES, *near, *near][k] for k in rng.integers(len(EXTREMES) + 8, size=many)]
             size = 8 * found.dtype.itemsize
-            values = np.array([one % 2**size for one in chosen], np.uint64).astype(
-                f"<u{found.dtype.itemsize}"
-            )
+            values = np.array([one % 2**size for one in chosen], np.uint64).astype(f"<u{found.dtype.itemsize}")
             values = values.view(found.dtype)
         with np.errstate(all="ignore"):
             found.flat[places] = values
@@ -432,9 +386,7 @@ def mutate_header(rng: np.random.Generator, header: Any) -> None:
     places: list[tuple[Any, Any]] = []
 
     def walk(value: Any) -> None:
-        keys = (
-            list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
-        )
+        keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
         for key in list(keys)[:40]:
             places.append((value, key))
             walk(value[key])
@@ -482,9 +434,7 @@ def _spoil(rng: np.random.Generator, data: bytearray) -> None:
         return
     for _ in range(int(rng.choice([1, 1, 2, 8]))):
         if data:
-            data[int(rng.integers(min(len(data), 200) if rng.random() < 0.5 else len(data)))] = int(
-                rng.integers(256)
-            )
+            data[int(rng.integers(min(len(data), 200) if rng.random() < 0.5 else len(data)))] = int(rng.integers(256))
 
 
 def write_mutation(container: Container, number: int, seed: int, parts: Parts, path: Path) -> bool:
@@ -633,14 +583,10 @@ def _keep(out: Path, known: dict[str, Any]) -> None:
 
 def main() -> int:
     """Run the campaign."""
-    reader = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("--containers", nargs="+", default=list(CONTAINERS), choices=list(CONTAINERS))
     reader.add_argument("--mutations", type=int, default=1000)
-    reader.add_argument(
-        "--seconds", type=float, default=float("inf"), help="at most so many for each container"
-    )
+    reader.add_argument("--seconds", type=float, default=float("inf"), help="at most so many for each container")
     reader.add_argument("--seed", type=int, default=1)
     reader.add_argument("--out", type=Path)
     reader.add_argument("--work", action="store_true", help=argparse.SUPPRESS)

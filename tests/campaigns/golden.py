@@ -115,7 +115,7 @@ def of_result(result: gs.Result) -> dict[str, Any]:
     return found
 
 
-def of_answer(answer: gs.Inference) -> dict[str, Any]:
+def of_answer(answer: gs.inference.Inference) -> dict[str, Any]:
     """Return what is compared of an answer of ``infer``."""
     found: dict[str, Any] = {
         "method": answer.method,
@@ -156,44 +156,42 @@ for _rule in ("metropolised", "suwa-todo"):
     for _name in ("ising", "tables", "potts"):
         add_run(f"gibbs {_rule} {_name}", MODELS[_name], lambda rule=_rule: gs.Gibbs(rule))
 
-_SCANS: dict[str, Callable[[], gs.Scan]] = {
+_SCANS: dict[str, Callable[[], gs.scans.Scan]] = {
     "systematic": gs.Systematic,
-    "palindromic": gs.Palindromic,
+    "palindromic": gs.scans.Palindromic,
     "random": gs.RandomScan,
     "weighted": lambda: gs.RandomScan([1, 2, 3, 3, 2, 1]),
-    "shuffled": gs.Shuffled,
+    "shuffled": gs.scans.Shuffled,
     "chromatic": gs.Chromatic,
-    "fixed": lambda: gs.FixedOrder([0, 3, 1, 5, 2, 4, 3]),
+    "fixed": lambda: gs.scans.FixedOrder([0, 3, 1, 5, 2, 4, 3]),
     "dogs": lambda: gs.dogs(weak(), target=["0"], accuracy=0.1),
 }
 for _name, _scan in _SCANS.items():
 
     @case(f"scan {_name}")
-    def _scanned(scan: Callable[[], gs.Scan] = _scan) -> dict[str, Any]:
-        return of_result(
-            gs.sample(ising_6(), gs.Gibbs(), scan=scan(), sweeps=200, rng=4, record=["draws"], **QUIET)
-        )
+    def _scanned(scan: Callable[[], gs.scans.Scan] = _scan) -> dict[str, Any]:
+        return of_result(gs.sample(ising_6(), gs.Gibbs(), scan=scan(), sweeps=200, rng=4, record=["draws"], **QUIET))
 
 
 _DISCRETE: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "herded": (gs.HerdedGibbs, ("ising", "tables", "lattice")),
     "herded shared": (lambda: gs.HerdedGibbs("shared"), ("ising", "lattice")),
-    "quasi": (gs.QuasiGibbs, ("ising", "tables")),
+    "quasi": (gs.kernels.QuasiGibbs, ("ising", "tables")),
     "blocks": (gs.BlockGibbs, ("ising", "tables", "zeros", "lattice")),
     "trees": (lambda: gs.BlockGibbs("trees"), ("ising", "tables")),
     "cutset": (gs.CutsetGibbs, ("ising", "tables")),
     "tempered": (lambda: gs.Tempered(ladder=(0.0, 0.4, 1.0)), ("ising", "tables", "lattice")),
     "tempered tuned": (gs.Tempered, ("ising",)),
-    "paired": (lambda: gs.PairedTempered(ladder=(0.0, 0.4, 1.0)), ("ising",)),
+    "paired": (lambda: gs.kernels.PairedTempered(ladder=(0.0, 0.4, 1.0)), ("ising",)),
     "swendsen-wang": (gs.SwendsenWang, ("weak", "lattice", "friendly")),
     "wolff": (gs.Wolff, ("lattice", "friendly")),
-    "perfect": (gs.Perfect, ("ising",)),
+    "perfect": (gs.kernels.Perfect, ("ising",)),
     "poisson": (gs.PoissonGibbs, ("ising", "tables", "potts")),
-    "mgpmh": (gs.MGPMH, ("ising",)),
-    "min-gibbs": (lambda: gs.MinGibbs(20.0), ("ising",)),
-    "double-min": (lambda: gs.DoubleMinGibbs(3.0, 20.0), ("ising",)),
-    "local minibatch": (lambda: gs.LocalMinibatchGibbs(1), ("ising",)),
-    "mini-bucket metropolis": (gs.MiniBucketMetropolis, ("ising", "tables")),
+    "mgpmh": (gs.kernels.MGPMH, ("ising",)),
+    "min-gibbs": (lambda: gs.kernels.MinGibbs(20.0), ("ising",)),
+    "double-min": (lambda: gs.kernels.DoubleMinGibbs(3.0, 20.0), ("ising",)),
+    "local minibatch": (lambda: gs.kernels.LocalMinibatchGibbs(1), ("ising",)),
+    "mini-bucket metropolis": (gs.importance.MiniBucketMetropolis, ("ising", "tables")),
     "annealed": (lambda: gs.AnnealedGibbs(sweeps=100), ("ising", "tables")),
 }
 for _name, (_kernel, _models) in _DISCRETE.items():
@@ -209,18 +207,18 @@ add_run("metropolis density", density, gs.Metropolis)
 add_run("metropolis coordinates", density, lambda: gs.Metropolis(one_by_one=True))
 add_run("mala density", density, gs.MALA)
 add_run("mala adapted", density, lambda: gs.MALA(preconditioner="adapt"))
-add_run("ula density", density, lambda: gs.ULA(0.1))
+add_run("ula density", density, lambda: gs.kernels.ULA(0.1))
 add_run("default density", density, lambda: None, **_START)
-add_run("gaussian gibbs", gaussian, gs.GaussianGibbs)
-add_run("gaussian blocked", gaussian, lambda: gs.BlockedGaussianGibbs([[0, 1], [2, 3, 4]]))
-add_run("gaussian exact", gaussian, gs.ExactGaussian)
-add_run("continuous functions", functions, gs.ContinuousGibbs)
-add_run("continuous slice", functions, lambda: gs.ContinuousGibbs(method="slice"))
-add_run("continuous mixed", mixed, gs.ContinuousGibbs)
+add_run("gaussian gibbs", gaussian, gs.kernels.GaussianGibbs)
+add_run("gaussian blocked", gaussian, lambda: gs.kernels.BlockedGaussianGibbs([[0, 1], [2, 3, 4]]))
+add_run("gaussian exact", gaussian, gs.kernels.ExactGaussian)
+add_run("continuous functions", functions, gs.kernels.ContinuousGibbs)
+add_run("continuous slice", functions, lambda: gs.kernels.ContinuousGibbs(method="slice"))
+add_run("continuous mixed", mixed, gs.kernels.ContinuousGibbs)
 add_run("metropolis functions", functions, gs.Metropolis)
-add_run("poisson mh functions", functions, gs.PoissonMH)
-add_run("tuna mh functions", functions, gs.TunaMH)
-add_run("conditionals", conditionals, gs.ConditionalGibbs)
+add_run("poisson mh functions", functions, gs.kernels.PoissonMH)
+add_run("tuna mh functions", functions, gs.kernels.TunaMH)
+add_run("conditionals", conditionals, gs.kernels.ConditionalGibbs)
 
 
 @case("sgld data")
@@ -233,7 +231,7 @@ def _sgld() -> dict[str, Any]:
         likelihood_grad=lambda x, row: np.array([row[0] - x[0]]),
         dim=1,
     )
-    kernel = gs.SGLD(1e-4, batch=50, control_variates=[data.mean()])
+    kernel = gs.kernels.SGLD(1e-4, batch=50, control_variates=[data.mean()])
     return of_result(gs.sample(model, kernel, sweeps=200, rng=1, **QUIET))
 
 
@@ -256,9 +254,7 @@ add_run(
     scan=gs.Chromatic(),
     sweeps=60,
 )
-add_run(
-    "potts board", lambda: gs.potts_grid((32, 32), 3, 0.5), gs.Gibbs, scan=gs.Chromatic(), sweeps=60, chains=2
-)
+add_run("potts board", lambda: gs.potts_grid((32, 32), 3, 0.5), gs.Gibbs, scan=gs.Chromatic(), sweeps=60, chains=2)
 add_run("large by default", lambda: gs.ising_grid((70, 70), 0.2, 0.05), gs.Gibbs, sweeps=40)
 add_run("three dimensions", lambda: gs.ising_grid((9, 9, 9), 0.1, 0.05), gs.Gibbs, scan=gs.Chromatic())
 
@@ -280,7 +276,7 @@ def _colored() -> dict[str, Any]:
 
 
 for _name, _record in {
-    "joint": [gs.Joint([["a", "b"], ["c", "d", "e"]])],
+    "joint": [gs.recorders.Joint([["a", "b"], ["c", "d", "e"]])],
     "chosen draws": [gs.Draws(["a", "d"])],
     "best": ["best"],
     "energy": ["energy"],
@@ -288,12 +284,10 @@ for _name, _record in {
     add_run(f"record {_name}", tables, gs.Gibbs, record=_record)
 add_run("record pairs", lattice, gs.Gibbs, record=["pairs"])
 add_run("record magnetisation", lattice, gs.Gibbs, record=[gs.Magnetisation()])
-add_run("record two-point", rings, gs.Gibbs, record=[gs.TwoPoint(3)])
-add_run("record agreement", potts_6, gs.Gibbs, record=[gs.Agreement(np.zeros(6, int))])
-add_run("record overlap", ising_6, gs.Gibbs, record=[gs.Overlap()])
-add_run(
-    "record observable", ising_6, gs.Gibbs, record=[gs.Observable("equal", lambda x: float(x[0] == x[1]))]
-)
+add_run("record two-point", rings, gs.Gibbs, record=[gs.recorders.TwoPoint(3)])
+add_run("record agreement", potts_6, gs.Gibbs, record=[gs.recorders.Agreement(np.zeros(6, int))])
+add_run("record overlap", ising_6, gs.Gibbs, record=[gs.recorders.Overlap()])
+add_run("record observable", ising_6, gs.Gibbs, record=[gs.Observable("equal", lambda x: float(x[0] == x[1]))])
 add_run("record counts", tables, gs.Gibbs, record=[gs.Marginals(rao_blackwell=False)])
 add_run("thinned", tables, gs.Gibbs, thin=3, record=["draws"])
 add_run("steps", tables, gs.Gibbs, sweeps=None, steps=333, record=["draws"])
@@ -340,14 +334,7 @@ def _dask() -> dict[str, Any]:
     found = of_result(gs.sample(tables(), gs.Gibbs(), sweeps=200, rng=3, on="local-dask", progress=False))
     grid = gs.ising_grid((64, 64), 0.3, 0.1)
     parts = gs.sample(
-        grid,
-        gs.Gibbs(),
-        scan=gs.Chromatic(),
-        sweeps=40,
-        rng=3,
-        on="local-dask",
-        partitions=2,
-        progress=False,
+        grid, gs.Gibbs(), scan=gs.Chromatic(), sweeps=40, rng=3, on="local-dask", partitions=2, progress=False
     )
     return found | {f"partitions {key}": value for key, value in of_result(parts).items()}
 
@@ -367,7 +354,7 @@ def _persistent() -> dict[str, Any]:
 @case("batch of models")
 def _batch() -> dict[str, Any]:
     models = [gs.ising_grid((3, 4), coupling=0.1 * k) for k in range(1, 5)]
-    results = gs.sample_models(models, gs.Gibbs(), sweeps=100, rng=5, **QUIET)
+    results = gs.inference.sample_models(models, gs.Gibbs(), sweeps=100, rng=5, **QUIET)
     return {f"{k} {key}": value for k, one in enumerate(results) for key, value in of_result(one).items()}
 
 
@@ -386,7 +373,7 @@ def _perfect() -> dict[str, Any]:
 def _short() -> dict[str, Any]:
     model = weak()
     scan = gs.dogs(model, target=["0"], accuracy=0.1)
-    runs = gs.short_runs(model, scan=scan, runs=200, rng=1)
+    runs = gs.influence.short_runs(model, scan=scan, runs=200, rng=1)
     certificate = gs.certify(model, target=["0"], accuracy=0.01)
     return {"order": scan.order, "sweeps": certificate.sweeps, "statement": str(runs.statement)}
 
@@ -394,7 +381,7 @@ def _short() -> dict[str, Any]:
 @case("log z by particles")
 def _particles() -> dict[str, Any]:
     annealed = gs.annealed_importance(lattice(), rng=1)
-    particles = gs.particle_log_z(lattice(), rng=1)
+    particles = gs.log_z.particle_log_z(lattice(), rng=1)
     return {
         "annealed": [annealed.log_z, annealed.lower, annealed.upper],
         "sequential": [particles.log_z, particles.log_z_error],
@@ -492,9 +479,7 @@ def main() -> None:
             print(f"{name}: {found[name]['failed']}", flush=True)
         elif not given.write:
             fields = sorted(
-                k
-                for k in known.get(name, {}) | found[name]
-                if known.get(name, {}).get(k) != found[name].get(k)
+                k for k in known.get(name, {}) | found[name] if known.get(name, {}).get(k) != found[name].get(k)
             )
             if fields:
                 print(f"{name}: {', '.join(fields)} differ", flush=True)

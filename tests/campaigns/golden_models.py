@@ -7,11 +7,11 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-import numba
 import numpy as np
 
 import gibbsite as gs
-from gibbsite.random import gamma, normal
+import numba
+from gibbsite.models.random import gamma, normal
 
 
 def ising_6() -> gs.FactorGraph:
@@ -34,8 +34,7 @@ def tables() -> gs.FactorGraph:
     names = "abcde"
     scopes = ((0, 1), (1, 2, 3), (3, 4), (0, 4), (2,))
     factors = [
-        ([names[i] for i in scope], np.exp(0.7 * rng.normal(size=[cards[i] for i in scope])))
-        for scope in scopes
+        ([names[i] for i in scope], np.exp(0.7 * rng.normal(size=[cards[i] for i in scope]))) for scope in scopes
     ]
     return gs.FactorGraph(dict(zip(names, cards, strict=True)), factors)
 
@@ -83,17 +82,14 @@ def functions() -> gs.ContinuousModel:
     rng = np.random.default_rng(9)
     table = np.concatenate([np.ones((60, 1)), rng.normal(size=(60, 1))], axis=1)
     label = (rng.random(60) < 0.5).astype(float)
-    factors = [gs.logistic_factors([0, 1], table, label), gs.normal_factors([0, 1], 0.0, 2.0)]
+    factors = [gs.factors.logistic_factors([0, 1], table, label), gs.factors.normal_factors([0, 1], 0.0, 2.0)]
     return gs.ContinuousModel(2, factors, states=gs.Interval(-6.0, 6.0))
 
 
 def mixed() -> gs.ContinuousModel:
     return gs.ContinuousModel(
         {"x": gs.Interval(-8.0, 8.0), "side": 3},
-        [
-            (lambda v: -0.5 * (v[0] - v[1]) ** 2, ("x", "side")),
-            (lambda v: 0.3 * v[0], ("side",)),
-        ],
+        [(lambda v: -0.5 * (v[0] - v[1]) ** 2, ("x", "side")), (lambda v: 0.3 * v[0], ("side",))],
     )
 
 

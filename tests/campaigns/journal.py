@@ -17,9 +17,7 @@ def read_rows(path: Path) -> list[Row]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def make_runs(
-    work: Callable[[Any], Row], tasks: Sequence[Any], path: Path, jobs: int, accuracy: float
-) -> list[Row]:
+def make_runs(work: Callable[[Any], Row], tasks: Sequence[Any], path: Path, jobs: int, accuracy: float) -> list[Row]:
     """Make runs in some processes, append each to the file, and print those with a false verdict."""
     rows = []
     with path.open("a") as file, multiprocessing.get_context("spawn").Pool(jobs) as pool:

@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 
 import gibbsite as gs
-from gibbsite.importance.pareto import pareto_k
-from tests.importance.networks import random_network
+from gibbsite.inference.importance.pareto import pareto_k
+from tests.inference.importance.networks import random_network
 
 FORWARD = ("prior", "evidence", "adaptive", "auto")
 #: Numbers of draws that take turns.
@@ -69,12 +69,12 @@ def _weighted(model: gs.FactorGraph, proposal: Any, number: int) -> dict[str, An
 
 def _forward(number: int) -> tuple[gs.FactorGraph, dict[str, Any]]:
     model = random_network(number, 30)
-    return model, _weighted(model, gs.Forward(FORWARD[number % len(FORWARD)]), number)
+    return model, _weighted(model, gs.importance.Forward(FORWARD[number % len(FORWARD)]), number)
 
 
 def _mini_bucket(number: int) -> tuple[gs.FactorGraph, dict[str, Any]]:
     model = random_pairs(number)
-    return model, _weighted(model, gs.MiniBucket(entries=(4, 16, 64)[number // 3 % 3]), number)
+    return model, _weighted(model, gs.importance.MiniBucket(entries=(4, 16, 64)[number // 3 % 3]), number)
 
 
 def _annealed(number: int) -> tuple[gs.FactorGraph, dict[str, Any]]:
@@ -101,10 +101,7 @@ def try_once(method: str, number: int) -> dict[str, Any]:
         model, found = METHODS[method](number)
     exact = gs.solve_exact(model, task="PR").log_z
     slack = 1e-9 * max(1.0, abs(exact))  # rounding
-    holds = {
-        name: bool(found[name][0] - slack <= exact <= found[name][1] + slack)
-        for name in ("interval", "certain")
-    }
+    holds = {name: bool(found[name][0] - slack <= exact <= found[name][1] + slack) for name in ("interval", "certain")}
     width = found["interval"][1] - found["interval"][0]
     near = abs(found["log_z"] - exact) <= 1.96 * found["error"] + slack
     return {
@@ -121,9 +118,7 @@ def try_once(method: str, number: int) -> dict[str, Any]:
 
 def report(done: list[dict[str, Any]]) -> str:
     """Return the table of coverage by method and by tail."""
-    lines = [
-        f"{'method':<12} {'tail':<12} {'runs':>6} {'holds':>7} {'certain':>8} {'width':>7} {'2 errors':>9}"
-    ]
+    lines = [f"{'method':<12} {'tail':<12} {'runs':>6} {'holds':>7} {'certain':>8} {'width':>7} {'2 errors':>9}"]
     for method in METHODS:
         mine = [one for one in done if one["method"] == method]
         ranges = [*TAILS, ("all", -math.inf, math.inf)]

@@ -38,11 +38,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 import gibbsite as gs
-from gibbsite.random import gamma, normal, uniform
+import numba
+from gibbsite.models.random import gamma, normal, uniform
 from tests.campaigns.journal import read_rows
 
 OFF = 0.25  # standard deviations by which a mean may be off, and a share by which they may be
@@ -115,14 +115,17 @@ def a_logistic_regression(rng: np.random.Generator) -> Target:
 def a_regression_of_factors(rng: np.random.Generator) -> Target:
     n = int(rng.integers(2, 5))
     table, label = _logistic_data(rng, 200, n)
-    factors = [gs.logistic_factors(list(range(n)), table, label), gs.normal_factors(list(range(n)), 0.0, 2.0)]
+    factors = [
+        gs.factors.logistic_factors(list(range(n)), table, label),
+        gs.factors.normal_factors(list(range(n)), 0.0, 2.0),
+    ]
     model = gs.ContinuousModel(n, factors, states=gs.Interval(-6.0, 6.0))
     kernels = {
-        "ContinuousGibbs": gs.ContinuousGibbs(),
+        "ContinuousGibbs": gs.kernels.ContinuousGibbs(),
         "Metropolis": gs.Metropolis(),
         "Slice": gs.Slice(),
-        "PoissonMH": gs.PoissonMH(),
-        "TunaMH": gs.TunaMH(),
+        "PoissonMH": gs.kernels.PoissonMH(),
+        "TunaMH": gs.kernels.TunaMH(),
     }
     return Target("regression of factors", model, kernels, 4000)
 
@@ -181,11 +184,7 @@ def a_bounded_density(rng: np.random.Generator) -> Target:
     low, high = np.array([0.0, 0.0, 0.0]), np.array([1.0, np.inf, np.inf])
     mean = np.array([a / (a + b), shape, math.sqrt(2.0 / math.pi)])
     variance = np.array([a * b / ((a + b) ** 2 * (a + b + 1.0)), shape, 1.0 - 2.0 / math.pi])
-    kernels = {
-        "Slice": gs.Slice(),
-        "Metropolis": gs.Metropolis(),
-        "one by one": gs.Metropolis(one_by_one=True),
-    }
+    kernels = {"Slice": gs.Slice(), "Metropolis": gs.Metropolis(), "one by one": gs.Metropolis(one_by_one=True)}
     model = gs.LogDensity(density, dim=3, bounds=(low, high))
     return Target("bounded", model, kernels, 8000, (mean, np.sqrt(variance)))
 
@@ -209,9 +208,7 @@ def a_hidden_markov_model(rng: np.random.Generator) -> Target:
             p, q = p * math.exp(u - top), q * math.exp(w - top)
             total += math.log(p + q + 1e-300) + top - math.log(sd)
             a, b = p / (p + q + 1e-300), q / (p + q + 1e-300)
-        prior = (
-            -0.5 * (x[0] / 5.0) ** 2 - 0.5 * (x[1] - 1.0) ** 2 - 0.5 * x[2] ** 2 - 0.125 * (x[3] - 2.0) ** 2
-        )
+        prior = -0.5 * (x[0] / 5.0) ** 2 - 0.5 * (x[1] - 1.0) ** 2 - 0.5 * x[2] ** 2 - 0.125 * (x[3] - 2.0) ** 2
         return total + prior
 
     kernels = {"Slice": gs.Slice(), "Metropolis": gs.Metropolis()}
@@ -255,7 +252,7 @@ def conditionals(rng: np.random.Generator) -> Target:
     draws |= {name: draw_group(k) for k, name in enumerate(names)}
     sites = {"mean": gs.Interval(), "between": gs.Interval(0.0), "within": gs.Interval(0.0)}
     model = gs.Conditionals(draws, sites)
-    return Target("conditionals", model, {"ConditionalGibbs": gs.ConditionalGibbs()}, 4000)
+    return Target("conditionals", model, {"ConditionalGibbs": gs.kernels.ConditionalGibbs()}, 4000)
 
 
 def a_mixed_model(rng: np.random.Generator) -> Target:
@@ -275,7 +272,7 @@ def a_mixed_model(rng: np.random.Generator) -> Target:
     mean = float(p @ shift)
     variance = 1.0 + float(p @ shift**2) - mean**2
     truth = np.array([mean, 0.5 * mean]), np.sqrt([variance, 1.0 + 0.25 * variance])
-    kernels = {"ContinuousGibbs": gs.ContinuousGibbs(), "slice": gs.ContinuousGibbs(method="slice")}
+    kernels = {"ContinuousGibbs": gs.kernels.ContinuousGibbs(), "slice": gs.kernels.ContinuousGibbs(method="slice")}
     return Target("states and numbers", model, kernels, 6000, truth)
 
 
@@ -406,7 +403,7 @@ def a_mixture_of_factors(rng: np.random.Generator) -> Target:
     for _ in range(n - 1):
         mean.append(0.7 * mean[-1])
         variance.append(1.0 + 0.49 * variance[-1])
-    kernels = {"Metropolis": gs.Metropolis(), "Slice": gs.Slice(), "ContinuousGibbs": gs.ContinuousGibbs()}
+    kernels = {"Metropolis": gs.Metropolis(), "Slice": gs.Slice(), "ContinuousGibbs": gs.kernels.ContinuousGibbs()}
     truth = np.array(mean), np.sqrt(variance)
     return Target("wells of factors", model, kernels, 4000, truth, np.zeros(n))
 
@@ -465,7 +462,7 @@ def conditionals_of_a_mixture(rng: np.random.Generator) -> Target:
     model = gs.Conditionals({"a": draw(1), "b": draw(0)})
     means = np.stack([np.zeros(2), np.full(2, gap)])
     truth = _mixture_moments(w, means, np.ones((2, 2)))
-    kernels = {"ConditionalGibbs": gs.ConditionalGibbs()}
+    kernels = {"ConditionalGibbs": gs.kernels.ConditionalGibbs()}
     return Target("conditionals of a mixture", model, kernels, 4000, truth, means[0])
 
 
@@ -477,7 +474,7 @@ def a_mixed_model_with_modes(rng: np.random.Generator) -> Target:
     )
     p = 1.0 / (1.0 + math.exp(-lean))
     truth = np.array([p * gap]), np.array([math.sqrt(1.0 + p * (1.0 - p) * gap**2)])
-    kernels = {"ContinuousGibbs": gs.ContinuousGibbs(), "slice": gs.ContinuousGibbs(method="slice")}
+    kernels = {"ContinuousGibbs": gs.kernels.ContinuousGibbs(), "slice": gs.kernels.ContinuousGibbs(method="slice")}
     return Target("states with modes", model, kernels, 4000, truth, np.zeros(2))
 
 

@@ -94,9 +94,7 @@ def try_once(number: int, given: argparse.Namespace) -> dict[str, Any]:
         except gs.GibbsiteError as error:
             return {**row, "failed": str(error)[:200]}
     taken = time.monotonic() - begun
-    gaps = [
-        abs(answer.marginals[site][state] - p) for site in query for state, p in truth.marginals[site].items()
-    ]
+    gaps = [abs(answer.marginals[site][state] - p) for site in query for state, p in truth.marginals[site].items()]
     return {
         **row,
         "seconds": round(taken, 2),

@@ -31,9 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from gibbsite import _random
-from gibbsite._compile.jit import compiled_loop, inlined
-from gibbsite._random.generators import (
+from gibbsite._numba import random as _random
+from gibbsite._numba.jit import compiled_loop, inlined
+from gibbsite._numba.random.generators import (
     BLOCK,
     BYTES,
     LANES,
@@ -571,8 +571,7 @@ def plan(only: list[str], families: list[str]) -> list[Part]:
     """List the parts of the battery, before anything is drawn."""
     names = [name for family in families for name in FAMILIES[family].names]
     parts = [
-        Part(source, names, lambda draws, source=source: try_source(source, draws, families))
-        for source in SOURCES
+        Part(source, names, lambda draws, source=source: try_source(source, draws, families)) for source in SOURCES
     ]
     parts.append(Part("neighbours", neighbour_names(), try_neighbours))
     parts.append(Part("avalanche", avalanche_names(), try_avalanche))

@@ -160,21 +160,13 @@ def try_once(number: int, given: argparse.Namespace) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         try:
             answer = gs.infer(
-                model,
-                method=method,
-                rng=number,
-                accuracy=ACCURACY,
-                progress=False,
-                threads=1,
-                seconds=seconds,
+                model, method=method, rng=number, accuracy=ACCURACY, progress=False, threads=1, seconds=seconds
             )
         except gs.GibbsiteError as error:
             return {**row, "failed": str(error)[:200]}
     taken = time.monotonic() - begun
     known, found = truth.marginals, answer.marginals
-    gaps = [
-        abs(p - q) for site in known for p, q in zip(found[site].values(), known[site].values(), strict=True)
-    ]
+    gaps = [abs(p - q) for site in known for p, q in zip(found[site].values(), known[site].values(), strict=True)]
     numbers = answer.verdict.numbers
     return {
         **row,

@@ -1,7 +1,7 @@
 """Are weighted draws that are called converged right? ``python -m tests.campaigns.weights``.
 
 Draws random networks with evidence, unlikely evidence and certain tables among them, by each proposal of
-``gs.Forward`` in turn, and compares with exact answers. *False* is a run called converged although a
+``gs.importance.Forward`` in turn, and compares with exact answers. *False* is a run called converged although a
 marginal, or log Z, is off by more than the accuracy asked for. *Pulls* are errors divided by standard errors,
 of one cell of a run and of log Z, of runs that have nothing against them but the accuracy asked for.
 
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import gibbsite as gs
-from tests.importance.networks import random_network
+from tests.inference.importance.networks import random_network
 
 PROPOSALS = ("auto", "prior", "evidence", "adaptive")
 #: Draws and accuracies that take turns: few draws for little accuracy, many for more.
@@ -41,12 +41,16 @@ def try_once(number: int) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = gs.sample_weighted(
-            model, gs.Forward(proposal), draws=draws, accuracy=accuracy, rng=number, threads=1, progress=False
+            model,
+            gs.importance.Forward(proposal),
+            draws=draws,
+            accuracy=accuracy,
+            rng=number,
+            threads=1,
+            progress=False,
         )
     truth = _cells(exact.marginals.to_array(), model)
-    error = (
-        float(np.abs(found.estimate.cells - truth).max(initial=0.0)) if found.diagnostics.positive else 1.0
-    )
+    error = float(np.abs(found.estimate.cells - truth).max(initial=0.0)) if found.diagnostics.positive else 1.0
     seen = found.diagnostics
     z_off = abs(found.log_z - exact.log_z)
     known = seen.effective >= 1000 and seen.pareto_k <= 0.7 and seen.unseen <= accuracy

@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import gibbsite as gs
-from gibbsite.scale import dask as dask_module
-from gibbsite.scale.partitions.crew import PartitionedCrew
-from tests.scale.machines import Machines
+from gibbsite.sampling.executors import dask as dask_module
+from gibbsite.sampling.executors.partitions.crew import PartitionedCrew
+from tests.sampling.executors.machines import Machines
 
 
 def megabytes(process: int) -> float:
@@ -122,9 +122,7 @@ def main() -> int:
         report_memory(seen)
     undisturbed = gs.sample(model, sweeps=disturbed.draws, **how)
     same = undisturbed.marginals.cells.tobytes() == disturbed.marginals.cells.tobytes()
-    print(
-        "the same bytes as an undisturbed run on threads" if same else "OTHER BYTES than an undisturbed run"
-    )
+    print("the same bytes as an undisturbed run on threads" if same else "OTHER BYTES than an undisturbed run")
     return 0 if same else 1
 
 

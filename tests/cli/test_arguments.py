@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite._wording import Text, argument, part
+from gibbsite._common.wording import Text, argument, part
 from gibbsite.applications import read_image, write_image
 from gibbsite.cli import group, info, main
 from gibbsite.cli.wording import in_options
-from gibbsite.elimination.order import Order
-from gibbsite.exact.cost import cost_of_order
 from gibbsite.formats.parsing.plain_json import write_json
+from gibbsite.graphs.elimination.order import Order
 from gibbsite.inference.choosing import choose
+from gibbsite.inference.exact.cost import cost_of_order
 
 
 @pytest.fixture
@@ -194,11 +194,7 @@ def test_messages_are_in_the_spelling_of_the_command_line() -> None:
         (part("HerdedGibbs", "keys='shared'", keys="shared"), "keys='shared'", "--method herded-shared"),
         (part("HerdedGibbs", "keys='full'", keys="full"), "keys='full'", "keys='full'"),
         (part("Chromatic"), "gs.Chromatic()", "--scan chromatic"),
-        (
-            "chains=4 in the name of a site",
-            "chains=4 in the name of a site",
-            "chains=4 in the name of a site",
-        ),
+        ("chains=4 in the name of a site", "chains=4 in the name of a site", "chains=4 in the name of a site"),
     ]:
         text = Text(marked)
         assert text == python
@@ -278,10 +274,7 @@ def test_vertices_of_max_cut_files_count_from_one(run: Any) -> None:
 
 def test_names_that_a_format_cannot_hold_are_mentioned(run: Any) -> None:
     code, _, err = run("convert", "asia", "asia.uai")
-    assert (code, err) == (
-        0,
-        "gibbsite: uai files hold no names: sites and states are numbered from 0, in order.\n",
-    )
+    assert (code, err) == (0, "gibbsite: uai files hold no names: sites and states are numbered from 0, in order.\n")
     assert run("convert", "asia.uai", "again.uai")[1:] == ("", "")
     assert run("convert", "asia", "asia.xmlbif")[1:] == ("", "")
 

@@ -41,9 +41,7 @@ def test_certify_answers_how_many_steps(run: Any, tmp_path: Path) -> None:
     data = json.loads(out)
     assert (data["steps"], data["variation"]) == (found.steps, pytest.approx(found.variation))
     code, out, _ = run("certify", "grid.uai", "--scan", "random", "--steps", "60", "--json")
-    assert json.loads(out)["variation"] == pytest.approx(
-        gs.certify(model, scan=gs.RandomScan(), steps=60).variation
-    )
+    assert json.loads(out)["variation"] == pytest.approx(gs.certify(model, scan=gs.RandomScan(), steps=60).variation)
     code, _, err = run("certify", "grid.uai", "--observe", "12=1", "--target", "13", "--plot", "bound.png")
     assert code == 0
     assert (tmp_path / "bound.png").stat().st_size > 1000
@@ -61,24 +59,13 @@ def test_scan_writes_what_certify_and_infer_read(run: Any, tmp_path: Path) -> No
     code, out, err = run("scan", "grid.uai", "--target", "12", "--accuracy", "0.02", "-o", "scan.npz")
     assert code == 0
     assert out.splitlines()[1].startswith("12")
-    scan = gs.load_scan(tmp_path / "scan.npz")
+    scan = gs.influence.load_scan(tmp_path / "scan.npz")
     assert scan.variation <= 0.02
     assert f"The bias after {len(scan.order)} steps" in err
     steps = str(len(scan.order))
     words = ["certify", "grid.uai", "--target", "12", "--scan", "scan.npz", "--steps", steps, "--json"]
     assert json.loads(run(*words)[1])["variation"] == pytest.approx(scan.variation)
-    words = [
-        "infer",
-        "grid.uai",
-        "--method",
-        "gibbs",
-        "--scan",
-        "scan.npz",
-        "--sweeps",
-        "50",
-        "--query",
-        "12",
-    ]
+    words = ["infer", "grid.uai", "--method", "gibbs", "--scan", "scan.npz", "--sweeps", "50", "--query", "12"]
     assert run(*words)[0] == 0
     code, out, _ = run("scan", "grid.uai", "--target", "12", "--steps", "30", "--json", "--plot", "two.png")
     assert len(json.loads(out)["order"]) == 30

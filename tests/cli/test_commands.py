@@ -105,9 +105,7 @@ def test_map_and_pr(run: Any) -> None:
     assert answer["log_potential"] == pytest.approx(exact.log_potential, rel=1e-12)
     code, out, _ = run("infer", ASIA, "--task", "PR", "--observe", "smoke=yes", "--json", "-q")
     assert json.loads(out)["log_z"] == pytest.approx(-0.6931471805599453, rel=1e-9)
-    code, out, _ = run(
-        "infer", ASIA, "--task", "map", "--method", "gibbs", "--sweeps", "2000", "--rng", "1", "--json"
-    )
+    code, out, _ = run("infer", ASIA, "--task", "map", "--method", "gibbs", "--sweeps", "2000", "--rng", "1", "--json")
     assert json.loads(out)["log_potential"] <= exact.log_potential + 1e-9
 
 
@@ -176,11 +174,7 @@ def test_converged_is_not_said_of_answers_whose_error_is_not_known(run: Any, tmp
 def test_mean_field_is_damped_and_parallel_on_demand(run: Any) -> None:
     words = ["infer", ASIA, "--method", "mean-field", "--json", "-q"]
     plans = [json.loads(run(*words, *more)[1])["plan"] for more in ([], ["--damping", "0.5"], ["--parallel"])]
-    assert [(plan["damping"], plan["parallel"]) for plan in plans] == [
-        (1.0, False),
-        (0.5, False),
-        (1.0, True),
-    ]
+    assert [(plan["damping"], plan["parallel"]) for plan in plans] == [(1.0, False), (0.5, False), (1.0, True)]
 
 
 @pytest.mark.parametrize("method", ["herded", "herded-shared", "quasi"])
@@ -225,9 +219,7 @@ def test_several_best_states(run: Any) -> None:
     words = ["infer", ASIA, "--task", "MAP", "--best", "3"]
     answer = json.loads(run(*words, "--json", "-q", "--query", "smoke")[1])
     assert answer["best_are"] == "most probable states"
-    assert [one["log_potential"] for one in answer["best"]] == pytest.approx(
-        [model.log_potential(x) for x in ranked]
-    )
+    assert [one["log_potential"] for one in answer["best"]] == pytest.approx([model.log_potential(x) for x in ranked])
     assert [set(one["assignment"]) for one in answer["best"]] == [{"smoke"}] * 3
     code, out, _ = run(*words, "-q")
     assert code == 0
@@ -330,11 +322,7 @@ def test_mistakes_end_in_one_line(run: Any, words: list[str], code: int, said: s
 
 
 def test_bad_files(run: Any, tmp_path: Path) -> None:
-    for name, content in (
-        ("empty.uai", b""),
-        ("binary.bif", bytes(range(256))),
-        ("short.uai", b"MARKOV\n3\n2 2"),
-    ):
+    for name, content in (("empty.uai", b""), ("binary.bif", bytes(range(256))), ("short.uai", b"MARKOV\n3\n2 2")):
         (tmp_path / name).write_bytes(content)
         code, out, err = run("infer", str(tmp_path / name))
         assert (code, out) == (3, "")
@@ -386,11 +374,7 @@ def test_a_max_cut_problem_from_file_to_answer(run: Any, tmp_path: Path) -> None
     assert code == 0
     assert answer["log_potential"] == pytest.approx(2 * 7.0)
     assert run("convert", str(tmp_path / "square"), str(tmp_path / "a.coo"))[0] == 0
-    assert run("convert", str(tmp_path / "a.coo"), "-", "--to", "rudy") == (
-        0,
-        "4 4\n1 2 3\n1 4 2\n2 3 1\n3 4 1\n",
-        "",
-    )
+    assert run("convert", str(tmp_path / "a.coo"), "-", "--to", "rudy") == (0, "4 4\n1 2 3\n1 4 2\n2 3 1\n3 4 1\n", "")
     code, out, _ = run("convert", str(tmp_path / "a.coo"), "-", "--to", "edges")
     assert out.splitlines()[-1] == "3 4 -1"
     code, _, err = run("convert", ASIA, "-", "--to", "rudy")

@@ -81,17 +81,7 @@ def test_floats_between_0_and_255(run: Any) -> None:
 
 
 def test_grey_levels(run: Any) -> None:
-    words = [
-        "grey.png",
-        "-o",
-        "out.png",
-        "--levels",
-        "6",
-        "--prior",
-        "truncated-linear",
-        "--probability",
-        "map.png",
-    ]
+    words = ["grey.png", "-o", "out.png", "--levels", "6", "--prior", "truncated-linear", "--probability", "map.png"]
     code, out, err = run(*words)
     assert (code, out) == (0, "")
     assert "herded-site" in err

@@ -26,9 +26,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     data = folder / "train.tsv.gz"
     data.write_bytes(gzip.compress("".join(f"-DOCSTART-\t{k}\n\n{row}" for k in range(8)).encode()))
     out = folder / "m.ner"
-    done = run(
-        "train", str(data), "-o", str(out), "--template", "window", "--iterations", "20", "--threads", "1"
-    )
+    done = run("train", str(data), "-o", str(out), "--template", "window", "--iterations", "20", "--threads", "1")
     assert done.exit_code == 0, done.output
     assert "LOC, PER from 16 sentences, 72 tokens" in done.stderr
     return str(out)
@@ -102,9 +100,7 @@ def test_mistakes_are_answered_in_one_sentence(model: str, tmp_path: Path) -> No
     assert "--sweeps has no effect with --method viterbi" in fails(
         "tag", model, "-", "--method", "viterbi", "--sweeps", "5", text="a"
     )
-    assert "renamed by OLD=NEW" in str(
-        run("train", str(bad), "-o", str(tmp_path / "x"), "--map", "a").exception
-    )
+    assert "renamed by OLD=NEW" in str(run("train", str(bad), "-o", str(tmp_path / "x"), "--map", "a").exception)
 
 
 def test_classes_with_other_names_are_told(model: str, tmp_path: Path) -> None:

@@ -45,18 +45,7 @@ def model(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_pictures_are_labelled_and_four_files_written(folder: Path, model: str, tmp_path: Path) -> None:
     out = tmp_path / "a.png"
-    done = run(
-        "apply",
-        folder / "p0.png",
-        model,
-        "-o",
-        out,
-        "--method",
-        "dogs",
-        "--region",
-        "90,60,200,150",
-        "--json",
-    )
+    done = run("apply", folder / "p0.png", model, "-o", out, "--method", "dogs", "--region", "90,60,200,150", "--json")
     assert done.exit_code == 0, done.output
     facts = json.loads(done.stdout)
     assert (facts["width"], facts["height"], facts["method"]) == (320, 213, "dogs")

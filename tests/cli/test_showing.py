@@ -70,7 +70,7 @@ def test_names_from_files_do_not_act_on_terminal_or_spreadsheet(run: Any, hostil
 
 
 def test_errors_and_pages_have_no_control_characters() -> None:
-    assert str(gs.ModelError(f"the site {BAD} is bad\n\x07")) == (
+    assert str(gs.errors.ModelError(f"the site {BAD} is bad\n\x07")) == (
         "the site a\\u001b[2J\\u202e\\u009b1m\nb is bad\n\\u0007"
     )
     model = gs.FactorGraph({BAD: ["<b>", "\x1b[1m"]}, [(BAD, [1, 2])])

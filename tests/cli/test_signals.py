@@ -15,8 +15,8 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.cli import main
-from gibbsite.run import engine
-from gibbsite.run.interrupt import catch_interrupt, whole_runs_only
+from gibbsite.sampling import engine
+from gibbsite.sampling.interrupt import catch_interrupt, whole_runs_only
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

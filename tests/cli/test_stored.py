@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pick = rng.permutation(i.size)[:150]
     path = tmp_path_factory.mktemp("stored") / "glass.pairs"
     edges = i[pick], j[pick], rng.choice([-0.3, 0.3], 150)
-    gs.store_edges([edges], path, sites=60, field=0.1)
+    gs.formats.store_edges([edges], path, sites=60, field=0.1)
     return path
 
 
@@ -80,7 +80,7 @@ def test_lines_are_written_piece_by_piece(
     if large:
         monkeypatch.setattr("gibbsite.cli.answers._PIECE", 50)
         monkeypatch.setattr("gibbsite.inference.answer._PIECE", 7)
-        monkeypatch.setattr("gibbsite.result.result.MOST_JUDGED", 59)
+        monkeypatch.setattr("gibbsite.results.result.MOST_JUDGED", 59)
     words = ["infer", folder, *HOW, "--format", "csv", "-q", "-o"]
     assert run(*words, tmp_path / "plain.csv")[0] == 0
     assert run(*words, tmp_path / "packed.csv.gz")[0] == 0
@@ -144,9 +144,7 @@ def test_a_best_state(run: Any, folder: Path, tmp_path: Path) -> None:
         other = codes.copy()
         other[site] ^= 1
         assert model.log_potential(other) <= answer["log_potential"] + 1e-9
-    assert json.loads(run(*words, "--json", "--query", "3")[1])["assignment"] == {
-        "3": answer["assignment"]["3"]
-    }
+    assert json.loads(run(*words, "--json", "--query", "3")[1])["assignment"] == {"3": answer["assignment"]["3"]}
     assert run(*words, "--format", "uai")[1].split() == ["MAP", "60", *map(str, codes)]
     lines = run(*words)[1].splitlines()
     assert lines[3].split() == ["3", answer["assignment"]["3"]]
@@ -215,10 +213,10 @@ def test_info(run: Any, folder: Path, tmp_path: Path) -> None:
     assert facts["degree"] == {"mean": 5.0, "largest": int(np.diff(start).max())}
     assert facts["bytes_on_disk"] == sum(file.stat().st_size for file in folder.glob("*.npy"))
     assert "couplings                2 distinct" in run("info", folder)[1]
-    one = gs.store_edges([([0, 1], [1, 2], 0.5)], tmp_path / "one", sites=3)
+    one = gs.formats.store_edges([([0, 1], [1, 2], 0.5)], tmp_path / "one", sites=3)
     assert json.loads(run("info", one.path, "--json")[1])["couplings"] == "equal"
     none = np.zeros(0, int)
-    alone = gs.store_edges([(none, none, 0.5)], tmp_path / "alone", sites=3)
+    alone = gs.formats.store_edges([(none, none, 0.5)], tmp_path / "alone", sites=3)
     assert json.loads(run("info", alone.path, "--json")[1])["degree"] == {"mean": 0.0, "largest": 0}
 
 

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import gibbsite as gs
-from gibbsite._compile.files import read_checked
+from gibbsite._numba.files import read_checked
 from gibbsite.cli import warmup
 from gibbsite.cli.warmup import pairings
 from gibbsite.testing import tiny_models
@@ -32,21 +32,8 @@ def test_infer_compiles_nothing_afterwards(tmp_path: Path) -> None:
     env = {**os.environ, "GIBBSITE_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", _WARM], env=env, check=True)
     for task in ("MAR", "MAP"):
-        words = [
-            "infer",
-            "alarm",
-            "--observe",
-            "CO=LOW",
-            "--method",
-            "gibbs",
-            "--sweeps",
-            "300",
-            "--task",
-            task,
-        ]
-        done = subprocess.run(
-            [sys.executable, "-m", "gibbsite", *words], env=env, capture_output=True, text=True
-        )
+        words = ["infer", "alarm", "--observe", "CO=LOW", "--method", "gibbs", "--sweeps", "300", "--task", task]
+        done = subprocess.run([sys.executable, "-m", "gibbsite", *words], env=env, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert "compiling" not in done.stderr
 
@@ -79,7 +66,7 @@ def test_processes_share_the_work(tmp_path: Path) -> None:
     code = """
 import sys
 import numpy as np
-from gibbsite._random.alias import _fill
+from gibbsite._numba.random.alias import _fill
 for dtype in sys.argv[1:]:
     _fill(np.ones(2, dtype), np.ones(2), np.ones(2), np.ones(2, np.int64))
 """
@@ -88,7 +75,7 @@ for dtype in sys.argv[1:]:
     both = [subprocess.Popen([sys.executable, "-c", code, *each], env=env) for each in kinds]
     assert [process.wait(timeout=300) for process in both] == [0, 0]
     assert not list(tmp_path.rglob("*.lock"))
-    (index,) = tmp_path.rglob("gibbsite._random.alias._fill.*.nbi")
+    (index,) = tmp_path.rglob("gibbsite._numba.random.alias._fill.*.nbi")
     content = read_checked(index)
     assert content is not None
     assert len(pickle.loads(content)) == 4
@@ -104,7 +91,7 @@ def test_every_kernel_is_given_scans_of_what_it_visits(monkeypatch: pytest.Monke
     def begin(*given: Any, **how: Any) -> None:
         raise Begun
 
-    monkeypatch.setattr("gibbsite.sampling.run_chains", begin)
+    monkeypatch.setattr("gibbsite.inference.sampling.run_chains", begin)
     model, begun = tiny_models()["tables"], set()
     for kernel, scans in pairings(model):
         for scan in scans:
@@ -112,6 +99,6 @@ def test_every_kernel_is_given_scans_of_what_it_visits(monkeypatch: pytest.Monke
                 gs.sample(model, kernel, scan=scan, seconds=0.001, progress=False, threads=1)
             except Begun:
                 begun.add(type(kernel).__name__)
-            except gs.IncompatibleError:
+            except gs.errors.IncompatibleError:
                 pass
     assert {"Gibbs", "BlockGibbs", "CutsetGibbs", "Perfect", "MiniBucketMetropolis"} <= begun

@@ -37,7 +37,7 @@ from gibbsite.formats.uai import format_uai, parse_uai
 from gibbsite.formats.uai_evidence import parse_uai_evidence
 from gibbsite.formats.uai_results import parse_uai_map, parse_uai_mar, parse_uai_pr
 from gibbsite.formats.xmlbif import format_xmlbif, parse_xmlbif
-from gibbsite.model import FactorGraph
+from gibbsite.models import FactorGraph
 from tests.data import DATA
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -79,13 +79,7 @@ READERS: dict[str, Callable[[Source], object]] = {
     "pr": parse_uai_pr,
     "gzip": parse_gzip,
 }
-FORMATTERS = {
-    "uai": format_uai,
-    "bif": format_bif,
-    "xmlbif": format_xmlbif,
-    "rudy": format_rudy,
-    "edges": format_edges,
-}
+FORMATTERS = {"uai": format_uai, "bif": format_bif, "xmlbif": format_xmlbif, "rudy": format_rudy, "edges": format_edges}
 
 TOKENS = [
     *(b"0", b"1", b"-1", b"2", b"3", b"1e400", b"1e-400", b"nan", b"inf", b"-0", b"1e12", b"1000000000"),
@@ -94,16 +88,7 @@ TOKENS = [
     *(b"\\", b"(", b")", b"{", b"}", b"[", b"]", b";", b",", b"|", b"<", b">", b"&", b"&lt;", b"&x;", b"="),
     *(b"MARKOV", b"BAYES", b"property", b"default", b"table", b"variable x {", b"<TABLE>", b"</TABLE>"),
     *(b"<!ENTITY a 'b'>", b"<![CDATA[", b"<GIVEN>A</GIVEN>", b"true", b"null", b"[" * 3000, b"{" * 50, b"\r"),
-    *(
-        b"\n",
-        b" ",
-        b"\x1f\x8b",
-        b"VARS",
-        b"# vartype=SPIN\n",
-        b"# offset=nan\n",
-        b"\xf0\x9f\x98\x80",
-        b"\x85",
-    ),
+    *(b"\n", b" ", b"\x1f\x8b", b"VARS", b"# vartype=SPIN\n", b"# offset=nan\n", b"\xf0\x9f\x98\x80", b"\x85"),
 ]
 
 
@@ -118,17 +103,10 @@ def seeds(format: str) -> list[bytes]:
         "bif": [NETWORK],
         "xmlbif": [format_xmlbif(parse_bif(Source("", NETWORK))).encode()],
         "bqm": list(_bqm_seeds()),
-        "coo": [
-            b"# vartype=SPIN\n0 0 -1\n0 1 1.5\n1 7 -4.5\n",
-            b"# vartype=BINARY\n# offset=2\n3 3 1\n3 4 1",
-        ],
+        "coo": [b"# vartype=SPIN\n0 0 -1\n0 1 1.5\n1 7 -4.5\n", b"# vartype=BINARY\n# offset=2\n3 3 1\n3 4 1"],
         "rudy": [b"3 2\n1 2 5\n2 3 -1.5\n", b"4 3 \r\n1 2\r\n1 3\r\n4 1", b"# none\n2 0"],
         "edges": [b"# a path\na b 0.5\nb c\n", b"1,2,-1e3\n% lonely\n7\n2;3", TITLE.encode() + b"\na\nb"],
-        "evidence": [
-            b"A=yes\nB = 2 # two\n",
-            b'{"A": "yes", "B": {"0": 0.1, "1": 0.2, "2": 1}}',
-            b"1\n1 0 1",
-        ],
+        "evidence": [b"A=yes\nB = 2 # two\n", b'{"A": "yes", "B": {"0": 0.1, "1": 0.2, "2": 1}}', b"1\n1 0 1"],
         "uai_evidence": [b"2 5 1 7 0", b"0", b"1\n2 5 1 7 0\n"],
         "mar": [b"MAR\n2 2 0.25 0.75 3 0 1 0\n", b"MAR\n1\n2 2 0.25 0.75 3 0 1 0\n"],
         "map": [b"MAP\n3 0 1 1\n", b"MAP\n1\n3 0 1 1\n"],
@@ -158,7 +136,7 @@ def seeds(format: str) -> list[bytes]:
 
 def _bqm_seeds() -> Iterator[bytes]:
     from gibbsite.formats.bqm_file import format_bqm
-    from gibbsite.model import ising
+    from gibbsite.models import ising
 
     yield format_bqm(ising([[0, 0.5, 1], [0.5, 0, 0], [1, 0, 0]], [0.1, 0.2, 0.3]))
     yield format_bqm(FactorGraph({"a": 2, "b": 2}, [("a", [1, 2]), (("a", "b"), [1, 2, 3, 4])]))
@@ -257,9 +235,7 @@ def _factors(model: FactorGraph) -> list[tuple[list[int], bytes]]:
     for group in model.groups:
         tables = group.log_tables(model.cards) if group.size else np.zeros((0, 1))
         tables = np.broadcast_to(tables, (group.size, *tables.shape[1:]))
-        found += [
-            (scope, table.tobytes()) for scope, table in zip(group.scopes.tolist(), tables, strict=True)
-        ]
+        found += [(scope, table.tobytes()) for scope, table in zip(group.scopes.tolist(), tables, strict=True)]
     return sorted(found)
 
 

@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from gibbsite.model import FactorGraph
+from gibbsite.models import FactorGraph
 
 # What people and programs write, and what only rounding makes.
 NUMBER = st.one_of(
     st.sampled_from([0.0, 1.0, 0.5, 0.1, 1e-5, 3.0, 1e-200, 1e200, 1 / 3, 0.9999999999999999]),
     st.floats(1e-12, 1e12, allow_nan=False),
 )
-NAME = st.text(
-    st.characters(codec="utf-8", exclude_characters="\r", exclude_categories=["Cc", "Cs"]), max_size=6
-)
+NAME = st.text(st.characters(codec="utf-8", exclude_characters="\r", exclude_categories=["Cc", "Cs"]), max_size=6)
 ODD = st.sampled_from(
     ["Asy/Patch", "<5", ">=10", "12+", "5-12", "a b", "1", "0.5", "property", "x//y", "/*", 'q"', "\\"]
 )

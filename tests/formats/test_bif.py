@@ -13,7 +13,7 @@ from gibbsite.errors import FormatError, IncompatibleError
 from gibbsite.formats import read_bif, write_bif
 from gibbsite.formats.bif import format_bif, parse_bif
 from gibbsite.formats.parsing.text import Source
-from gibbsite.model import FactorGraph, ising_grid
+from gibbsite.models import FactorGraph, ising_grid
 from tests.data import known_answers, network_files
 from tests.formats.models import check_groups, energies, networks
 
@@ -48,14 +48,8 @@ probability ( C-1.x | A, "B b" ) {
 def test_every_oddity_at_once() -> None:
     model = parse(ODD)
     assert model.sites == ("A", "B b", "C-1.x")
-    assert [model.labels(k) for k in range(3)] == [
-        ("<5", "5 to 9", ">=10"),
-        ("Asy/Patch", 'a "b"'),
-        ("0", "1"),
-    ]
-    tables = {
-        len(group.scopes[0]): (group.scopes[0].tolist(), np.exp(group.weights[0])) for group in model.groups
-    }
+    assert [model.labels(k) for k in range(3)] == [("<5", "5 to 9", ">=10"), ("Asy/Patch", 'a "b"'), ("0", "1")]
+    tables = {len(group.scopes[0]): (group.scopes[0].tolist(), np.exp(group.weights[0])) for group in model.groups}
     assert tables[1][0] == [0] and np.allclose(tables[1][1], [0.2, 0.3, 0.5])
     assert tables[2][0] == [0, 1] and np.allclose(tables[2][1], [[0.1, 0.9], [1, 0], [0.25, 0.75]])
     assert tables[3][0] == [0, 1, 2]
@@ -117,19 +111,9 @@ def test_rows_of_zeros_are_no_conditional_tables() -> None:
         (variable("A") + "probability ( A ) { table 0.5, 1e; }", 2, 32, "expected a probability, found '1e'"),
         (variable("A") + "probability ( A ) { table 1.5, -0.5; }", 2, 32, "probability, found '-0.5'"),
         (variable("A") + "probability ( A ) { table 0, 1e400; }", 2, 30, "probability, found '1e400'"),
-        (
-            variable("A") + "probability ( A ) { table 0, nan; }",
-            2,
-            30,
-            "expected a number or ';', found 'nan'",
-        ),
+        (variable("A") + "probability ( A ) { table 0, nan; }", 2, 30, "expected a number or ';', found 'nan'"),
         (variable("A") + "probability ( A ) { table 0.5, 0.6; }", 2, 1, "sum to 1.1; expected 1"),
-        (
-            variable("A") + "probability ( A ) { table 0, 0; }",
-            2,
-            1,
-            "all probabilities of this block are zero",
-        ),
+        (variable("A") + "probability ( A ) { table 0, 0; }", 2, 1, "all probabilities of this block are zero"),
         (variable("A") + "probability ( A ) { }", 2, 1, "expected a row for (), or a default"),
         (variable("A") + "probability ( A ) { (yes) 1, 0; }", 2, 21, "expected 0 states, found 1"),
         (variable("A") + "probability ( A ) { tabel 1, 0; }", 2, 21, "'(' or '}', found 'tabel'"),

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.formats import from_bqm, from_ising, from_qubo, to_bqm
-from gibbsite.model import AgreementFactors, FactorGraph, SpinFactors, ising, ising_grid
+from gibbsite.models import AgreementFactors, FactorGraph, SpinFactors, ising, ising_grid
 
 dimod: Any = pytest.importorskip("dimod")
 
@@ -151,9 +151,7 @@ def test_other_vartypes_are_refused() -> None:
 def test_other_objects_of_dimod_are_refused_by_name() -> None:
     cqm = dimod.ConstrainedQuadraticModel()
     cqm.set_objective(dimod.Binary("a"))
-    with pytest.raises(
-        IncompatibleError, match=r"got ConstrainedQuadraticModel; dimod\.cqm_to_bqm\(cqm\)"
-    ) as said:
+    with pytest.raises(IncompatibleError, match=r"got ConstrainedQuadraticModel; dimod\.cqm_to_bqm\(cqm\)") as said:
         from_bqm(cqm)
     assert "method" not in str(said.value)
     cubic = dimod.BinaryPolynomial({"abc": 1.0}, dimod.SPIN)

@@ -17,7 +17,7 @@ from gibbsite.formats import from_bqm, read_bqm, read_coo, write_bqm, write_coo
 from gibbsite.formats.bqm_file import format_bqm, parse_bqm
 from gibbsite.formats.coo import format_coo, parse_coo
 from gibbsite.formats.parsing.text import Source
-from gibbsite.model import FactorGraph, ising
+from gibbsite.models import FactorGraph, ising
 from tests.formats.models import check_groups, energies
 
 BIAS = st.sampled_from([-2.0, -0.5, 0.0, 0.1, 1 / 3, 1.5, 1e-30])
@@ -29,9 +29,7 @@ def binary_models(draw: st.DrawFn) -> FactorGraph:
     n = draw(st.integers(0, 4))
     names = draw(st.sampled_from([[str(k) for k in range(n)], [f"v {k}" for k in range(n)]]))
     factors: list[Any] = [(k, [draw(BIAS), draw(BIAS)]) for k in range(n)]
-    factors += [
-        ((i, j), [draw(BIAS) for _ in range(4)]) for i in range(n) for j in range(i) if draw(st.booleans())
-    ]
+    factors += [((i, j), [draw(BIAS) for _ in range(4)]) for i in range(n) for j in range(i) if draw(st.booleans())]
     factors.append(((), draw(BIAS)))
     return FactorGraph(names, states=draw(st.sampled_from([(0, 1), (-1, 1)])), log_factors=factors)
 
@@ -167,8 +165,7 @@ def test_coordinates_of_far_variables_and_repeated_pairs() -> None:
 def bqms(draw: st.DrawFn) -> Any:
     dimod: Any = pytest.importorskip("dimod")
     bqm = dimod.BinaryQuadraticModel(
-        draw(st.sampled_from(["SPIN", "BINARY"])),
-        dtype=draw(st.sampled_from([np.float64, np.float32, object])),
+        draw(st.sampled_from(["SPIN", "BINARY"])), dtype=draw(st.sampled_from([np.float64, np.float32, object]))
     )
     kinds = [[0, 1, 2, 3], [3, 1, 0, 7], ["a", "b", 7, ("t", 1)]]
     variables = draw(st.sampled_from(kinds))[: draw(st.integers(0, 4))]
@@ -206,10 +203,7 @@ def test_dimod_reads_our_files(bqm: Any) -> None:
 def _samples(bqm: Any) -> list[dict[Any, int]]:
     low = -1 if bqm.vartype.name == "SPIN" else 0
     variables = list(bqm.variables)
-    return [
-        {v: (1 if mask >> k & 1 else low) for k, v in enumerate(variables)}
-        for mask in range(2 ** len(variables))
-    ]
+    return [{v: (1 if mask >> k & 1 else low) for k, v in enumerate(variables)} for mask in range(2 ** len(variables))]
 
 
 @settings(deadline=None)

@@ -12,7 +12,7 @@ from gibbsite.errors import FormatError, IncompatibleError
 from gibbsite.formats import from_networkx, read_edges, read_model, write_edges, write_model
 from gibbsite.formats.edges import format_edges, parse_edges
 from gibbsite.formats.parsing.text import Source
-from gibbsite.model import FactorGraph, ising
+from gibbsite.models import FactorGraph, ising
 
 
 def parse(text: str) -> FactorGraph:
@@ -43,9 +43,7 @@ def test_names_are_words() -> None:
 @settings(deadline=None)
 @given(st.data())
 def test_written_and_read_again(data: st.DataObject) -> None:
-    word = st.text(
-        st.characters(codec="utf-8", exclude_characters=" ,;\t\n\r\v\f\x1c\x1d\x1e\x1f"), min_size=1
-    )
+    word = st.text(st.characters(codec="utf-8", exclude_characters=" ,;\t\n\r\v\f\x1c\x1d\x1e\x1f"), min_size=1)
     names = data.draw(st.lists(word.filter(lambda w: w[0] not in "#%\ufeff"), unique=True, max_size=5))
     pairs = [(i, j) for j in range(len(names)) for i in range(j) if data.draw(st.booleans())]
     weights = [data.draw(st.floats(-1e9, 1e9)) for _ in pairs]

@@ -17,7 +17,7 @@ from gibbsite.formats import FORMATS, read_evidence, read_model, write_model
 from gibbsite.formats.evidence import parse_evidence
 from gibbsite.formats.examples import example_path
 from gibbsite.formats.parsing.text import Source
-from gibbsite.model import FactorGraph, ising
+from gibbsite.models import FactorGraph, ising
 from tests.formats.models import energies, networks
 
 NETWORK = FactorGraph(
@@ -176,10 +176,7 @@ def test_evidence_in_three_forms(text: str, expected: dict[str, object]) -> None
         ('{"' + "9" * 5000 + '": 1}', "f: there is no site"),
         ('{"A":' * 100_000, "f: this JSON is nested too deeply"),
         ("1 9 0", "f:1:3: expected a variable from 0 to 3, found 9"),
-        (
-            "nonsense",
-            "f:1:1: expected NAME=STATE on every line, JSON, or the numbers of UAI evidence, found",
-        ),
+        ("nonsense", "f:1:1: expected NAME=STATE on every line, JSON, or the numbers of UAI evidence, found"),
     ],
 )
 def test_wrong_evidence(text: str, message: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 import gibbsite as gs
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.formats import from_networkx, to_networkx
-from gibbsite.model import FactorGraph, ising_grid
+from gibbsite.models import FactorGraph, ising_grid
 
 nx: Any = pytest.importorskip("networkx")
 
@@ -93,9 +93,7 @@ def test_an_attribute_that_no_edge_has_is_no_coupling_of_one() -> None:
     g.add_edge("b", "c", J=0.4)
     with pytest.raises(ModelError, match="no edge of the graph has the attribute 'j'; they have 'J'"):
         from_networkx(g, weight="j")
-    with pytest.raises(
-        ModelError, match="no node of the graph has the attribute 'h'; they have no attributes"
-    ):
+    with pytest.raises(ModelError, match="no node of the graph has the attribute 'h'; they have no attributes"):
         from_networkx(g, weight="J", bias="h")
     g.add_edge("c", "d")
     with pytest.warns(UserWarning, match=r"1 of 3 edges have no attribute 'J' and get the coupling 1\.0"):

@@ -13,7 +13,7 @@ import pytest
 
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.formats import from_pgmpy
-from gibbsite.model import FactorGraph
+from gibbsite.models import FactorGraph
 
 
 @dataclass
@@ -68,11 +68,7 @@ def weather() -> Bayes:
     return Bayes(
         ["rain", "sky"],
         [
-            Table(
-                ["rain", "sky"],
-                P_RAIN[:, turned],
-                {"rain": RAIN, "sky": [SKY[k] for k in turned]},
-            ),
+            Table(["rain", "sky"], P_RAIN[:, turned], {"rain": RAIN, "sky": [SKY[k] for k in turned]}),
             Table(["sky"], P_SKY, {"sky": SKY}),
         ],
     )
@@ -118,10 +114,7 @@ def test_names_and_states_of_other_types_become_text() -> None:
         (Bayes(["rain", "sky"], weather().cpds[:1]), r"the node 'sky' has no table"),
         (Markov(["rain", "wind"], []), r"the node 'rain' has no table"),
         (
-            Bayes(
-                ["rain", "sky"],
-                [weather().cpds[0], Table(["sky"], P_SKY, {"sky": ["clear", "grey", "black"]})],
-            ),
+            Bayes(["rain", "sky"], [weather().cpds[0], Table(["sky"], P_SKY, {"sky": ["clear", "grey", "black"]})]),
             r"two tables disagree about the states of the node 'sky': \['dark', 'clear', 'grey'\]",
         ),
         (

@@ -15,7 +15,7 @@ from gibbsite.errors import FormatError, IncompatibleError
 from gibbsite.formats import from_ising, read_model, read_rudy, write_model
 from gibbsite.formats.parsing.text import Source
 from gibbsite.formats.rudy import format_rudy, parse_rudy
-from gibbsite.model import FactorGraph, ising, potts
+from gibbsite.models import FactorGraph, ising, potts
 from tests.data import DATA, needs_data
 
 PHYSICS = DATA / "physics"
@@ -30,16 +30,12 @@ def graphs(draw: st.DrawFn) -> tuple[int, dict[tuple[int, int], float]]:
     n = draw(st.integers(0, 6))
     pairs = [pair for pair in itertools.combinations(range(1, n + 1), 2) if draw(st.booleans())]
     weight = st.sampled_from([-2.0, -0.1, 0.0, 1.0, 1e-9, 12345678.5])
-    return n, {
-        (pair if draw(st.booleans()) else pair[::-1]): draw(weight) for pair in draw(st.permutations(pairs))
-    }
+    return n, {(pair if draw(st.booleans()) else pair[::-1]): draw(weight) for pair in draw(st.permutations(pairs))}
 
 
 @settings(deadline=None, max_examples=60)
 @given(graphs(), st.sampled_from([0.5, 1.0, 3.0]))
-def test_the_log_potential_is_twice_the_cut(
-    graph: tuple[int, dict[tuple[int, int], float]], beta: float
-) -> None:
+def test_the_log_potential_is_twice_the_cut(graph: tuple[int, dict[tuple[int, int], float]], beta: float) -> None:
     n, edges = graph
     text = f"{n} {len(edges)}\n" + "".join(f"{i} {j} {w!r}\n" for (i, j), w in edges.items())
     model = parse_rudy(Source("f", text.encode()), beta=beta)
@@ -54,9 +50,7 @@ def test_the_log_potential_is_twice_the_cut(
 
 
 def test_weights_may_be_left_out_and_comments_are_read_over() -> None:
-    assert (
-        parse("# a triangle\n3 3\n1 2\n2 3 // last\n\n3 1").digest == parse("3 3\n1 2 1\n2 3 1\n3 1 1").digest
-    )
+    assert parse("# a triangle\n3 3\n1 2\n2 3 // last\n\n3 1").digest == parse("3 3\n1 2 1\n2 3 1\n3 1 1").digest
 
 
 @pytest.mark.parametrize(
@@ -94,9 +88,7 @@ def test_weights_that_add_up_to_infinity_are_refused() -> None:
 
 def test_what_a_file_cannot_hold(tmp_path: Path) -> None:
     path = tmp_path / "a.rudy"
-    with pytest.raises(
-        IncompatibleError, match=r"the site 'b' has a field of -0\.5; .* write \.coo or \.bqm"
-    ):
+    with pytest.raises(IncompatibleError, match=r"the site 'b' has a field of -0\.5; .* write \.coo or \.bqm"):
         write_model(from_ising({"a": 0.0, "b": 0.5}, {("a", "b"): 1.0}), path)
     with pytest.raises(IncompatibleError, match="has 3 states"):
         write_model(potts(([0], [1], 1.0), 3), path)

@@ -10,8 +10,8 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.formats import stored
-from gibbsite.graph.local import log_potential, weights
-from gibbsite.kernel.minibatch.agreements import agreement_rows
+from gibbsite.graphs.local import log_potential, weights
+from gibbsite.kernels.minibatch.agreements import agreement_rows
 
 SITES, STATES = 70, 3
 COUPLINGS = ("floats", "few", "equal")
@@ -44,16 +44,16 @@ def pair(
     a, b, weight = edges(couplings)
     field = field_of(fields)
     pieces = [(a[k : k + 50], b[k : k + 50], weight[k : k + 50]) for k in range(0, 300, 50)]
-    model = gs.store_edges(pieces, tmp_path / "model", sites=SITES, field=field, states=STATES)
+    model = gs.formats.store_edges(pieces, tmp_path / "model", sites=SITES, field=field, states=STATES)
     assert model.couplings == {"floats": "a float for each", "few": "3 distinct", "equal": "equal"}[couplings]
     return model, gs.potts((a, b, weight.astype(float)), STATES, None if fields == "none" else field)
 
 
 def test_conditionals_and_log_potentials(pair: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of a model in memory, at random states; log-potentials also from the files alone."""
-    monkeypatch.setattr("gibbsite.model.stored._SITES", 7)  # several pieces
+    monkeypatch.setattr("gibbsite.models.stored._SITES", 7)  # several pieces
     model, known = pair
-    here, there = gs.compile_graph(known, "potts"), gs.compile_graph(model)
+    here, there = gs.graphs.compile_graph(known, "potts"), gs.graphs.compile_graph(model)
     assert (there.kind, there.n_cells, there.on_disk) == ("potts", STATES * SITES, True)
     rng = np.random.default_rng(6)
     for _ in range(5):
@@ -84,7 +84,10 @@ def test_runs(pair: Any) -> None:
 
 def test_minibatches_are_drawn_from_the_same_rows(pair: Any) -> None:
     model, known = pair
-    here, there = agreement_rows(gs.compile_graph(known, "potts")), agreement_rows(gs.compile_graph(model))
+    here, there = (
+        agreement_rows(gs.graphs.compile_graph(known, "potts")),
+        agreement_rows(gs.graphs.compile_graph(model)),
+    )
     assert np.allclose(here.local, there.local, atol=1e-12)
     # a model in memory has constants of single sites elsewhere
     one, two = (rows.log_unary.reshape(SITES, STATES) for rows in (here, there))
@@ -96,14 +99,14 @@ def test_labels_and_colors(tmp_path: Path) -> None:
     ring = np.arange(60)
     labels = ["red", "green", "blue"]
     given = [(ring, (ring + 1) % 60, 0.5)]
-    model = gs.store_edges(given, tmp_path / "model", sites=60, states=labels, field=[0.0, 0.0, 1.0])
+    model = gs.formats.store_edges(given, tmp_path / "model", sites=60, states=labels, field=[0.0, 0.0, 1.0])
     result = gs.sample(model, sweeps=2000, rng=1, progress=False, scan=gs.Chromatic())
     assert list(result.marginals["7"]) == labels
     exact = gs.solve_exact(gs.potts((ring, (ring + 1) % 60, np.full(60, 0.5)), labels, [0.0, 0.0, 1.0]))
     # 60 sites alike: four chains of 2,000 draws, correlated over a few sites; six standard errors
     mean = np.mean([result.marginals[str(i)]["blue"] for i in range(60)])
     assert abs(mean - exact.marginals["7"]["blue"]) < 0.01
-    other = gs.store_edges(given, tmp_path / "other", sites=60, states=3, field=[0.0, 0.0, 1.0])
+    other = gs.formats.store_edges(given, tmp_path / "other", sites=60, states=3, field=[0.0, 0.0, 1.0])
     assert other.digest != model.digest, "checkpoints belong to labels, too"
     assert gs.open_model(tmp_path / "other", verify=True).n_states == 3
 
@@ -111,7 +114,7 @@ def test_labels_and_colors(tmp_path: Path) -> None:
 def test_a_best_state(tmp_path: Path) -> None:
     a, b, weight = edges("few")
     field = field_of("of sites")
-    model = gs.store_edges([(a, b, weight)], tmp_path / "model", sites=SITES, field=field, states=STATES)
+    model = gs.formats.store_edges([(a, b, weight)], tmp_path / "model", sites=SITES, field=field, states=STATES)
     found = gs.infer(model, "MAP", sweeps=3000, rng=1, progress=False)
     known = gs.infer(
         gs.potts((a, b, weight.astype(float)), STATES, field), "MAP", method="annealed", rng=1, progress=False
@@ -132,20 +135,20 @@ def test_a_best_state(tmp_path: Path) -> None:
     ],
 )
 def test_bad_arguments(given: dict[str, Any], said: str, tmp_path: Path) -> None:
-    with pytest.raises(gs.ModelError, match=said):
-        gs.store_edges([([0], [1], 1.0)], tmp_path / "model", sites=4, **given)
+    with pytest.raises(gs.errors.ModelError, match=said):
+        gs.formats.store_edges([([0], [1], 1.0)], tmp_path / "model", sites=4, **given)
     assert not list(tmp_path.iterdir())
-    model = gs.store_edges([([0], [1], 1.0)], tmp_path / "good", sites=4, states=3)
-    with pytest.raises(gs.ModelError, match="4 codes from 0 to 2"):
+    model = gs.formats.store_edges([([0], [1], 1.0)], tmp_path / "good", sites=4, states=3)
+    with pytest.raises(gs.errors.ModelError, match="4 codes from 0 to 2"):
         model.log_potential([0, 1, 2, 3])
 
 
 @pytest.mark.parametrize(
     "kernel",
-    [gs.BlockGibbs(), gs.CutsetGibbs(), gs.Tempered(), gs.SwendsenWang(), gs.Wolff(), gs.Perfect()],
+    [gs.BlockGibbs(), gs.CutsetGibbs(), gs.Tempered(), gs.SwendsenWang(), gs.Wolff(), gs.kernels.Perfect()],
     ids=lambda kernel: type(kernel).__name__,
 )
-def test_what_reads_the_whole_model_is_refused(kernel: gs.Kernel, tmp_path: Path) -> None:
-    model = gs.store_edges([edges("equal")], tmp_path / "model", sites=SITES, states=STATES)
-    with pytest.raises(gs.IncompatibleError, match=r"a stored one stays in its files.*gs\.potts"):
+def test_what_reads_the_whole_model_is_refused(kernel: gs.kernels.Kernel, tmp_path: Path) -> None:
+    model = gs.formats.store_edges([edges("equal")], tmp_path / "model", sites=SITES, states=STATES)
+    with pytest.raises(gs.errors.IncompatibleError, match=r"a stored one stays in its files.*gs\.potts"):
         gs.sample(model, kernel, sweeps=10, progress=False)

@@ -147,10 +147,7 @@ def numbers(data: str) -> Numbers:
 
 
 @settings(deadline=None)
-@given(
-    st.lists(st.floats(allow_nan=False, allow_infinity=False)),
-    st.sampled_from([" ", "\n", "\t\r\n", " # x\n"]),
-)
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False)), st.sampled_from([" ", "\n", "\t\r\n", " # x\n"]))
 def test_numbers_are_read_exactly(values: list[float], gap: str) -> None:
     data = gap.join(map(repr, values))
     assert numbers(data).values.tolist() == values
@@ -158,8 +155,7 @@ def test_numbers_are_read_exactly(values: list[float], gap: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "word",
-    ["x", "1e", "1-2", "--1", "1.2.3", "nan", "inf", "0x10", "1_000", ".", "+", "1e5.5", "1,", "\x01", "é"],
+    "word", ["x", "1e", "1-2", "--1", "1.2.3", "nan", "inf", "0x10", "1_000", ".", "+", "1e5.5", "1,", "\x01", "é"]
 )
 def test_the_first_word_that_is_no_number_is_named(word: str) -> None:
     with pytest.raises(FormatError, match=r"^f:2:4: expected a number, found"):
@@ -187,9 +183,7 @@ def test_places_of_numbers() -> None:
 
 
 @settings(deadline=None)
-@given(
-    st.lists(st.floats(0, 1e300, allow_subnormal=False).filter(lambda x: x == 0 or x > 1e-300), min_size=1)
-)
+@given(st.lists(st.floats(0, 1e300, allow_subnormal=False).filter(lambda x: x == 0 or x > 1e-300), min_size=1))
 def test_written_potentials_have_the_same_logarithm(values: list[float]) -> None:
     with np.errstate(divide="ignore"):
         logs = np.log(np.array(values))

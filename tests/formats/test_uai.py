@@ -29,7 +29,7 @@ from gibbsite.formats.parsing.text import Source
 from gibbsite.formats.uai import format_uai, parse_uai
 from gibbsite.formats.uai_evidence import parse_uai_evidence
 from gibbsite.formats.uai_results import parse_uai_map, parse_uai_mar, parse_uai_pr
-from gibbsite.model import FactorGraph, ising_grid, potts_grid
+from gibbsite.models import FactorGraph, ising_grid, potts_grid
 from tests.data import DATA, needs_data
 from tests.formats.models import check_groups, energies, markov_models, networks
 
@@ -65,10 +65,7 @@ def test_factors_of_equal_shape_share_a_group_in_order_of_appearance() -> None:
 def test_tables_of_a_bayes_file_are_directed_where_they_are_conditional() -> None:
     model = parse("BAYES 2  2 2  2  1 0  2 0 1  2 0.5 0.5  4 0 0 0.25 0.75")
     assert [group.directed for group in model.groups] == [True, False]
-    assert [group.directed for group in parse("BAYES 1 2 2 1 0 1 0 2 0.25 0.75 2 3 4").groups] == [
-        True,
-        False,
-    ]
+    assert [group.directed for group in parse("BAYES 1 2 2 1 0 1 0 2 0.25 0.75 2 3 4").groups] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -119,12 +116,7 @@ def test_models_without_factors_or_sites() -> None:
         ("MARKOV 1 1000000000 0", 1, 10, "at most 32,767 states, found 1e+09; join states"),
         ("MARKOV 4" + " 32767" * 4 + " 0", 1, 10, "32767 states, but is in no factor"),
         ("MARKOV\n1\n2\n1000000000000", 4, 1, "1,000,000,000,000 factors are declared"),
-        (
-            "MARKOV 2 2 2\n1\n3 0 1 1 2 1 1",
-            3,
-            1,
-            "number of variables of factor 0, a whole number from 0 to 2",
-        ),
+        ("MARKOV 2 2 2\n1\n3 0 1 1 2 1 1", 3, 1, "number of variables of factor 0, a whole number from 0 to 2"),
         ("MARKOV 2 2 2\n1\n2 0 2\n4 1 1 1 1", 3, 5, "a variable from 0 to 1, found 2"),
         ("MARKOV 2 2 2\n1\n2 1 1\n4 1 1 1 1", 3, 3, "factor 0 names a variable twice"),
         ("MARKOV 2 2 2\n1\n2 0 1\n5 1 1 1 1", 4, 1, "factor 0 has 4 entries"),
@@ -183,9 +175,7 @@ def test_bayesian_networks_stay_directed(model: FactorGraph) -> None:
     assert np.array_equal(energies(parse(text)), energies(model))
 
 
-@pytest.mark.parametrize(
-    "model", [ising_grid((3, 3), coupling=0.4, field=0.1), potts_grid((2, 3), 3, coupling=0.5)]
-)
+@pytest.mark.parametrize("model", [ising_grid((3, 3), coupling=0.4, field=0.1), potts_grid((2, 3), 3, coupling=0.5)])
 def test_models_of_other_kinds_are_written_as_tables(model: FactorGraph) -> None:
     assert np.allclose(energies(parse(format_uai(model))), energies(model), rtol=1e-13, atol=1e-13)
 
@@ -310,10 +300,7 @@ def test_partition_functions_far_below_the_smallest_number(tmp_path: Path) -> No
 
 
 def test_older_results_say_how_many_there_are() -> None:
-    assert [row.tolist() for row in parse_uai_mar(Source("f", b"MAR\n1\n2 2 0.5 0.5 1 1"))] == [
-        [0.5, 0.5],
-        [1],
-    ]
+    assert [row.tolist() for row in parse_uai_mar(Source("f", b"MAR\n1\n2 2 0.5 0.5 1 1"))] == [[0.5, 0.5], [1]]
     assert [row.tolist() for row in parse_uai_mar(Source("f", b"MAR\n1 2 0.5 0.5"))] == [[0.5, 0.5]]
     assert parse_uai_map(Source("f", b"MAP\n1\n2 0 1")).tolist() == [0, 1]
     assert parse_uai_map(Source("f", b"MAP\n1 0")).tolist() == [0]
@@ -381,9 +368,7 @@ def test_real_files(path: Path, tmp_path: Path) -> None:
     found = read_uai_evidence(path.with_suffix(".evid"), model)
     assert len(found) == facts["evidence"]
     write_uai_evidence(found, tmp_path / "again.evid", model)
-    assert read_uai_evidence(tmp_path / "again.evid", model) == dict(
-        sorted(found.items(), key=lambda p: int(p[0]))
-    )
+    assert read_uai_evidence(tmp_path / "again.evid", model) == dict(sorted(found.items(), key=lambda p: int(p[0])))
     for suffix in (".MAR", ".MAR.gz"):
         if (answer := path.with_suffix(suffix)).exists():
             marginals = read_uai_mar(answer)

@@ -13,7 +13,7 @@ from gibbsite.errors import FormatError, IncompatibleError
 from gibbsite.formats import read_bif, read_xmlbif, write_xmlbif
 from gibbsite.formats.parsing.text import Source
 from gibbsite.formats.xmlbif import format_xmlbif, parse_xmlbif
-from gibbsite.model import FactorGraph, ising_grid
+from gibbsite.models import FactorGraph, ising_grid
 from tests.data import network_files
 from tests.formats.models import NAME, check_groups, energies, networks
 
@@ -32,10 +32,7 @@ B = (
     "<OUTCOME>&lt;5</OUTCOME><OUTCOME>&#62;=5</OUTCOME></VARIABLE>"
 )
 P_A = "<DEFINITION><FOR>A</FOR><TABLE>0.25 0.75</TABLE></DEFINITION>"
-P_B = (
-    "<DEFINITION><FOR>B &amp; b</FOR><GIVEN>A</GIVEN>"
-    "<TABLE> 0.1 0.9\n <!-- no --> .2 8e-1</TABLE></DEFINITION>"
-)
+P_B = "<DEFINITION><FOR>B &amp; b</FOR><GIVEN>A</GIVEN><TABLE> 0.1 0.9\n <!-- no --> .2 8e-1</TABLE></DEFINITION>"
 
 
 def test_the_child_is_fastest() -> None:
@@ -123,11 +120,7 @@ def test_nothing_grows_out_of_proportion(text: str) -> None:
         (network(A, P_A.replace("0.25", "-1")), 5, "expected probabilities, found -1"),
         (network(A, P_A.replace("0.25", "1e400")), 5, "expected probabilities, found inf"),
         (network(A, P_A.replace("0.25", "0.5")), 5, "row 0 of the table sums to 1.25"),
-        (
-            network(A, P_A.replace("0.25", "0").replace("0.75", "0")),
-            5,
-            "all probabilities of this table are zero",
-        ),
+        (network(A, P_A.replace("0.25", "0").replace("0.75", "0")), 5, "all probabilities of this table are zero"),
         (
             network(A, B, P_A.replace("<TABLE>0.25 0.75", "<GIVEN>B &amp; b</GIVEN><TABLE>1 0 1 0"), P_B),
             6,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.exact.enumeration import enumerate_states
+from gibbsite.inference.exact.enumeration import enumerate_states
 from gibbsite.lab.dogs.dobrushin import draw_parameters, measure_bias, paper_order
 from gibbsite.lab.dogs.guarantees import SHOWN
 from gibbsite.lab.dogs.mle import (
@@ -134,7 +134,7 @@ def test_the_corner_of_a_grid_lies_between_the_brackets_and_runs_reach_it() -> N
 
 def test_short_runs_are_chains_stopped_early_and_do_not_depend_on_lengths_seen_before() -> None:
     model, sites, start = gs.ising_grid((3, 3), coupling=0.4), np.arange(9), np.ones(9, np.int8)
-    scan = gs.FixedOrder([4, 0, 8, 4, 2])
+    scan = gs.scans.FixedOrder([4, 0, 8, 4, 2])
     common = {"chains": 16, "start": start, "rng": 3}
     both = run_short(model, scan, np.array([3, 12]), sites, **common)
     np.testing.assert_array_equal(both[1:], run_short(model, scan, np.array([12]), sites, **common))
@@ -153,7 +153,7 @@ def test_coupled_chains_measure_the_mean_that_single_chains_have() -> None:
         ones = np.ones(16, np.int8)
         x = run_short(model, scan, np.array([steps]), np.array([0]), chains=chains, start=ones, rng=2)
         assert abs(bias - (2 * x.mean() - 1)) < 6 * np.sqrt(2 / chains)
-    with pytest.raises(gs.ModelError, match="crossed"):
+    with pytest.raises(gs.errors.ModelError, match="crossed"):
         measure_bias(gs.ising_grid((4, 4), coupling=-0.9), paper_order(16), np.array([40]), chains=200, rng=1)
 
 

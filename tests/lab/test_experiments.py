@@ -117,13 +117,13 @@ def test_a_real_silhouette_is_taken_where_there_is_one(tmp_path, monkeypatch) ->
 
 @pytest.mark.parametrize("name", ["herded", "", None, 3])
 def test_unknown_experiments_are_refused_with_the_names(name) -> None:
-    with pytest.raises(gs.ModelError, match="herded-two-variables, herded-incomplete-graph"):
+    with pytest.raises(gs.errors.ModelError, match="herded-two-variables, herded-incomplete-graph"):
         gs.lab.run(name)
 
 
 @pytest.mark.parametrize("rng", [-1, 0.5, "a", True, None])
 def test_bad_seeds_are_refused(rng) -> None:
-    with pytest.raises(gs.ModelError, match="rng"):
+    with pytest.raises(gs.errors.ModelError, match="rng"):
         gs.lab.run("herded-discrepancy", quick=True, rng=rng)
 
 

@@ -8,17 +8,9 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.efficiency import measure_efficiency
+from gibbsite.inference.efficiency import measure_efficiency
 from gibbsite.lab.notes.banana import METHODS, is_exact
-from gibbsite.lab.notes.banana_density import (
-    LOOKED_AT,
-    evaluate,
-    gradient,
-    grid,
-    log_density,
-    printed_gradient,
-    truth,
-)
+from gibbsite.lab.notes.banana_density import LOOKED_AT, evaluate, gradient, grid, log_density, printed_gradient, truth
 from gibbsite.lab.notes.comparison_targets import autoregressive
 from gibbsite.lab.notes.denoising import COUPLINGS, conditional_gap
 from gibbsite.lab.notes.ula_bias import KNOWN, STEPS, doubt
@@ -99,9 +91,7 @@ def test_the_grid_has_known_moments_and_the_corrected_gradient() -> None:
     coarse, fine = (grid(cells=cells) for cells in (400, 800))
     for middle, p in (coarse, fine):
         x = evaluate(*np.meshgrid(middle, middle, indexing="ij"))
-        np.testing.assert_allclose(
-            np.einsum("ij,ijk->k", p, x)[:4], [truth()[n][0] for n in LOOKED_AT[:4]], atol=1e-9
-        )
+        np.testing.assert_allclose(np.einsum("ij,ijk->k", p, x)[:4], [truth()[n][0] for n in LOOKED_AT[:4]], atol=1e-9)
     z, h = np.array([0.7, -0.4]), 1e-6
     slopes = [(log_density(z + step) - log_density(z - step)) / (2 * h) for step in h * np.eye(2)]
     np.testing.assert_allclose(gradient(z), slopes, rtol=1e-8)
@@ -143,7 +133,5 @@ def test_comparison_says_what_it_measured() -> None:
 def test_chains_that_do_not_move_are_worth_nothing() -> None:
     target = autoregressive(2, 0.5)
     still = gs.Metropolis(scale=1e9, adapt=False)
-    found = measure_efficiency(
-        target.density, still, sweeps=50, warmup=10, start=[0.0, 0.0], truth=target.truth
-    )
+    found = measure_efficiency(target.density, still, sweeps=50, warmup=10, start=[0.0, 0.0], truth=target.truth)
     assert (found.effective, found.converged, found.off) == (0.0, False, np.inf)

@@ -129,7 +129,7 @@ def test_spins_all_methods_go_the_same_way_and_interpolated_densities_a_bit_slow
 
 def test_spins_true_marginals_are_those_of_a_long_run() -> None:
     weights = 0.7 * (1 - np.eye(3))
-    truth, slopes = poisson_spin.true_marginals(gs.continuous_spins(weights), weights, 4_000, 1)
+    truth, slopes = poisson_spin.true_marginals(gs.models.continuous_spins(weights), weights, 4_000, 1)
     assert slopes.shape == (4_000, 3)
     # the joint law of three spins on a fine grid
     x = (np.arange(100) + 0.5) / 100

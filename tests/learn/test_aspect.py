@@ -52,7 +52,7 @@ def mask(model) -> np.ndarray:
 @pytest.mark.parametrize("smoothing", [(0.0, 0.0), (0.01, 0.01), (0.7, 0.2)])
 def test_iterations_are_those_of_direct_em_and_values_never_fall(smoothing) -> None:
     runs = [
-        gs.AspectModel(smoothing=smoothing, iterations=n, tolerance=0.0).fit(TOKENS, SETS, sizes=SIZES)
+        gs.learn.AspectModel(smoothing=smoothing, iterations=n, tolerance=0.0).fit(TOKENS, SETS, sizes=SIZES)
         for n in (1, 2, 40)
     ]
     allowed = mask(runs[0])
@@ -73,7 +73,7 @@ def test_values_never_fall_on_many_random_problems() -> None:
         rng = np.random.default_rng(seed)
         counts = rng.poisson(rng.gamma(0.3, 3.0, (6, 9)))
         smoothing = (float(rng.choice([0.0, 0.01, 0.5])), float(rng.choice([0.0, 0.01, 0.5])))
-        model = gs.AspectModel(
+        model = gs.learn.AspectModel(
             topics=3, smoothing=smoothing, rng=seed, starts=2, iterations=60, tolerance=0.0
         ).fit(counts)
         values = np.array(model.values_)
@@ -84,9 +84,7 @@ def test_values_never_fall_on_many_random_problems() -> None:
 
 def test_em_ends_where_the_gradient_is_zero() -> None:
     smoothing = (0.5, 0.5)
-    model = gs.AspectModel(smoothing=smoothing, iterations=20_000, tolerance=0.0).fit(
-        TOKENS, SETS, sizes=SIZES
-    )
+    model = gs.learn.AspectModel(smoothing=smoothing, iterations=20_000, tolerance=0.0).fit(TOKENS, SETS, sizes=SIZES)
     allowed, step = mask(model), 1e-5
 
     def value(log_theta, logs) -> float:
@@ -111,7 +109,7 @@ def test_tables_sparse_tables_and_lists_are_the_same_documents() -> None:
     counts[3] = 0  # an empty document
     lists = [np.repeat(np.arange(6), row) for row in counts]
     models = [
-        gs.AspectModel(topics=2, rng=3, tolerance=0.0, iterations=30).fit(X, sizes=[6])
+        gs.learn.AspectModel(topics=2, rng=3, tolerance=0.0, iterations=30).fit(X, sizes=[6])
         for X in (counts, sparse.csr_array(counts), sparse.coo_array(counts), lists)
     ]
     for model in models[1:]:
@@ -130,7 +128,7 @@ def test_topics_are_found_again() -> None:
         true[a, 4 * a : 4 * a + 4] = 0.21
     theta = rng.dirichlet([0.5] * 3, 200)
     counts = np.array([rng.multinomial(200, mixture @ true) for mixture in theta])
-    model = gs.AspectModel(topics=3, starts=3, rng=1, tolerance=1e-8).fit(counts)
+    model = gs.learn.AspectModel(topics=3, starts=3, rng=1, tolerance=1e-8).fit(counts)
     order = model.components_[:, ::4].argmax(axis=1)
     assert sorted(order.tolist()) == [0, 1, 2]
     assert np.abs(model.components_ - true[order]).max() < 0.03
@@ -145,7 +143,7 @@ def test_weak_labels_restrict_topics_and_place_them() -> None:
         chosen = rng.permutation(3)[:2]
         documents.append(5 * rng.choice(chosen, 50) + rng.integers(0, 5, 50))
         sets.append({names[k] for k in chosen})
-    model = gs.AspectModel().fit(documents, sets)
+    model = gs.learn.AspectModel().fit(documents, sets)
     assert model.classes_.tolist() == sorted(names)
     for document, mixture in zip(sets, model.mixtures_, strict=True):
         assert {model.classes_[k] for k in np.flatnonzero(mixture)} == document
@@ -159,10 +157,9 @@ def test_background_topics_may_be_in_every_document() -> None:
     """What is in documents of all classes, in some of them not at all, is background."""
     rng = np.random.default_rng(4)
     documents = [
-        np.concatenate([k % 3 * 3 + rng.integers(0, 3, 40), 9 + rng.integers(0, 3, 15 * (k % 4))])
-        for k in range(24)
+        np.concatenate([k % 3 * 3 + rng.integers(0, 3, 40), 9 + rng.integers(0, 3, 15 * (k % 4))]) for k in range(24)
     ]
-    model = gs.AspectModel(background=1, tolerance=1e-9, iterations=2000).fit(
+    model = gs.learn.AspectModel(background=1, tolerance=1e-9, iterations=2000).fit(
         documents, [f"c{k % 3}" for k in range(24)]
     )
     assert model.classes_.tolist() == ["c0", "c1", "c2", "background 0"]
@@ -172,9 +169,9 @@ def test_background_topics_may_be_in_every_document() -> None:
 
 def test_several_starts_keep_the_best() -> None:
     counts = np.random.default_rng(7).poisson(1.0, (20, 15))
-    values = [gs.AspectModel(topics=4, starts=n, rng=2).fit(counts).values_[-1] for n in (1, 6)]
+    values = [gs.learn.AspectModel(topics=4, starts=n, rng=2).fit(counts).values_[-1] for n in (1, 6)]
     assert values[1] >= values[0]
-    again = gs.AspectModel(topics=4, starts=6, rng=2).fit(counts)
+    again = gs.learn.AspectModel(topics=4, starts=6, rng=2).fit(counts)
     assert again.values_[-1] == values[1]
 
 
@@ -182,14 +179,14 @@ def test_it_passes_the_checks_of_scikit_learn() -> None:
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Estimator AspectModel does not inherit")
-        found = checks.check_estimator(gs.AspectModel(topics=2), on_fail=None, on_skip=None)
+        found = checks.check_estimator(gs.learn.AspectModel(topics=2), on_fail=None, on_skip=None)
     assert [(one["check_name"], one["exception"]) for one in found if one["status"] == "failed"] == []
 
 
 def test_it_can_be_cloned_changed_and_shown() -> None:
-    model = gs.AspectModel(topics=3)
+    model = gs.learn.AspectModel(topics=3)
     assert repr(model.set_params(starts=2)) == "AspectModel(topics=3, starts=2)"
-    assert gs.AspectModel(**model.get_params()).get_params() == model.get_params()
+    assert gs.learn.AspectModel(**model.get_params()).get_params() == model.get_params()
     with pytest.raises(ValueError, match="Invalid parameter 'nonsense'"):
         model.set_params(nonsense=1)
 
@@ -208,23 +205,19 @@ def test_it_can_be_cloned_changed_and_shown() -> None:
     ],
 )
 def test_mistakes_are_named(x, y, said: str) -> None:
-    with pytest.raises(gs.ModelError, match=said):
-        gs.AspectModel(topics=2).fit(x, y)
+    with pytest.raises(gs.errors.ModelError, match=said):
+        gs.learn.AspectModel(topics=2).fit(x, y)
 
 
 def test_arguments_are_checked() -> None:
-    for wrong, said in (
-        ({"smoothing": -1}, "smoothing"),
-        ({"starts": 0}, "starts"),
-        ({"topics": 0}, "topics"),
-    ):
-        with pytest.raises(gs.ArgumentError, match=f"{said} must be"):
-            gs.AspectModel(**wrong).fit([[0, 1]])
-    with pytest.raises(gs.ModelError, match="has learnt nothing yet"):
-        gs.AspectModel().transform([[0]])
-    model = gs.AspectModel(topics=2).fit([[0, 1]])
-    with pytest.raises(gs.ModelError, match="word 5 of kind 0"):
+    for wrong, said in (({"smoothing": -1}, "smoothing"), ({"starts": 0}, "starts"), ({"topics": 0}, "topics")):
+        with pytest.raises(gs.errors.ArgumentError, match=f"{said} must be"):
+            gs.learn.AspectModel(**wrong).fit([[0, 1]])
+    with pytest.raises(gs.errors.ModelError, match="has learnt nothing yet"):
+        gs.learn.AspectModel().transform([[0]])
+    model = gs.learn.AspectModel(topics=2).fit([[0, 1]])
+    with pytest.raises(gs.errors.ModelError, match="word 5 of kind 0"):
         model.transform([[5]])
-    bare = gs.AspectModel(topics=2, smoothing=0.0).fit([[0, 0]], sizes=[2])
-    with pytest.raises(gs.ModelError, match="no topic has"):
+    bare = gs.learn.AspectModel(topics=2, smoothing=0.0).fit([[0, 0]], sizes=[2])
+    with pytest.raises(gs.errors.ModelError, match="no topic has"):
         bare.transform([[1]])

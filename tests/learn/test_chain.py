@@ -10,20 +10,12 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.learn.crf.chain import Chain, fit_chain, prune
-from gibbsite.learn.crf.labels import (
-    SCHEMES,
-    Span,
-    allowed_moves,
-    find_fault,
-    find_spans,
-    span_sets,
-    write_spans,
-)
+from gibbsite.learn.crf.labels import SCHEMES, Span, allowed_moves, find_fault, find_spans, span_sets, write_spans
 from gibbsite.learn.crf.objective import Objective, Weights
 from gibbsite.learn.crf.quasi_newton import minimise
 from gibbsite.learn.crf.sequences import Sequences
 from gibbsite.learn.crf.structure import Structure
-from gibbsite.run.executor import Executor
+from gibbsite.sampling.executor import Executor
 
 FEATURES, LENGTHS = 7, (4, 1, 5, 3)
 LABELS = {
@@ -171,9 +163,7 @@ def test_numbers_do_not_depend_on_threads() -> None:
     fits = [fit_chain(data, codes, ["a", "b", "c"], 40, threads=threads, iterations=20) for threads in (1, 2)]
     assert fits[0].chain.x.tobytes() == fits[1].chain.x.tobytes()
     for threads in (1, 3):
-        assert (
-            fits[0].chain.marginals(data, threads)[0].tobytes() == fits[0].chain.marginals(data)[0].tobytes()
-        )
+        assert fits[0].chain.marginals(data, threads)[0].tobytes() == fits[0].chain.marginals(data)[0].tobytes()
 
 
 def test_an_l1_penalty_leaves_the_subgradient_at_zero() -> None:
@@ -181,16 +171,7 @@ def test_an_l1_penalty_leaves_the_subgradient_at_zero() -> None:
     chain, data = make("bio", 1)
     codes = chain.best(data)[0]
     training = fit_chain(
-        data,
-        codes,
-        chain.labels,
-        FEATURES,
-        scheme="bio",
-        l1=0.4,
-        l2=0.1,
-        iterations=500,
-        tolerance=1e-9,
-        flatness=0,
+        data, codes, chain.labels, FEATURES, scheme="bio", l1=0.4, l2=0.1, iterations=500, tolerance=1e-9, flatness=0
     )
     x = training.chain.x
     with Executor(1) as executor:
@@ -203,9 +184,7 @@ def test_an_l1_penalty_leaves_the_subgradient_at_zero() -> None:
     kept = {int(k): new for new, k in enumerate(left)}
     keep = np.isin(data.feature, left)
     first = np.concatenate([[0], np.cumsum(keep)])[data.first]
-    trimmed = Sequences(
-        data.begin, first, np.array([kept[int(f)] for f in data.feature[keep]], np.int32), np.zeros(0)
-    )
+    trimmed = Sequences(data.begin, first, np.array([kept[int(f)] for f in data.feature[keep]], np.int32), np.zeros(0))
     np.testing.assert_allclose(small.marginals(trimmed)[0], training.chain.marginals(data)[0], atol=1e-12)
     assert rng is not None
 
@@ -229,13 +208,13 @@ def test_labels_that_are_not_allowed_are_refused() -> None:
     _, data = make("bio", 1)
     codes = np.zeros(data.n_positions, np.uint8)
     codes[1] = 2
-    with pytest.raises(gs.ModelError, match="'I-X' follows 'O' in sequence 0"):
+    with pytest.raises(gs.errors.ModelError, match="'I-X' follows 'O' in sequence 0"):
         fit_chain(data, codes, LABELS["bio"], FEATURES, scheme="bio")
     codes[:] = 0
     codes[0] = 2
-    with pytest.raises(gs.ModelError, match="'I-X' is the first label of sequence 0"):
+    with pytest.raises(gs.errors.ModelError, match="'I-X' is the first label of sequence 0"):
         fit_chain(data, codes, LABELS["bio"], FEATURES, scheme="bio")
-    with pytest.raises(gs.ArgumentError, match="order must be 1 or 2"):
+    with pytest.raises(gs.errors.ArgumentError, match="order must be 1 or 2"):
         fit_chain(data, codes * 0, LABELS["bio"], FEATURES, order=3)
 
 
@@ -248,10 +227,7 @@ def test_spans_survive_every_scheme(scheme: str) -> None:
 
 
 def test_faults_are_found_where_they_are() -> None:
-    assert find_fault(["O", "B-X", "I-Y"]) == (
-        2,
-        "'I-Y' follows 'B-X', but only 'B-Y' or 'I-Y' may stand before it",
-    )
+    assert find_fault(["O", "B-X", "I-Y"]) == (2, "'I-Y' follows 'B-X', but only 'B-Y' or 'I-Y' may stand before it")
     assert find_fault(["B-X", "O"], "bioes") == (1, "'O' follows 'B-X', whose span has not ended")
     assert find_fault(["O", "B-X"], "bioes") == (1, "the last label is 'B-X', whose span has not ended")
     assert find_fault(["S-X"]) == (0, "'S-X' is no label of the scheme bio")
@@ -268,11 +244,9 @@ def test_the_optimum_is_that_of_crfsuite(tmp_path: Any) -> None:
     trainer = pycrfsuite.Trainer(verbose=False, algorithm="lbfgs")
     for row, label in zip(rows, labels, strict=True):
         trainer.append(row, label)
-    trainer.set_params(
-        {"c1": 0.0, "c2": 0.5, "max_iterations": 1000, "epsilon": 1e-9, "delta": 0.0, "period": 1000}
-    )
+    trainer.set_params({"c1": 0.0, "c2": 0.5, "max_iterations": 1000, "epsilon": 1e-9, "delta": 0.0, "period": 1000})
     trainer.train(str(tmp_path / "model"))
-    ours = gs.ChainCRF(
+    ours = gs.learn.ChainCRF(
         l2=0.5, all_states=False, all_pairs=False, boundaries=False, bias=False, tolerance=1e-9, flatness=0.0
     ).fit(rows, labels)
     value = 0.5 * float(ours.chain_.x @ ours.chain_.x) - ours.log_likelihood_

@@ -17,21 +17,21 @@ def test_it_passes_the_checks_of_scikit_learn() -> None:
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Estimator ChainCRF does not inherit")
-        found = checks.check_estimator(gs.ChainCRF(), on_fail=None, on_skip=None)
+        found = checks.check_estimator(gs.learn.ChainCRF(), on_fail=None, on_skip=None)
     assert [(one["check_name"], one["exception"]) for one in found if one["status"] == "failed"] == []
 
 
 def test_it_can_be_cloned_changed_and_shown() -> None:
-    crf = gs.ChainCRF(l2=0.5)
+    crf = gs.learn.ChainCRF(l2=0.5)
     assert repr(crf.set_params(order=2)) == "ChainCRF(order=2, l2=0.5)"
-    assert gs.ChainCRF(**crf.get_params()).get_params() == crf.get_params()
+    assert gs.learn.ChainCRF(**crf.get_params()).get_params() == crf.get_params()
     with pytest.raises(ValueError, match="Invalid parameter 'nonsense'"):
         crf.set_params(nonsense=1)
 
 
 @pytest.mark.parametrize("order", [1, 2])
 def test_it_learns_sequences(order: int) -> None:
-    crf = gs.ChainCRF(order=order, l2=0.1).fit(X, Y)
+    crf = gs.learn.ChainCRF(order=order, l2=0.1).fit(X, Y)
     assert crf.predict([[["a"], ["cat"], ["barks"]], []]) == [["D", "N", "V"], []]
     assert crf.score(X, Y) == 1.0
     assert crf.classes_.tolist() == ["D", "N", "V"]
@@ -45,10 +45,10 @@ def test_it_learns_sequences(order: int) -> None:
 
 def test_values_are_numbers_flags_and_texts() -> None:
     rows = [[{"size": 2.5, "capital": True, "small": False, "word": "Rome"}], [{"size": -1.0, "word": "is"}]]
-    crf = gs.ChainCRF(min_count=1).fit(rows, [["LOC"], ["O"]])
+    crf = gs.learn.ChainCRF(min_count=1).fit(rows, [["LOC"], ["O"]])
     assert crf.vocabulary_.names == ["size", "capital", "word=Rome", "(bias)", "word=is"]
     assert crf.predict(rows) == [["LOC"], ["O"]]
-    rare = gs.ChainCRF(min_count=2).fit(rows, [["LOC"], ["O"]])
+    rare = gs.learn.ChainCRF(min_count=2).fit(rows, [["LOC"], ["O"]])
     assert rare.vocabulary_.names == ["size", "(bias)"]
 
 
@@ -56,7 +56,7 @@ def test_what_a_scheme_forbids_never_comes_out() -> None:
     rng = np.random.default_rng(1)
     words = [[[f"w{k}"] for k in rng.integers(0, 5, 6)] for _ in range(30)]
     labels = [["O", "B-X", "I-X", "O", "B-X", "O"] for _ in words]
-    crf = gs.ChainCRF(scheme="bio").fit(words, labels)
+    crf = gs.learn.ChainCRF(scheme="bio").fit(words, labels)
     codes = {label: k for k, label in enumerate(crf.classes_.tolist())}
     for p in crf.predict_proba(words):
         assert p[0, codes["I-X"]] == 0.0
@@ -74,12 +74,12 @@ def test_what_a_scheme_forbids_never_comes_out() -> None:
     ],
 )
 def test_mistakes_are_named(x: object, y: object, said: str) -> None:
-    with pytest.raises(gs.ModelError, match=said):
-        gs.ChainCRF().fit(x, y)
+    with pytest.raises(gs.errors.ModelError, match=said):
+        gs.learn.ChainCRF().fit(x, y)
 
 
 def test_penalties_are_checked() -> None:
-    with pytest.raises(gs.ArgumentError, match="l2 must be a number of at least 0"):
-        gs.ChainCRF(l2=-1.0).fit(X, Y)
-    with pytest.raises(gs.ModelError, match="has learnt nothing yet"):
-        gs.ChainCRF().predict(X)
+    with pytest.raises(gs.errors.ArgumentError, match="l2 must be a number of at least 0"):
+        gs.learn.ChainCRF(l2=-1.0).fit(X, Y)
+    with pytest.raises(gs.errors.ModelError, match="has learnt nothing yet"):
+        gs.learn.ChainCRF().predict(X)

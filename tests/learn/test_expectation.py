@@ -66,7 +66,7 @@ class TestFamilies:
     def test_projections_bound_the_influence(self, family: Family) -> None:
         for scale in (0.1, 1.0, 5.0):
             theta = family.project(drawn(family, scale), None, 0.8)
-            assert gs.bound_influence(family.model(theta), "bound").norms.row_sum <= 0.8 + 1e-12
+            assert gs.influence.bound_influence(family.model(theta), "bound").norms.row_sum <= 0.8 + 1e-12
             boxed = family.project(drawn(family, scale), 0.2, None)
             assert np.abs(family.split(boxed)[0]).max() <= 0.2
             assert (family.split(boxed)[1] == family.split(drawn(family, scale))[1]).all()

@@ -15,7 +15,7 @@ from gibbsite.learn import fit_ising, fit_pairwise, screen_pairs
 from gibbsite.learn.expectation import Exact, Sampled
 from gibbsite.learn.family import make_spins
 from gibbsite.learn.inputs import read_pairs
-from gibbsite.run.progress import Status
+from gibbsite.sampling.progress import Status
 
 QUIET: dict[str, Any] = {"progress": False}
 
@@ -45,9 +45,7 @@ def test_the_maximum_is_found_with_fewer_updates_than_by_uniform_scans(side: int
         distance = float(np.linalg.norm(fit.parameters - best.parameters))
         assert distance < 0.1
         assert distance <= fit.error_bound < 2.0
-    assert (
-        fits["dogs"].updates <= fits["systematic"].updates < fits["uniform"].updates < fits["paper"].updates
-    )
+    assert fits["dogs"].updates <= fits["systematic"].updates < fits["uniform"].updates < fits["paper"].updates
     assert 5 * fits["dogs"].updates < fits["paper"].updates
 
 
@@ -66,9 +64,7 @@ def test_the_edges_of_a_model_of_100_sites_are_recovered() -> None:
     # 1000 chains are about 0.02: a pair is on the wrong side with probability 1e-12, one of 4950 with 1e-8.
     model, edges = planted((0.3, 0.5))
     draws = gs.solve_exact(model, task="PR").draw(4000, np.random.default_rng(4))
-    fit = fit_ising(
-        draws, "screened", scan="systematic", updates=300, persistent=True, steps=40, rng=1, **QUIET
-    )
+    fit = fit_ising(draws, "screened", scan="systematic", updates=300, persistent=True, steps=40, rng=1, **QUIET)
     assert len(fit.pairs) < 1.1 * len(edges)
     assert sorted((int(i), int(j)) for i, j, _ in fit.edges(0.15)) == edges
     assert fit.error_bound == np.inf  # no ridge, and chains without a guarantee
@@ -88,7 +84,7 @@ def test_all_pairs_with_a_bound_on_influence() -> None:
     draws = gs.solve_exact(model, task="PR").draw(1000, np.random.default_rng(4))
     fit = fit_ising(draws, mixing=0.5, ridge=0.1, steps=3, chains=100, rng=1, **QUIET)
     assert len(fit.pairs) == 4950
-    assert gs.bound_influence(fit.model, "bound").norms.row_sum <= 0.5 + 1e-12
+    assert gs.influence.bound_influence(fit.model, "bound").norms.row_sum <= 0.5 + 1e-12
     assert np.isfinite(fit.error_bound)
     assert fit.check_updates > 0
 
@@ -292,7 +288,7 @@ def test_no_guarantee_is_no_silent_guess() -> None:
     data = gs.solve_exact(gs.ising_grid((3, 3), coupling=1.0)).draw(500, np.random.default_rng(1))
     for scan in ("dogs", "uniform"):
         how = {"scan": scan, "ridge": 0.01, "rng": 1, **QUIET}
-        with pytest.raises(gs.ModelError, match="or give updates=, to go without a guarantee, or mixing="):
+        with pytest.raises(gs.errors.ModelError, match="or give updates=, to go without a guarantee, or mixing="):
             fit_ising(data, gs.ising_grid((3, 3)), accuracy=0.01, **how)
         with pytest.warns(gs.ConvergenceWarning, match=r"of 3 gradient steps no number .* 270 updates of"):
             fit = fit_ising(data, gs.ising_grid((3, 3)), steps=3, step_size=1.0, **how)
@@ -355,16 +351,14 @@ def test_steps_that_leave_out_sites_are_refused() -> None:
     model, _ = strong(20)
     draws = gs.solve_exact(model, task="PR").draw(200, np.random.default_rng(2))
     for how in ({"updates": 15}, {"updates": 15, "scan": "uniform"}, {"updates": 15, "persistent": True}):
-        with pytest.raises(gs.ArgumentError, match=r"updates=15 of the scan .* leave out 5 of 20 sites"):
+        with pytest.raises(gs.errors.ArgumentError, match=r"updates=15 of the scan .* leave out 5 of 20 sites"):
             fit_ising(draws, model, ridge=0.1, rng=1, **how, **QUIET)
-    with pytest.raises(gs.ArgumentError, match="leave out 18 of 20 sites"):
-        fit_ising(draws, model, ridge=0.1, updates=600, scan=gs.FixedOrder([3, 4]), rng=1, **QUIET)
+    with pytest.raises(gs.errors.ArgumentError, match="leave out 18 of 20 sites"):
+        fit_ising(draws, model, ridge=0.1, updates=600, scan=gs.scans.FixedOrder([3, 4]), rng=1, **QUIET)
 
 
 def test_data_alone_are_enough() -> None:
-    draws = gs.solve_exact(gs.ising_grid((3, 3), coupling=0.4), task="PR").draw(
-        2000, np.random.default_rng(1)
-    )
+    draws = gs.solve_exact(gs.ising_grid((3, 3), coupling=0.4), task="PR").draw(2000, np.random.default_rng(1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gs.ConvergenceWarning)
         fit = fit_ising(draws, rng=1, **QUIET)

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._compile.jit import implement, inlined
-from gibbsite._random.generators import below, uniform
-from gibbsite.graph.local import weights
-from gibbsite.kernel.base import Kernel, step, transition
-from gibbsite.kernel.rules import pick
-from gibbsite.scan.base import Ordered, Scan, in_order
+from gibbsite._numba.jit import implement, inlined
+from gibbsite._numba.random.generators import below, uniform
+from gibbsite.graphs.local import weights
+from gibbsite.kernels.base import Kernel, step, transition
+from gibbsite.kernels.rules import pick
+from gibbsite.scans.base import Ordered, Scan, in_order
 
 
 class Copy(NamedTuple):

@@ -17,32 +17,30 @@ from dataclasses import replace
 import numpy as np
 
 import gibbsite as gs
-from gibbsite.graph.compile import KINDS
-from gibbsite.kernel.registry import registered_kernels
+from gibbsite.graphs.compile import KINDS
+from gibbsite.kernels.registry import registered_kernels
 from gibbsite.testing import _try_scan, scans
 
 #: Kinds of two states and of more: one each for kernels that move sites by functions which know no kind.
 TWO_KINDS = ("ising", "table")
-CLASSES = tuple(
-    one.kernel for one in registered_kernels() if one.proof_instances() and one.family != "minibatch"
-)
+CLASSES = tuple(one.kernel for one in registered_kernels() if one.proof_instances() and one.family != "minibatch")
 
 
-def small_graph(n_sites: int) -> gs.Graph:
+def small_graph(n_sites: int) -> gs.graphs.Graph:
     """Return a graph for asking scans what their schedules are."""
-    return gs.compile_graph(gs.ising(np.triu(np.ones((n_sites, n_sites)), 1)))
+    return gs.graphs.compile_graph(gs.ising(np.triu(np.ones((n_sites, n_sites)), 1)))
 
 
-def by_schedule(n_sites: int) -> dict[type, list[gs.Scan]]:
+def by_schedule(n_sites: int) -> dict[type, list[gs.scans.Scan]]:
     """Return all scans by the type of their schedule, the one without an order of its own first."""
     graph = small_graph(n_sites)
-    found: dict[type, list[gs.Scan]] = {}
+    found: dict[type, list[gs.scans.Scan]] = {}
     for scan in scans(n_sites):
         found.setdefault(type(scan.schedule(graph)), []).append(scan)
     return found
 
 
-def taken(kernel: gs.Kernel) -> list[int]:
+def taken(kernel: gs.kernels.Kernel) -> list[int]:
     """Return the numbers of the types of schedules of which a kernel takes one scan at least."""
     graph = small_graph(3)
     graph = replace(graph, units=kernel.units(graph))
@@ -50,7 +48,7 @@ def taken(kernel: gs.Kernel) -> list[int]:
     return [k for k, group in enumerate(groups) if any(_try_scan(kernel, scan, graph) for scan in group)]
 
 
-def numbers(kernel: gs.Kernel, kind: str) -> tuple[int, ...]:
+def numbers(kernel: gs.kernels.Kernel, kind: str) -> tuple[int, ...]:
     """Return the numbers of the types of schedules for a kernel on a kind.
 
     Rules of `Gibbs` other than the default one have the type that the default one leaves out.
@@ -64,11 +62,11 @@ def numbers(kernel: gs.Kernel, kind: str) -> tuple[int, ...]:
     return (types[(CLASSES.index(type(kernel)) + place) % len(types)],)
 
 
-def cover(kernel: gs.Kernel, kind: str) -> Callable[[int], list[gs.Scan]]:
+def cover(kernel: gs.kernels.Kernel, kind: str) -> Callable[[int], list[gs.scans.Scan]]:
     """Return the function that gives the scans of a kernel on a kind for a number of sites."""
     chosen = numbers(kernel, kind)
 
-    def of_sites(n_sites: int) -> list[gs.Scan]:
+    def of_sites(n_sites: int) -> list[gs.scans.Scan]:
         groups = list(by_schedule(n_sites).values())
         return [scan for k in chosen for scan in groups[k]]
 

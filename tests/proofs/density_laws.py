@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import gibbsite as gs
-from gibbsite._random.generators import stream
-from gibbsite.run.chain import repeatedly, start_chain
-from gibbsite.run.record import lay_out
+from gibbsite._numba.random.generators import stream
+from gibbsite.sampling.chain import repeatedly, start_chain
+from gibbsite.sampling.record import lay_out
 
 Floats = NDArray[np.float64]
 Law = Callable[[Floats], dict[str, tuple[Floats, Callable[[Floats], Floats]]]]
@@ -23,14 +23,14 @@ FALSE_ALARM = 1e-7  # of one test, all its comparisons together
 
 def move_each(
     model: gs.Model,
-    kernel: gs.Kernel,
+    kernel: gs.kernels.Kernel,
     starts: Floats,
     sweeps: int,
-    scan: gs.Scan | None = None,
+    scan: gs.scans.Scan | None = None,
     inspect: bool = True,
 ) -> Floats:
     """Return where each start gets to in some sweeps."""
-    graph = gs.compile_graph(model)
+    graph = gs.graphs.compile_graph(model)
     kernel.check(graph)
     units = kernel.units(graph)
     if units is not None:
@@ -86,10 +86,7 @@ class Grid:
         for k, side in enumerate(self.edges):
             rest = tuple(axis for axis in range(len(self.edges)) if axis != k)
             total = np.concatenate([[0.0], np.cumsum(self.mass.sum(axis=rest))])
-            found[str(k)] = (
-                places[:, k],
-                lambda t, side=side, total=total: np.interp(t, side, total / total[-1]),
-            )
+            found[str(k)] = (places[:, k], lambda t, side=side, total=total: np.interp(t, side, total / total[-1]))
         return found
 
 

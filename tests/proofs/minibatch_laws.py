@@ -121,10 +121,7 @@ def local_row(model: Model, x: Any, site: int, size: int) -> Matrix:
 
     factors = model.of_site(site, x)
     subsets = list(combinations(factors, min(size, len(factors))))
-    logs = [
-        model.fields[site] + len(factors) / len(subset) * sum(values for _, values in subset)
-        for subset in subsets
-    ]
+    logs = [model.fields[site] + len(factors) / len(subset) * sum(values for _, values in subset) for subset in subsets]
     return softmax(np.array(logs)).mean(axis=0)
 
 

@@ -65,12 +65,8 @@ def driving_rows(polynomial: int, stride: int, shift: Any) -> list[list[float]]:
     numbers = register_numbers(polynomial, stride)
     width = next(d for d in range(len(shift), 2**40) if math.gcd(d, len(numbers)) == 1)
     rows = [[0] * len(shift)]
-    rows += [
-        [numbers[(t * width + k) % len(numbers)] for k in range(len(shift))] for t in range(len(numbers))
-    ]
-    return [
-        [(word ^ int(own)) / 2**32 + 2**-33 for word, own in zip(row, shift, strict=True)] for row in rows
-    ]
+    rows += [[numbers[(t * width + k) % len(numbers)] for k in range(len(shift))] for t in range(len(numbers))]
+    return [[(word ^ int(own)) / 2**32 + 2**-33 for word, own in zip(row, shift, strict=True)] for row in rows]
 
 
 class Driven:
@@ -126,10 +122,7 @@ def table_rows(graph: Any, x: list[int], i: int) -> list[list[int]]:
             rows.append(
                 [
                     int(g.table[f])
-                    + sum(
-                        int(g.stride[m]) * (a if int(g.member[m]) == i else x[int(g.member[m])])
-                        for m in members
-                    )
+                    + sum(int(g.stride[m]) * (a if int(g.member[m]) == i else x[int(g.member[m])]) for m in members)
                     for a in states
                 ]
             )

@@ -12,24 +12,24 @@ import pytest
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.exact.transition import unit_matrix
-from gibbsite.graph.compile import KINDS
-from gibbsite.graph.graph import Graph, seal
-from gibbsite.kernel.blocks.gibbs import BlockPlan
+from gibbsite.graphs.compile import KINDS
+from gibbsite.graphs.graph import Graph, seal
+from gibbsite.inference.exact.transition import unit_matrix
+from gibbsite.kernels.blocks.gibbs import BlockPlan
 from gibbsite.testing import check_kernel, tiny_models
 
-EXAMPLES = Path(gs.__file__).parent / "examples"
+EXAMPLES = Path(gs.__file__).parent / "formats" / "networks"
 MODELS = tiny_models()
 KINDS_OF = [
     (name, kind)
     for name, model in MODELS.items()
     for kind in KINDS
-    if kind in ("table", gs.compile_graph(model).kind)
+    if kind in ("table", gs.graphs.compile_graph(model).kind)
 ]
 
 
 def graph_of(model: gs.FactorGraph, kernel: gs.BlockGibbs, kind: str | None = None) -> Graph:
-    graph = gs.compile_graph(model, kind)
+    graph = gs.graphs.compile_graph(model, kind)
     return replace(graph, units=kernel.units(graph))
 
 
@@ -109,9 +109,7 @@ def test_mistakes_in_tables_are_caught(mistake: int) -> None:
     )
     blocks = [["a", "b", "c"], ["b", "c", "d"], ["d", "a"]]
     for kernel, right in ((gs.BlockGibbs(blocks), True), (_Mistaken(blocks, seed=mistake), False)):
-        report = check_kernel(
-            kernel, models={"m": model}, kinds=["table"], scans_of=lambda n: [gs.Systematic()]
-        )
+        report = check_kernel(kernel, models={"m": model}, kinds=["table"], scans_of=lambda n: [gs.Systematic()])
         assert report.passed is right
         if not right:
             assert {"invariance", "law"} <= report.failed
@@ -147,12 +145,10 @@ def test_a_block_of_all_sites_is_exact(name: str) -> None:
 
 def test_random_covers_are_reproducible_and_differ() -> None:
     model = gs.ising_grid((8, 8), coupling=1.0)
-    graph = gs.compile_graph(model)
+    graph = gs.graphs.compile_graph(model)
 
     def sites(seed: int) -> list[list[int]]:
-        return [
-            b.tolist() for b in gs.BlockGibbs("width", entries=16, covers=3, seed=seed).plan(graph).blocks
-        ]
+        return [b.tolist() for b in gs.BlockGibbs("width", entries=16, covers=3, seed=seed).plan(graph).blocks]
 
     assert sites(1) == sites(1)
     assert sites(1) != sites(2)
@@ -164,11 +160,11 @@ def test_random_covers_are_reproducible_and_differ() -> None:
 
 def test_widths_are_kept_and_trees_are_forests() -> None:
     model = gs.ising_grid((12, 12), coupling=1.0)
-    graph = gs.compile_graph(model)
+    graph = gs.graphs.compile_graph(model)
     for entries in (4, 16, 256):
         plan = gs.BlockGibbs("width", entries=entries).plan(graph)
         assert 2.0**plan.log2_largest <= entries
-    assert gs.BlockGibbs("trees").plan(gs.compile_graph(model, "table")).log2_largest <= 2.0
+    assert gs.BlockGibbs("trees").plan(gs.graphs.compile_graph(model, "table")).log2_largest <= 2.0
 
 
 def test_memory_is_predicted() -> None:
@@ -205,10 +201,10 @@ def test_blocks_cross_zeros_that_single_sites_do_not() -> None:
 
 def test_an_order_of_blocks_is_certified_and_sampled() -> None:
     model = gs.ising_grid((4, 4), coupling=0.15, field=0.1)
-    columns = gs.BlockOrder([[c, c + 4, c + 8, c + 12] for c in range(4)])
-    order = gs.dogs(model, target="5", initial=gs.BlockOrder(columns.blocks, [0, 1, 2, 3] * 2), accuracy=0.05)
+    columns = gs.influence.BlockOrder([[c, c + 4, c + 8, c + 12] for c in range(4)])
+    order = gs.dogs(model, target="5", initial=gs.influence.BlockOrder(columns.blocks, [0, 1, 2, 3] * 2), accuracy=0.05)
     exact = gs.solve_exact(model).marginals["5"][1]
-    found = gs.short_runs(model, scan=order, target="5", runs=4000, rng=2, confidence=1 - 1e-6)
+    found = gs.influence.short_runs(model, scan=order, target="5", runs=4000, rng=2, confidence=1 - 1e-6)
     assert found.low["5"][1] <= exact <= found.high["5"][1]
     assert found.bias["5"] <= order.variation + 1e-12
     result = gs.sample(model, scan=columns, sweeps=500, rng=1, progress=False)
@@ -258,15 +254,15 @@ def test_bad_blocks_are_refused_in_a_line(how: dict[str, Any], message: str) -> 
 
 def test_blocks_too_wide_for_memory_are_refused_before_anything_is_allocated() -> None:
     model = gs.ising_grid((40, 40), coupling=0.3)
-    with pytest.raises(gs.TooLargeError, match=r"block 0 has 1600 sites.*entries in all"):
+    with pytest.raises(gs.errors.TooLargeError, match=r"block 0 has 1600 sites.*entries in all"):
         gs.sample(model, gs.BlockGibbs([list(range(1600))]), sweeps=1, progress=False)
 
 
 def test_numbers_and_colors_are_refused() -> None:
     numbers = gs.Gaussian([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]])
-    with pytest.raises(gs.IncompatibleError, match="cannot run on a gaussian graph"):
+    with pytest.raises(gs.errors.IncompatibleError, match="cannot run on a gaussian graph"):
         gs.sample(numbers, gs.BlockGibbs([[0, 1]]), sweeps=1, progress=False)
-    with pytest.raises(gs.IncompatibleError, match="colors single sites"):
+    with pytest.raises(gs.errors.IncompatibleError, match="colors single sites"):
         gs.sample(equal_sites(3), gs.BlockGibbs(), scan=gs.Chromatic(), sweeps=1, progress=False)
-    with pytest.raises(gs.ArgumentError, match="numbers of blocks"):
-        gs.sample(equal_sites(3), gs.BlockGibbs(), scan=gs.FixedOrder(["s0"]), sweeps=1, progress=False)
+    with pytest.raises(gs.errors.ArgumentError, match="numbers of blocks"):
+        gs.sample(equal_sites(3), gs.BlockGibbs(), scan=gs.scans.FixedOrder(["s0"]), sweeps=1, progress=False)

@@ -12,7 +12,7 @@ from tests.proofs import broken
 RING = gs.ising_grid((4,), coupling=0.6, field=np.array([0.4, -0.3, 0.2, 0.1]), periodic=True)
 
 
-def caught_by(kernel: gs.Kernel, scan: gs.Scan) -> set[str]:
+def caught_by(kernel: gs.kernels.Kernel, scan: gs.scans.Scan) -> set[str]:
     report = check_kernel(kernel, models={"ring": RING}, scans_of=lambda n: [scan], kinds=["table"], seed=3)
     return report.failed
 
@@ -23,10 +23,7 @@ def test_the_right_kernel_passes_on_the_same_model() -> None:
 
 @pytest.mark.parametrize(
     ("mistake", "checks"),
-    [
-        ("WrongSign", {"law", "invariance", "reversibility"}),
-        *((mistake, {"law"}) for mistake in broken.MISTAKES),
-    ],
+    [("WrongSign", {"law", "invariance", "reversibility"}), *((mistake, {"law"}) for mistake in broken.MISTAKES)],
 )
 def test_mistakes_in_the_step_are_caught(mistake: str, checks: set[str]) -> None:
     assert checks <= caught_by(broken.Broken(mistake), gs.Systematic())

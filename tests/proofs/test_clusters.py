@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite._random.generators import stream
-from gibbsite.graph.color import markov_graph
-from gibbsite.kernel.base import alone
-from gibbsite.kernel.clusters.agreement import find_agreements
-from gibbsite.kernel.clusters.houdayer import exchange, exchange_around, exchange_memory
-from gibbsite.run.chain import advance
-from gibbsite.run.chain_layout import PlainLayout
-from gibbsite.run.record import lay_out
+from gibbsite._numba.random.generators import stream
+from gibbsite.graphs.color import markov_graph
+from gibbsite.kernels.base import alone
+from gibbsite.kernels.clusters.agreement import find_agreements
+from gibbsite.kernels.clusters.houdayer import exchange, exchange_around, exchange_memory
+from gibbsite.sampling.chain import advance
+from gibbsite.sampling.chain_layout import PlainLayout
+from gibbsite.sampling.record import lay_out
 from gibbsite.testing import check_kernel, tiny_models
 from tests.data import DATA, needs_data
 
@@ -33,8 +33,8 @@ TILT = RNG.normal(size=3)
 
 def potts_with_fields() -> gs.FactorGraph:
     """Three states, a cycle, parallel factors, one state that is impossible at one site."""
-    pairs = gs.AgreementFactors([[0, 1], [1, 0], [1, 2], [2, 3], [3, 0]], [0.9, -0.2, 0.5, 0.3, 0.9])
-    fields = gs.TableFactors([[0], [1], [2]], [[0, 0.5, -np.inf], [0.1, 0.9, -0.4], [0, 0.2, 0.3]])
+    pairs = gs.factors.AgreementFactors([[0, 1], [1, 0], [1, 2], [2, 3], [3, 0]], [0.9, -0.2, 0.5, 0.3, 0.9])
+    fields = gs.factors.TableFactors([[0], [1], [2]], [[0, 0.5, -np.inf], [0.1, 0.9, -0.4], [0, 0.2, 0.3]])
     return gs.FactorGraph(4, groups=[pairs, fields], states=3)
 
 
@@ -54,8 +54,7 @@ def clocks() -> gs.FactorGraph:
 def hard() -> gs.FactorGraph:
     """Two sites that have to differ, which single sites could never leave."""
     return gs.FactorGraph(
-        {"a": 2, "b": 2, "c": 2},
-        [(("a", "b"), [[0, 2], [1, 0]]), (("c", "b"), [[2, 1], [1, 3]]), ("a", [1, 2])],
+        {"a": 2, "b": 2, "c": 2}, [(("a", "b"), [[0, 2], [1, 0]]), (("c", "b"), [[2, 1], [1, 3]]), ("a", [1, 2])]
     )
 
 
@@ -70,17 +69,17 @@ MODELS = {
 KERNELS = [gs.SwendsenWang(), gs.Wolff(1), gs.Wolff(2)]
 
 
-def in_order(units: int) -> list[gs.Scan]:
+def in_order(units: int) -> list[gs.scans.Scan]:
     return [gs.Systematic()]
 
 
 @pytest.mark.parametrize("usual", [True, pytest.param(False, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 @pytest.mark.parametrize("name", MODELS)
-def test_the_law_is_stationary(kernel: gs.Kernel, name: str, usual: bool) -> None:
+def test_the_law_is_stationary(kernel: gs.kernels.Kernel, name: str, usual: bool) -> None:
     """On the kind that is the usual one of the model, or another one: clusters do not know it."""
     model = MODELS[name]
-    kind = gs.compile_graph(model).kind
+    kind = gs.graphs.compile_graph(model).kind
     if not usual:
         kind = "table" if kind == "pairwise" else "pairwise"
     report = check_kernel(kernel, models={name: model}, scans_of=in_order, kinds=[kind])
@@ -148,9 +147,7 @@ def test_mistakes_are_caught(kernel: Any, mistake: str) -> None:
             r"the factor of 'a' and 'b' is about more than whether their states agree",
         ),
         (
-            gs.FactorGraph(
-                {"a": 2, "b": 2}, [(("a", "b"), [[1, 0], [0, 1]]), (("b", "a"), [[0, 1], [1, 0]])]
-            ),
+            gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[1, 0], [0, 1]]), (("b", "a"), [[0, 1], [1, 0]])]),
             r"'a' and 'b' have to agree and to disagree",
         ),
     ],
@@ -159,7 +156,7 @@ def test_other_models_are_refused_in_one_sentence(model: gs.FactorGraph, sentenc
     for kernel in (gs.SwendsenWang(), gs.Wolff()):
         name = type(kernel).__name__
         with pytest.raises(
-            gs.IncompatibleError, match=f"^{name} joins sites that agree, and .*{sentence}; use gs"
+            gs.errors.IncompatibleError, match=f"^{name} joins sites that agree, and .*{sentence}; use gs"
         ):
             gs.sample(model, kernel, progress=False)
 
@@ -168,29 +165,27 @@ def test_a_long_frustrated_cycle_is_named_by_its_ends() -> None:
     signs = np.ones((1, 30))
     signs[0, 11] = -1
     model = gs.ising_grid((30,), coupling=signs, periodic=True)
-    with pytest.raises(gs.IncompatibleError, match="22 more"):
-        gs.Wolff().check(gs.compile_graph(model))
+    with pytest.raises(gs.errors.IncompatibleError, match="22 more"):
+        gs.Wolff().check(gs.graphs.compile_graph(model))
 
 
 def test_parallel_couplings_that_cancel_are_no_frustration() -> None:
-    pairs = gs.SpinFactors([[0, 1], [1, 2], [0, 2], [2, 0]], [0.5, 0.5, -0.8, 1.1])
+    pairs = gs.factors.SpinFactors([[0, 1], [1, 2], [0, 2], [2, 0]], [0.5, 0.5, -0.8, 1.1])
     model = gs.FactorGraph(3, groups=[pairs], states=2)
-    found = find_agreements(gs.compile_graph(model), "Wolff")
+    found = find_agreements(gs.graphs.compile_graph(model), "Wolff")
     assert np.allclose(found.strength, [1.0, 0.6, 1.0])
     assert found.plain
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, "many"])
 def test_numbers_of_clusters_that_make_no_sense(wrong: Any) -> None:
-    with pytest.raises(gs.ArgumentError, match="clusters must be a whole number of at least 1"):
+    with pytest.raises(gs.errors.ArgumentError, match="clusters must be a whole number of at least 1"):
         gs.sample(MODELS["tree"], gs.Wolff(wrong), progress=False)
 
 
 def test_marginals_without_fields_are_right_from_the_first_draw_on() -> None:
     model = gs.potts_grid((6, 6), states=3, coupling=0.9)
-    result = gs.sample(
-        model, gs.SwendsenWang(), sweeps=20, warmup=0, rng=1, progress=False, second_look=False
-    )
+    result = gs.sample(model, gs.SwendsenWang(), sweeps=20, warmup=0, rng=1, progress=False, second_look=False)
     assert np.abs(result.marginals.cells - 1 / 3).max() < 1e-6
 
 
@@ -199,9 +194,7 @@ def test_conditionals_given_bonds_average_to_marginals() -> None:
     rng = np.random.default_rng(3)
     gauge = rng.choice([-1, 1], (5, 5))
     across, down = gauge * np.roll(gauge, -1, 0), gauge * np.roll(gauge, -1, 1)
-    model = gs.ising_grid(
-        (5, 5), coupling=0.4 * np.stack([across, down]), field=0.2 * rng.normal(size=(5, 5))
-    )
+    model = gs.ising_grid((5, 5), coupling=0.4 * np.stack([across, down]), field=0.2 * rng.normal(size=(5, 5)))
     exact = gs.solve_exact(model).marginals
     for kernel in (gs.SwendsenWang(), gs.Wolff()):
         result = gs.sample(model, kernel, sweeps=20_000, rng=6, progress=False)
@@ -234,7 +227,7 @@ def test_wolff_makes_as_many_clusters_in_every_chain() -> None:
 def test_the_first_sweep_of_wolff_costs_a_sweep() -> None:
     """From a random start, where clusters are small; they grow while the sweep goes on."""
     model = gs.ising_grid((128, 128), coupling=0.46, periodic=True)
-    graph = gs.compile_graph(model)
+    graph = gs.graphs.compile_graph(model)
     kernel = gs.Wolff()
     memory = kernel.memory(graph, np.arange(1, 5, dtype=np.uint64))
     x = np.random.default_rng(1).integers(0, 2, graph.n_sites).astype(graph.state_dtype)
@@ -258,8 +251,8 @@ def test_the_first_sweep_of_wolff_costs_a_sweep() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::gibbsite.errors.ConvergenceWarning")
-@pytest.mark.parametrize("kernel", [gs.SwendsenWang(), gs.Wolff(), gs.Perfect()], ids=str)
-def test_runs_resume_bit_for_bit_on_any_number_of_threads(kernel: gs.Kernel, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kernel", [gs.SwendsenWang(), gs.Wolff(), gs.kernels.Perfect()], ids=str)
+def test_runs_resume_bit_for_bit_on_any_number_of_threads(kernel: gs.kernels.Kernel, tmp_path: Path) -> None:
     model = gs.ising_grid((12, 12), coupling=0.4, field=0.02)
     how: Any = {"rng": 1, "progress": False, "second_look": False, "warmup": 20, "chains": 2}
     whole = gs.sample(model, kernel, sweeps=200, threads=2, **how)
@@ -272,17 +265,14 @@ def test_runs_resume_bit_for_bit_on_any_number_of_threads(kernel: gs.Kernel, tmp
 
 @needs_data("physics/potts_small_exact.json")
 @pytest.mark.parametrize("kernel", [gs.SwendsenWang(), gs.Wolff()], ids=str)
-def test_potts_models_agree_with_the_exact_energies(kernel: gs.Kernel) -> None:
+def test_potts_models_agree_with_the_exact_energies(kernel: gs.kernels.Kernel) -> None:
     """Within 5.5 standard errors at three models for each kernel: false alarms below 1e-6."""
     rows = json.loads((DATA / "physics/potts_small_exact.json").read_text())["rows"]
     chosen = [row for row in rows if row["q"] == 3][-3:]
     assert chosen
     for row in chosen:
         model = gs.potts_grid(
-            (row["L"], row["L"]),
-            states=row["q"],
-            coupling=row["beta"],
-            periodic=row["boundary"] != "free",
+            (row["L"], row["L"]), states=row["q"], coupling=row["beta"], periodic=row["boundary"] != "free"
         )
         result = gs.sample(model, kernel, sweeps=5000, rng=11, record="energy", progress=False)
         seen = result.observables["energy"]
@@ -315,7 +305,7 @@ def exchange_matrix(model: gs.FactorGraph, memory: Any) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("model", [GLASS, tiny_models()["ring"], tiny_models()["tables"]])
 def test_exchanges_leave_two_independent_states_independent(model: gs.FactorGraph) -> None:
-    law, matrix = exchange_matrix(model, exchange_memory(gs.compile_graph(model)))
+    law, matrix = exchange_matrix(model, exchange_memory(gs.graphs.compile_graph(model)))
     assert np.abs(law @ matrix - law).max() < 1e-15
     flow = law[:, None] * matrix
     assert np.abs(flow - flow.T).max() < 1e-15
@@ -323,7 +313,7 @@ def test_exchanges_leave_two_independent_states_independent(model: gs.FactorGrap
 
 
 def test_clusters_that_stop_too_early_are_caught() -> None:
-    memory = exchange_memory(gs.compile_graph(GLASS))
+    memory = exchange_memory(gs.graphs.compile_graph(GLASS))
     none = memory._replace(start=np.zeros_like(memory.start))
     law, matrix = exchange_matrix(GLASS, none)
     assert np.abs(law @ matrix - law).max() > 1e-3
@@ -332,16 +322,13 @@ def test_clusters_that_stop_too_early_are_caught() -> None:
 def test_the_compiled_exchange_draws_every_cluster_as_often_as_it_should() -> None:
     """Two clusters of one and two sites: 3000 draws, within five standard deviations (6e-7)."""
     model = gs.ising_grid((1, 5), coupling=0.7)
-    memory = exchange_memory(gs.compile_graph(model))
+    memory = exchange_memory(gs.graphs.compile_graph(model))
     words, single = stream(3, 0), 0
     for _ in range(3000):
         x, y = np.zeros(5, np.int8), np.array([1, 0, 1, 1, 0], np.int8)
         size = exchange(memory, x, y, words)
         single += size == 1
-        assert (x.tolist(), y.tolist()) in [
-            ([1, 0, 0, 0, 0], [0, 0, 1, 1, 0]),
-            ([0, 0, 1, 1, 0], [1, 0, 0, 0, 0]),
-        ]
+        assert (x.tolist(), y.tolist()) in [([1, 0, 0, 0, 0], [0, 0, 1, 1, 0]), ([0, 0, 1, 1, 0], [1, 0, 0, 0, 0])]
         assert not memory.mark.any()
     assert abs(single - 1000) < 5 * np.sqrt(3000 * 2 / 9)
     same = np.ones(5, np.int8)
@@ -349,6 +336,6 @@ def test_the_compiled_exchange_draws_every_cluster_as_often_as_it_should() -> No
 
 
 def test_the_neighbours_of_an_exchange_are_those_of_the_model() -> None:
-    graph = gs.compile_graph(tiny_models()["tables"])
+    graph = gs.graphs.compile_graph(tiny_models()["tables"])
     memory = exchange_memory(graph)
     assert np.array_equal(memory.neighbour, markov_graph(graph)[1])

@@ -6,13 +6,14 @@ import re
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from scipy import stats
 
 import gibbsite as gs
-from gibbsite import compatibility, random
+import numba
+from gibbsite.inference import compatibility
+from gibbsite.models import random
 from tests.proofs.density_laws import FALSE_ALARM, Floats, Normal, move_each, p_value
 
 pytestmark = pytest.mark.long
@@ -63,18 +64,16 @@ MODELS = {
     "Python": cache(lambda: gs.Conditionals({name: single(k) for k, name in enumerate("abc")})),
     "compiled": cache(lambda: gs.Conditionals({name: compiled(k) for k, name in enumerate("abc")})),
     "a block": cache(lambda: gs.Conditionals({("a", "b"): block, "c": single(2)})),
-    "a slice": cache(
-        lambda: gs.Conditionals({"a": compiled(0), "b": None, "c": compiled(2)}, log_density=density)
-    ),
+    "a slice": cache(lambda: gs.Conditionals({"a": compiled(0), "b": None, "c": compiled(2)}, log_density=density)),
 }
 
 
 @pytest.mark.parametrize("scan", [gs.Systematic(), gs.RandomScan()], ids=str)
 @pytest.mark.parametrize("name", MODELS)
-def test_the_law_is_kept(name: str, scan: gs.Scan) -> None:
+def test_the_law_is_kept(name: str, scan: gs.scans.Scan) -> None:
     law = Normal(np.zeros(3), COVARIANCE)
     starts = law.draw(4000, np.random.default_rng(8))
-    ends = move_each(MODELS[name](), gs.ConditionalGibbs(), starts, 3, scan)
+    ends = move_each(MODELS[name](), gs.kernels.ConditionalGibbs(), starts, 3, scan)
     assert (ends != starts).any(axis=1).mean() > 0.9
     assert p_value(law.law, ends) > FALSE_ALARM
 
@@ -87,7 +86,7 @@ def test_the_update_of_all_sites_from_the_old_state_is_wrong() -> None:
 
     law = Normal(np.zeros(3), COVARIANCE)
     starts = law.draw(4000, np.random.default_rng(8))
-    ends = move_each(gs.Conditionals({("a", "b", "c"): jacobi}), gs.ConditionalGibbs(), starts, 3)
+    ends = move_each(gs.Conditionals({("a", "b", "c"): jacobi}), gs.kernels.ConditionalGibbs(), starts, 3)
     assert p_value(law.law, ends) < FALSE_ALARM
 
 
@@ -112,13 +111,7 @@ def test_resumed_runs_are_the_same(tmp_path: Any) -> None:
     model = MODELS["compiled"]()
     once = gs.sample(model, sweeps=400, rng=1, record="draws", progress=False)
     path = tmp_path / "run.npz"
-    common: dict[str, Any] = {
-        "rng": 1,
-        "record": "draws",
-        "progress": False,
-        "checkpoint": path,
-        "warmup": 40,
-    }
+    common: dict[str, Any] = {"rng": 1, "record": "draws", "progress": False, "checkpoint": path, "warmup": 40}
     gs.sample(model, sweeps=150, **common)
     again = gs.sample(model, sweeps=400, resume=True, **common)
     assert np.array_equal(once.values, again.values)
@@ -131,8 +124,7 @@ def test_compatibility() -> None:
     for name in ("Python", "a block"):
         good = MODELS[name]()
         model = gs.Conditionals(
-            dict(zip([("a", "b"), "c"] if name == "a block" else "abc", good.draws, strict=True)),
-            log_density=density,
+            dict(zip([("a", "b"), "c"] if name == "a block" else "abc", good.draws, strict=True)), log_density=density
         )
         assert gs.check_conditionals(model).compatible
     wrong = gs.Conditionals(
@@ -141,17 +133,14 @@ def test_compatibility() -> None:
     found = gs.check_conditionals(wrong)
     assert not found
     assert found.worst == "b"
-    with pytest.raises(gs.ModelError, match="log_density"):
+    with pytest.raises(gs.errors.ModelError, match="log_density"):
         gs.check_conditionals(MODELS["Python"]())
 
 
 def pair(slope: float = 0.4, sd: float = 0.68**0.5) -> gs.Conditionals:
     """Of a normal law; right is what is left out."""
     return gs.Conditionals(
-        {
-            "a": lambda x, rng: rng.normal(slope * x[1], sd),
-            "b": lambda x, rng: rng.normal(0.8 * x[0], 1.36**0.5),
-        },
+        {"a": lambda x, rng: rng.normal(slope * x[1], sd), "b": lambda x, rng: rng.normal(0.8 * x[0], 1.36**0.5)},
         log_density=lambda x: -0.5 * (2 * x[0] ** 2 - 1.6 * x[0] * x[1] + x[1] ** 2) / 1.36,
     )
 
@@ -187,7 +176,7 @@ def test_compatible_means_that_deviations_are_excluded() -> None:
     assert few.needed == found.draws
     assert f"take {few.needed:,} draws" in str(few)
     for wrong in ({"tolerance": 0.0}, {"power": 1.0}, {"places": 0}, {"draws": 0.5}, {"start": [1.0]}):
-        with pytest.raises(gs.ModelError):
+        with pytest.raises(gs.errors.ModelError):
             gs.check_conditionals(pair(), **wrong)
 
 
@@ -220,9 +209,7 @@ def test_the_check_is_of_states_and_of_laws_that_are_not_normal() -> None:
 
     def states(p: Any) -> gs.Conditionals:
         return gs.Conditionals(
-            {"z": lambda x, rng: float(rng.choice(3, p=p))},
-            {"z": 3},
-            log_density=lambda x: np.log(chances[int(x[0])]),
+            {"z": lambda x, rng: float(rng.choice(3, p=p))}, {"z": 3}, log_density=lambda x: np.log(chances[int(x[0])])
         )
 
     assert gs.check_conditionals(states(chances))
@@ -259,9 +246,7 @@ def test_places_in_the_law_are_those_of_its_distribution_function(law: Any, erro
     def density(x: Any) -> float:
         return float(law.logpdf(x[0]))
 
-    model = gs.Conditionals(
-        {"a": lambda x, rng: rng.normal()}, {"a": gs.Interval(*law.support())}, log_density=density
-    )
+    model = gs.Conditionals({"a": lambda x, rng: rng.normal()}, {"a": gs.Interval(*law.support())}, log_density=density)
     values = law.rvs(draws, random_state=1)
     examination = compatibility._Examination(model, 1, np.array([law.median()]))
     found, impossible = examination._places_in_law(np.array([0], np.int32), values[:, None], 0)
@@ -297,9 +282,7 @@ def test_the_check_asks_for_the_density_about_twice_for_each_draw() -> None:
 
 def test_the_check_tells_what_fails() -> None:
     broken = gs.Conditionals({"a": fails}, log_density=lambda x: -(x[0] ** 2))
-    with pytest.raises(
-        gs.ModelError, match=r"conditional of \(a\) raised RuntimeError\('no idea'\), given a="
-    ):
+    with pytest.raises(gs.errors.ModelError, match=r"conditional of \(a\) raised RuntimeError\('no idea'\), given a="):
         gs.check_conditionals(broken)
 
 
@@ -314,7 +297,7 @@ def test_the_check_tells_what_fails() -> None:
     ],
 )
 def test_models_that_make_no_sense(draws: Any, sites: Any, said: str) -> None:
-    with pytest.raises(gs.ModelError, match=said):
+    with pytest.raises(gs.errors.ModelError, match=said):
         gs.Conditionals(draws, sites)
 
 
@@ -346,7 +329,7 @@ def compiled_failure(x: Any, rng: Any) -> Any:
     ],
 )
 def test_draws_that_make_no_sense(draw: Any, sites: Any, said: str) -> None:
-    with pytest.raises(gs.SamplingError, match=said):
+    with pytest.raises(gs.errors.SamplingError, match=said):
         gs.sample(gs.Conditionals({"a": draw}, sites), sweeps=2000, rng=1, progress=False)
 
 
@@ -362,7 +345,7 @@ def hidden(x: Any, rng: Any) -> Any:
 @pytest.mark.parametrize("draw", [hidden, inexplicit], ids=["compiled", "Python"])
 def test_random_numbers_of_others_are_refused(draw: Any) -> None:
     """They would come from a state that the seed of a run does not reach."""
-    with pytest.raises(gs.ModelError, match=r"conditional of \(a\).*np.random.normal.*argument rng"):
+    with pytest.raises(gs.errors.ModelError, match=r"conditional of \(a\).*np.random.normal.*argument rng"):
         gs.sample(gs.Conditionals({"a": draw}), sweeps=10, rng=1, progress=False)
 
 
@@ -372,6 +355,4 @@ def test_the_check_says_how_far_it_is() -> None:
     model = gs.Conditionals(functions, log_density=lambda x: -0.5 * (x**2).sum())
     gs.check_conditionals(model, places=2, draws=50, progress=seen.append)
     assert [status.done for status in seen] == [0, 1, 2, 3, 4, 5]
-    assert {(status.phase, status.total, status.unit) for status in seen} == {
-        ("checking conditionals", 6, "function")
-    }
+    assert {(status.phase, status.total, status.unit) for status in seen} == {("checking conditionals", 6, "function")}

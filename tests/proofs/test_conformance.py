@@ -8,18 +8,16 @@ from typing import Any
 import pytest
 
 import gibbsite as gs
-from gibbsite.graph.compile import KINDS
-from gibbsite.kernel.registry import registered_kernels
+from gibbsite.graphs.compile import KINDS
+from gibbsite.kernels.registry import registered_kernels
 from gibbsite.testing import KERNELS, check_kernel, scans, tiny_models
 from tests.proofs.cover import CLASSES, TWO_KINDS, by_schedule, cover, numbers, taken
 
-MINIBATCHES = [
-    kernel for one in registered_kernels() if one.family == "minibatch" for kernel in one.proof_instances()
-]
+MINIBATCHES = [kernel for one in registered_kernels() if one.family == "minibatch" for kernel in one.proof_instances()]
 OTHERS = [kernel for kernel in KERNELS if type(kernel) in CLASSES]
 
 
-def kinds_with_changes(kernel: gs.Kernel) -> tuple[str, ...]:
+def kinds_with_changes(kernel: gs.kernels.Kernel) -> tuple[str, ...]:
     """Return the kinds on which a kernel is proved with every change; the campaign takes all.
 
     `Gibbs` is proved on all kinds. Others move sites by functions that know no kind (blocks), or by the
@@ -32,14 +30,14 @@ def kinds_with_changes(kernel: gs.Kernel) -> tuple[str, ...]:
         return KINDS
     if isinstance(kernel, gs.BlockGibbs) and kernel.blocks == "trees":
         return (*TWO_KINDS, "lattice")  # strips
-    if isinstance(kernel, gs.PairedTempered):
+    if isinstance(kernel, gs.kernels.PairedTempered):
         return ("ising",)
-    if isinstance(kernel, gs.CutsetGibbs | gs.MiniBucketMetropolis):
+    if isinstance(kernel, gs.CutsetGibbs | gs.importance.MiniBucketMetropolis):
         return ("table",)
     return TWO_KINDS
 
 
-def _marked(kernel: gs.Kernel, kind: str) -> Any:
+def _marked(kernel: gs.kernels.Kernel, kind: str) -> Any:
     if kind not in kinds_with_changes(kernel):
         marks = [pytest.mark.campaign]
     else:
@@ -48,7 +46,7 @@ def _marked(kernel: gs.Kernel, kind: str) -> Any:
 
 
 @pytest.mark.parametrize(("kernel", "kind"), [_marked(kernel, kind) for kernel in OTHERS for kind in KINDS])
-def test_every_kernel_on_every_kind(kernel: gs.Kernel, kind: str) -> None:
+def test_every_kernel_on_every_kind(kernel: gs.kernels.Kernel, kind: str) -> None:
     """With scans that `test_the_scans_cover_all_pairs` is about."""
     report = check_kernel(kernel, kinds=[kind], scans_of=cover(kernel, kind))
     # four checks or more of a scan; of kind "distance" there is one model only
@@ -59,7 +57,7 @@ def test_every_kernel_on_every_kind(kernel: gs.Kernel, kind: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("kernel", MINIBATCHES, ids=str)
-def test_minibatch_kernels(kernel: gs.Kernel) -> None:
+def test_minibatch_kernels(kernel: gs.kernels.Kernel) -> None:
     """On one kind with one scan: test_minibatch.py proves their steps on all kinds."""
     report = check_kernel(kernel, kinds=["potts"], scans_of=lambda n_sites: scans(n_sites)[:1])
     assert report.passed, str(report)
@@ -68,7 +66,7 @@ def test_minibatch_kernels(kernel: gs.Kernel) -> None:
 @pytest.mark.campaign
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_every_kernel_on_every_kind_with_every_scan(kernel: gs.Kernel, kind: str) -> None:
+def test_every_kernel_on_every_kind_with_every_scan(kernel: gs.kernels.Kernel, kind: str) -> None:
     report = check_kernel(kernel, kinds=[kind])
     assert report.passed, str(report)
 
@@ -80,10 +78,7 @@ def test_the_scans_cover_all_pairs() -> None:
     assert {(kernel, k) for kernel, _, k in met} == {(type(one), k) for one in OTHERS for k in taken(one)}
     assert {entry for entry in met if entry[0] is gs.Gibbs} == set(product([gs.Gibbs], KINDS, every))
     with_changes = {
-        (type(kernel), k)
-        for kernel in OTHERS
-        for kind in kinds_with_changes(kernel)
-        for k in numbers(kernel, kind)
+        (type(kernel), k) for kernel in OTHERS for kind in kinds_with_changes(kernel) for k in numbers(kernel, kind)
     }
     for one in OTHERS:
         met_with_changes = [k for kernel, k in with_changes if kernel is type(one)]
@@ -91,6 +86,6 @@ def test_the_scans_cover_all_pairs() -> None:
 
 
 def test_the_tiny_models_need_every_kind() -> None:
-    stored = {gs.compile_graph(model).kind for model in tiny_models().values()}
+    stored = {gs.graphs.compile_graph(model).kind for model in tiny_models().values()}
     assert stored == set(KINDS) - {"distance"}  # couplings of few sites are stored, unless it is asked for
-    assert gs.compile_graph(tiny_models()["distance"], "distance").kind == "distance"
+    assert gs.graphs.compile_graph(tiny_models()["distance"], "distance").kind == "distance"

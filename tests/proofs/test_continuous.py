@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 import gibbsite as gs
-from gibbsite._compile.jit import compiled
-from gibbsite._random.generators import load, store, stream
-from gibbsite.graph.functions.bounds import all_bounds
-from gibbsite.graph.graph import Graph
-from gibbsite.graph.local import log_potential
-from gibbsite.kernel.continuous.chebyshev import (
+from gibbsite._numba.jit import compiled
+from gibbsite._numba.random.generators import load, store, stream
+from gibbsite.graphs.functions.bounds import all_bounds
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.local import log_potential
+from gibbsite.kernels.continuous.chebyshev import (
     FLOOR,
     LIFT,
     RISE,
@@ -27,10 +27,10 @@ from gibbsite.kernel.continuous.chebyshev import (
     prepare_draws,
     sum_series,
 )
-from gibbsite.kernel.continuous.energy import CHOSEN, energies
-from gibbsite.kernel.continuous.interpolated import _DRAW, _LEVEL, _NOW, _PROPOSAL, _PROPOSES, interpolate
-from gibbsite.kernel.continuous.inverse import draw_quadratic
-from gibbsite.kernel.continuous.method import answer, ask
+from gibbsite.kernels.continuous.energy import CHOSEN, energies
+from gibbsite.kernels.continuous.interpolated import _DRAW, _LEVEL, _NOW, _PROPOSAL, _PROPOSES, interpolate
+from gibbsite.kernels.continuous.inverse import draw_quadratic
+from gibbsite.kernels.continuous.method import answer, ask
 from tests.proofs.density_laws import move_each
 
 pytestmark = pytest.mark.long
@@ -123,7 +123,7 @@ def wavy(scale: float) -> gs.ContinuousModel:
     return gs.ContinuousModel(
         {"v": gs.Interval(-1.0, 2.0)},
         [
-            gs.FunctionFactors(
+            gs.factors.FunctionFactors(
                 lambda x, p: p[0] * np.sin(3.0 * x[0]) - p[1] * x[0] ** 4 / 4,
                 [[0], [0]],
                 [[scale, 0.2 * scale], [0.3 * scale, 0.1 * scale]],
@@ -133,9 +133,9 @@ def wavy(scale: float) -> gs.ContinuousModel:
     )
 
 
-def at_work(model: gs.ContinuousModel, kernel: gs.ContinuousGibbs) -> tuple[Graph, Any, Any]:
+def at_work(model: gs.ContinuousModel, kernel: gs.kernels.ContinuousGibbs) -> tuple[Graph, Any, Any]:
     """Return graph, memory and parameters for an update of site 0 with all factors."""
-    graph = gs.compile_graph(model)
+    graph = gs.graphs.compile_graph(model)
     memory: Any = kernel.memory(graph, stream(1, 0))
     memory.workspace.reach[:] = graph.arrays.start[1] - graph.arrays.start[0], 0
     return graph, memory, kernel.parameters(graph)
@@ -166,7 +166,7 @@ CORRECTED = [
 def test_corrected_proposals_leave_the_conditional_as_it_is(
     method: str, degree: int | None, fine: int | None, scale: float, minibatch: bool
 ) -> None:
-    kernel = gs.ContinuousGibbs(method, degree=degree, fine=fine)
+    kernel = gs.kernels.ContinuousGibbs(method, degree=degree, fine=fine)
     graph, memory, parameters = at_work(wavy(scale), kernel)
     if minibatch:  # factor 0 drawn three times, factor 1 seven times
         workspace = memory.workspace._replace(
@@ -212,8 +212,8 @@ def _draw_series(series: Any, words: NDArray[np.uint64], out: Floats) -> None:
 def test_series_are_drawn_from_as_they_are(degree: int) -> None:
     generator = np.random.default_rng(degree)
     method = interpolate(None, [degree], 1e-3)
-    kernel = gs.ContinuousGibbs("its", degree=degree)
-    memory: Any = kernel.memory(gs.compile_graph(wavy(1.0)), stream(1, 0))
+    kernel = gs.kernels.ContinuousGibbs("its", degree=degree)
+    memory: Any = kernel.memory(gs.graphs.compile_graph(wavy(1.0)), stream(1, 0))
     series = memory.poly
     for trial in range(3):
         values = np.exp(generator.normal(0.0, 2.0, degree + 1))  # wild: far below zero between the points
@@ -239,7 +239,7 @@ def test_series_are_drawn_from_as_they_are(degree: int) -> None:
 
 
 def test_without_the_correction_low_degrees_are_biased() -> None:
-    graph, memory, parameters = at_work(wavy(4.0), gs.ContinuousGibbs("its", degree=3))
+    graph, memory, parameters = at_work(wavy(4.0), gs.kernels.ContinuousGibbs("its", degree=3))
     x = np.array([0.3])
     arguments = parameters.method, graph.arrays, memory, x, 0
     rng, many = ask(*arguments, load(stream(3, 0)))
@@ -263,13 +263,13 @@ def mixed_model() -> gs.ContinuousModel:
     return gs.ContinuousModel(
         {"a": gs.Interval(-1.0, 1.0), "b": gs.Interval(0.0, 2.0), "s": ["x", "y", "z"]},
         [
-            gs.FunctionFactors(
+            gs.factors.FunctionFactors(
                 lambda x, p: p[0] * np.cos(2.0 * x[0] + p[1] * x[1]),
                 [[0, 1], [0, 2], [1, 2], [0, 1]],
                 [[1.0, 1.0], [0.7, 2.0], [0.5, -1.0], [0.4, 0.3]],
                 bounds=([-1.0, -0.7, -0.5, -0.4], [1.0, 0.7, 0.5, 0.4]),
             ),
-            gs.normal_factors([0, 1], [0.2, 1.5], [0.8, 0.7], always=True),
+            gs.factors.normal_factors([0, 1], [0.2, 1.5], [0.8, 0.7], always=True),
         ],
     )
 
@@ -284,9 +284,9 @@ def quadratic_model() -> gs.ContinuousModel:
     return gs.ContinuousModel(
         3,
         [
-            gs.product_factors([[0, 1], [1, 2]], [1.2, -1.2]),
-            gs.difference_factors([[0, 2]], [1.5]),
-            gs.normal_factors([1], 0.3, 0.6),
+            gs.factors.product_factors([[0, 1], [1, 2]], [1.2, -1.2]),
+            gs.factors.difference_factors([[0, 2]], [1.5]),
+            gs.factors.normal_factors([1], 0.3, 0.6),
         ],
         states=gs.Interval(-1.0, 1.5),
     )
@@ -323,7 +323,7 @@ class Target:
         places = np.stack(grid, axis=-1).reshape(-1, 3)
         self.law = np.bincount(self.cells(places), mass.ravel(), SPLIT**3)
         self.law /= self.law.sum()
-        graph = gs.compile_graph(self.model)
+        graph = gs.graphs.compile_graph(self.model)
         some = places[:: len(places) // 7]
         theirs = np.array([log_potential(graph.arrays, place) for place in some])
         assert np.allclose(theirs, self.energy(*some.T), atol=1e-12)
@@ -359,16 +359,16 @@ def target(request: pytest.FixtureRequest) -> Target:
 
 
 KERNELS = {
-    "auto": gs.ContinuousGibbs(),
-    "double": gs.ContinuousGibbs("double"),
-    "double, low degrees": gs.ContinuousGibbs("double", degree=2, fine=3),
-    "its, low degree": gs.ContinuousGibbs("its", degree=3),
-    "rejection": gs.ContinuousGibbs("rejection"),
-    "slice": gs.ContinuousGibbs("slice"),
-    "double, minibatch": gs.ContinuousGibbs("double", minibatch=3.0),
-    "its, minibatch, low degree": gs.ContinuousGibbs("its", minibatch=1.0, degree=2),
-    "rejection, minibatch": gs.ContinuousGibbs("rejection", minibatch=0.5),
-    "slice, minibatch": gs.ContinuousGibbs("slice", minibatch=2.0),
+    "auto": gs.kernels.ContinuousGibbs(),
+    "double": gs.kernels.ContinuousGibbs("double"),
+    "double, low degrees": gs.kernels.ContinuousGibbs("double", degree=2, fine=3),
+    "its, low degree": gs.kernels.ContinuousGibbs("its", degree=3),
+    "rejection": gs.kernels.ContinuousGibbs("rejection"),
+    "slice": gs.kernels.ContinuousGibbs("slice"),
+    "double, minibatch": gs.kernels.ContinuousGibbs("double", minibatch=3.0),
+    "its, minibatch, low degree": gs.kernels.ContinuousGibbs("its", minibatch=1.0, degree=2),
+    "rejection, minibatch": gs.kernels.ContinuousGibbs("rejection", minibatch=0.5),
+    "slice, minibatch": gs.kernels.ContinuousGibbs("slice", minibatch=2.0),
 }
 DRAWS = 12_000
 
@@ -386,7 +386,7 @@ def test_the_test_sees_what_is_wrong(target: Target) -> None:
     assert target.p_value(move_each(target.model, kernel, starts, sweeps=2)) < 1e-12
 
 
-class TooLittleGain(gs.ContinuousGibbs):
+class TooLittleGain(gs.kernels.ContinuousGibbs):
     """Takes a bound of the energy for granted that is none."""
 
     def parameters(self, graph: Graph) -> Any:

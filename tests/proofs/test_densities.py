@@ -10,11 +10,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
 import gibbsite as gs
+import numba
 from tests.proofs.density_laws import FALSE_ALARM, Floats, Grid, Normal, move_each, p_value
 
 pytestmark = pytest.mark.long
@@ -59,7 +59,7 @@ TARGETS: dict[str, tuple[gs.LogDensity, Callable[[], Any]]] = {
     "humps": (HUMPS, lambda: Grid(HUMPS, np.zeros(1), np.array([3.0]), 100_000)),
 }
 SHAPES = {1: [[0.4]], 2: [[1.0, 0.3], [0.3, 0.5]], 3: COVARIANCE}
-TOGETHER: dict[str, Callable[[int], gs.Kernel]] = {
+TOGETHER: dict[str, Callable[[int], gs.kernels.Kernel]] = {
     "Metropolis": lambda n: gs.Metropolis(scale=0.7, adapt=False),
     "Metropolis, uniform": lambda n: gs.Metropolis("uniform", scale=0.7, adapt=False),
     "Metropolis, shaped": lambda n: gs.Metropolis(covariance=SHAPES[n], adapt=False),
@@ -123,21 +123,20 @@ def stretching(x: Floats, rng: Any) -> Any:
 def test_an_asymmetric_proposal_needs_its_ratio() -> None:
     # y = x exp(s z) in one dimension: q(y | x) = N(log y; log x, s^2) / y, so q(x | y) / q(y | x) = y / x
     model, law, starts = drawn("humps", 20_000)
-    right = gs.Proposal(stretching, log_ratio=lambda to, at: math.log(to[0]) - math.log(at[0]))
-    dense = gs.Proposal(
-        stretching,
-        log_density=lambda to, at: -2.0 * math.log(to[0] / at[0]) ** 2 - math.log(to[0]),
+    right = gs.kernels.Proposal(stretching, log_ratio=lambda to, at: math.log(to[0]) - math.log(at[0]))
+    dense = gs.kernels.Proposal(
+        stretching, log_density=lambda to, at: -2.0 * math.log(to[0] / at[0]) ** 2 - math.log(to[0])
     )
     for proposal in (right, dense):
         assert p_value(law.law, move_each(model, gs.Metropolis(proposal), starts, 3)) > FALSE_ALARM
-    wrong = gs.Proposal(stretching, symmetric=True)
+    wrong = gs.kernels.Proposal(stretching, symmetric=True)
     assert p_value(law.law, move_each(model, gs.Metropolis(wrong), starts, 3)) < FALSE_ALARM
 
 
 def test_an_independence_proposal_keeps_the_law() -> None:
     model, law, starts = drawn("banana", 10_000)
     wide = np.array([2.0, 2.5])
-    proposal = gs.Proposal(
+    proposal = gs.kernels.Proposal(
         lambda x, rng: rng.standard_normal(2) * wide + np.array([0.0, 1.0]),
         log_density=lambda to, at: -0.5 * (((to - np.array([0.0, 1.0])) / wide) ** 2).sum(),
     )
@@ -160,9 +159,8 @@ def test_the_covariance_of_mala_is_two_steps_not_its_root(variance: str) -> None
             y[k] += math.sqrt(spread) * gs.random.normal(rng)
         return y
 
-    proposal = gs.Proposal(
-        draw,
-        log_density=lambda to, at: -((to - at - g * slope_normal(at)) ** 2).sum() / (4 * g),
+    proposal = gs.kernels.Proposal(
+        draw, log_density=lambda to, at: -((to - at - g * slope_normal(at)) ** 2).sum() / (4 * g)
     )
     found = p_value(law.law, move_each(model, gs.Metropolis(proposal), starts, 5))
     assert (found > FALSE_ALARM) == (variance == "right")
@@ -170,16 +168,11 @@ def test_the_covariance_of_mala_is_two_steps_not_its_root(variance: str) -> None
 
 def test_moves_without_accepting_leave_the_law() -> None:
     model, law, starts = drawn("normal", 20_000)
-    assert p_value(law.law, move_each(model, gs.ULA(0.4), starts, 10)) < FALSE_ALARM
+    assert p_value(law.law, move_each(model, gs.kernels.ULA(0.4), starts, 10)) < FALSE_ALARM
 
 
 def test_learning_ends_with_the_warmup() -> None:
-    for kernel in (
-        gs.Metropolis(),
-        gs.MALA(preconditioner="adapt"),
-        gs.Metropolis(one_by_one=True),
-        gs.Slice(),
-    ):
+    for kernel in (gs.Metropolis(), gs.MALA(preconditioner="adapt"), gs.Metropolis(one_by_one=True), gs.Slice()):
         short, long = (
             gs.sample(BANANA, kernel, sweeps=sweeps, warmup=200, chains=1, rng=1, progress=False)
             for sweeps in (100, 2000)
@@ -206,15 +199,11 @@ WIDE = gs.LogDensity(lambda x: -(x[0] ** 2) / 4.0, lambda x: -x / 2.0, dim=1)
 # the smaller the step, the longer it takes to tell the variance from that of the target
 @pytest.mark.parametrize(
     ("g", "sweeps"),
-    [
-        (0.5, 100_000),
-        (3.0, 100_000),
-        *(pytest.param(g, 1_000_000, marks=pytest.mark.campaign) for g in (0.1, 1.0)),
-    ],
+    [(0.5, 100_000), (3.0, 100_000), *(pytest.param(g, 1_000_000, marks=pytest.mark.campaign) for g in (0.1, 1.0))],
 )
 def test_the_variance_of_ula(g: float, sweeps: int) -> None:
     s2 = 2.0
-    result = gs.sample(WIDE, gs.ULA(g), sweeps=sweeps, chains=4, rng=5, progress=False)
+    result = gs.sample(WIDE, gs.kernels.ULA(g), sweeps=sweeps, chains=4, rng=5, progress=False)
     a = 1.0 - g / s2
     off, found = ar_variance(result, a, 2.0 * s2**2 / (2.0 * s2 - g))
     assert abs(off) < 5.5  # 4e-8
@@ -243,7 +232,7 @@ def test_the_variance_of_sgld(way: str) -> None:
     """
     data, size, g = ROWS, 10, 2e-4
     rows = data.size
-    kernel = gs.SGLD(
+    kernel = gs.kernels.SGLD(
         g, size, replace=way != "without", control_variates=[0.3] if way == "control variates" else None
     )
     noise = {
@@ -266,17 +255,13 @@ def test_rows_without_replacement_are_different_and_equally_likely() -> None:
     rows, size, many = 12, 5, 40_000
     data = 2.0 ** np.arange(rows)
     model = gs.DataDensity(
-        None,
-        lambda theta, row: theta[0] * row[0],
-        data,
-        likelihood_grad=lambda theta, row: row,
-        dim=1,
+        None, lambda theta, row: theta[0] * row[0], data, likelihood_grad=lambda theta, row: row, dim=1
     )
-    kernel = gs.SGLD(1e-4, size, replace=False)
-    graph = gs.compile_graph(model)
+    kernel = gs.kernels.SGLD(1e-4, size, replace=False)
+    graph = gs.graphs.compile_graph(model)
     memory = kernel.memory(graph, np.zeros(4, np.uint64))
-    from gibbsite._random.generators import load, stream
-    from gibbsite.kernel.density.sgld import draw_rows
+    from gibbsite._numba.random.generators import load, stream
+    from gibbsite.kernels.density.sgld import draw_rows
 
     parameters, rng = kernel.parameters(graph), load(stream(1, 0))
     seen = np.zeros(rows)

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite._random.generators import BLOCK, stream
-from gibbsite.exact.enumeration import enumerate_states
-from gibbsite.graph.color import color_sites
-from gibbsite.graph.layouts.colored import MOST_ODDS
-from gibbsite.graph.local import weights
-from gibbsite.kernel.base import Team, alone
-from gibbsite.run.chain import advance, repeatedly
-from gibbsite.run.chain_layout import (
+from gibbsite._numba.random.generators import BLOCK, stream
+from gibbsite.graphs.color import color_sites
+from gibbsite.graphs.layouts.colored import MOST_ODDS
+from gibbsite.graphs.local import weights
+from gibbsite.inference.exact.enumeration import enumerate_states
+from gibbsite.kernels.base import Team, alone
+from gibbsite.sampling.chain import advance, repeatedly
+from gibbsite.sampling.chain_layout import (
     ChainLayout,
     PackedLayout,
     ReplicatedLayout,
@@ -24,8 +24,8 @@ from gibbsite.run.chain_layout import (
     pack_chains,
     pack_sites,
 )
-from gibbsite.run.executor import Executor
-from gibbsite.run.record import lay_out
+from gibbsite.sampling.executor import Executor
+from gibbsite.sampling.record import lay_out
 from gibbsite.testing import FALSE_ALARM, law_p_value, tiny_models
 
 GIBBS = gs.Gibbs()
@@ -33,9 +33,7 @@ GIBBS = gs.Gibbs()
 
 def random_ising(n: int, degree: float, rng: Any, scale: float = 0.5) -> gs.FactorGraph:
     pairs = np.argwhere(np.triu(rng.random((n, n)) < degree / n, 1))
-    return gs.ising(
-        (pairs[:, 0], pairs[:, 1], scale * rng.normal(size=len(pairs))), rng.normal(size=n) * scale
-    )
+    return gs.ising((pairs[:, 0], pairs[:, 1], scale * rng.normal(size=len(pairs))), rng.normal(size=n) * scale)
 
 
 def tiny_potts() -> dict[str, gs.FactorGraph]:
@@ -75,9 +73,7 @@ def tiny_potts() -> dict[str, gs.FactorGraph]:
     found["potts of two states with zeros"] = gs.potts_grid((3, 3), 2, coupling=0.8, field=field)
     found["potts with an impossible state"] = gs.potts_grid((2, 3), 4, coupling=0.8, field=[0, -np.inf, 1, 0])
     found["potts with a last state of zero"] = gs.potts_grid((2, 3), 3, coupling=-0.8, field=[0, 2, -np.inf])
-    found["potts of couplings up to 15"] = gs.potts_grid(
-        (2, 3), 3, coupling=(15.0, -13.0), field=[0, 2, -5.0]
-    )
+    found["potts of couplings up to 15"] = gs.potts_grid((2, 3), 3, coupling=(15.0, -13.0), field=[0, 2, -5.0])
     return found
 
 
@@ -85,7 +81,7 @@ def tiny_potts() -> dict[str, gs.FactorGraph]:
 def models() -> dict[str, gs.FactorGraph]:
     """Models with what could go wrong: odd and thin lattices, hubs, isolated sites, strong fields."""
     rng = np.random.default_rng(5)
-    tiny = {name: model for name, model in tiny_models().items() if gs.compile_graph(model).binary}
+    tiny = {name: model for name, model in tiny_models().items() if gs.graphs.compile_graph(model).binary}
     found = {name: model for name, model in tiny.items() if name != "steep"}  # beyond single precision
     shapes: list[tuple[tuple[int, ...], Any]] = [
         ((1,), False),
@@ -137,11 +133,11 @@ every_model = pytest.mark.parametrize(
 
 
 def forms(model: gs.FactorGraph, lanes: int = 3) -> list[ChainLayout]:
-    graph = gs.compile_graph(model)
+    graph = gs.graphs.compile_graph(model)
     layout = lay_out(model, graph, GIBBS, None)
     found = [pack_sites(model, graph, GIBBS, layout), pack_chains(model, graph, GIBBS, layout, lanes)]
     if graph.kind == "lattice":  # the way of general graphs, too
-        graph = gs.compile_graph(model, "ising")
+        graph = gs.graphs.compile_graph(model, "ising")
         found.append(pack_sites(model, graph, GIBBS, lay_out(model, graph, GIBBS, None)))
     return [form for form in found if form is not None]
 
@@ -168,7 +164,7 @@ class Runner:
         return np.stack([tape.total + tape.open_batch for _, tape in released])
 
 
-def by_state(graph: gs.Graph, cells: Any) -> Any:
+def by_state(graph: gs.graphs.Graph, cells: Any) -> Any:
     """Return the cells of all sites of a model of equal cardinalities as an array (sites, states)."""
     return np.stack([1.0 - cells, cells], axis=1) if graph.binary else cells.reshape(graph.n_sites, -1)
 
@@ -232,8 +228,7 @@ def large_models() -> dict[str, gs.FactorGraph]:
     return {
         "sparse": random_ising(3000, 4, rng),
         "hub": gs.ising(
-            (np.zeros(2999, int), np.arange(1, 3000), 0.004 * rng.normal(size=2999)),
-            0.1 * rng.normal(size=3000),
+            (np.zeros(2999, int), np.arange(1, 3000), 0.004 * rng.normal(size=2999)), 0.1 * rng.normal(size=3000)
         ),
         "lattice": gs.ising_grid((41, 53), coupling=0.3 * rng.normal(size=(2, 41, 53)), field=0.1),
         "uniform": gs.ising_grid((38, 51), coupling=0.3),
@@ -267,7 +262,7 @@ def random_start(model: gs.FactorGraph) -> Any:
 @pytest.mark.parametrize("name", sorted(large_models()))
 def test_replicas_equal_single_chains(name: str) -> None:
     model = large_models()[name]
-    graph = gs.compile_graph(model, "ising")
+    graph = gs.graphs.compile_graph(model, "ising")
     layout = lay_out(model, graph, GIBBS, None)
     starts = np.random.default_rng(1).integers(0, 2, (5, model.n_sites)).astype(np.int8)
     side, one = pack_chains(model, graph, GIBBS, layout, 5), pack_sites(model, graph, GIBBS, layout)
@@ -301,7 +296,7 @@ def test_conditionals_of_boards_are_those_of_the_plain_kind(name: str) -> None:
 @pytest.mark.parametrize("members", [2, 3, 4])
 def test_teams_equal_one_thread(name: str, members: int) -> None:
     model = EVERY[name]
-    graph = gs.compile_graph(model)
+    graph = gs.graphs.compile_graph(model)
     form = pack_sites(model, graph, GIBBS, lay_out(model, graph, GIBBS, None))
     assert form is not None
     start = random_start(model)
@@ -349,20 +344,12 @@ def test_parts_of_sweeps_add_up(name: str) -> None:
 def test_log_potentials_agree(name: str) -> None:
     model = EVERY[name]
     result = gs.sample(
-        model,
-        scan=gs.Chromatic(),
-        sweeps=3,
-        chains=1,
-        rng=1,
-        record=["energy", "best", "draws"],
-        progress=False,
+        model, scan=gs.Chromatic(), sweeps=3, chains=1, rng=1, record=["energy", "best", "draws"], progress=False
     )
     assert result.plan.form in ("arranged", "checkered")
     for k in range(3):
         x = result.values[0, k]
-        assert abs(result.energy[0, k] + model.log_potential(x)) < 1e-5 * max(
-            1.0, abs(model.log_potential(x))
-        )
+        assert abs(result.energy[0, k] + model.log_potential(x)) < 1e-5 * max(1.0, abs(model.log_potential(x)))
     assert result.best == -min(result.energy[0])
 
 
@@ -372,7 +359,7 @@ def test_couplings_beyond_single_precision_take_the_plain_form(strength: float, 
     rng = np.random.default_rng(1)
     coupling = strength * rng.normal(size=(2, 20, 20))
     model = gs.ising_grid((20, 20), coupling) if states == 2 else gs.potts_grid((20, 20), states, coupling)
-    graph = gs.compile_graph(model)
+    graph = gs.graphs.compile_graph(model)
     layout = lay_out(model, graph, GIBBS, None)
     for chains in (4, 64):
         for scan in (gs.Chromatic(), None):
@@ -384,10 +371,10 @@ def test_couplings_beyond_single_precision_take_the_plain_form(strength: float, 
 
 def test_forms_are_chosen_by_themselves() -> None:
     model = gs.ising_grid((20, 20), coupling=0.1)
-    graph = gs.compile_graph(model)
+    graph = gs.graphs.compile_graph(model)
     layout = lay_out(model, graph, GIBBS, None)
 
-    def chosen(kernel: gs.Kernel, scan: gs.Scan, chains: int, lay: Any = layout) -> type[ChainLayout]:
+    def chosen(kernel: gs.kernels.Kernel, scan: gs.scans.Scan, chains: int, lay: Any = layout) -> type[ChainLayout]:
         return type(choose_scan_and_layout(model, graph, kernel, scan, lay, chains)[1])
 
     assert chosen(GIBBS, gs.Chromatic(), 4) is PackedLayout
@@ -412,9 +399,9 @@ def test_fields_of_fifty_take_the_plain_form_and_are_right() -> None:
 def test_boards_of_potts_lattices_are_refused_where_they_would_be_wrong() -> None:
     field = np.zeros((20, 20, 3))
     field[3, 4, 1] = -40.0
-    pair = gs.AgreementFactors([[0, 399]], [0.5])
+    pair = gs.factors.AgreementFactors([[0, 399]], [0.5])
     grid = gs.potts_grid((20, 20), 3, coupling=0.5)
-    second = gs.LatticeFactors((20, 20), (False, False), 0.5, spin=False)
+    second = gs.factors.LatticeFactors((20, 20), (False, False), 0.5, spin=False)
     fine = {
         "plain": grid,
         "zeros": gs.potts_grid((20, 20), 3, 0.5, np.where(field < 0, -np.inf, 0.0)),
@@ -429,6 +416,6 @@ def test_boards_of_potts_lattices_are_refused_where_they_would_be_wrong() -> Non
         "two lattices": gs.FactorGraph(400, groups=[*grid.groups, second], states=3),
     }
     for name, model in {**fine, **wrong}.items():
-        graph = gs.compile_graph(model)
+        graph = gs.graphs.compile_graph(model)
         form = pack_sites(model, graph, GIBBS, lay_out(model, graph, GIBBS, None))
         assert (form is not None) == (name in fine), name

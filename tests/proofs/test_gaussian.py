@@ -30,10 +30,10 @@ def field(side: int) -> Any:
 
 @pytest.mark.parametrize("scan", [gs.Systematic(), gs.RandomScan(), gs.Chromatic()], ids=str)
 @pytest.mark.parametrize("relax", [0.0, 0.8])
-def test_the_law_is_kept(relax: float, scan: gs.Scan) -> None:
+def test_the_law_is_kept(relax: float, scan: gs.scans.Scan) -> None:
     law = Normal(MEAN, covariance())
     starts = law.draw(10_000, np.random.default_rng(6))
-    ends = move_each(gs.Gaussian(MEAN, covariance()), gs.GaussianGibbs(relax), starts, 3, scan)
+    ends = move_each(gs.Gaussian(MEAN, covariance()), gs.kernels.GaussianGibbs(relax), starts, 3, scan)
     assert (ends != starts).any(axis=1).all()
     assert p_value(law.law, ends) > FALSE_ALARM
 
@@ -43,19 +43,15 @@ def test_blocks_keep_the_law(blocks: Any) -> None:
     law = Normal(MEAN, covariance())
     starts = law.draw(10_000, np.random.default_rng(6))
     for scan in (gs.Systematic(), gs.RandomScan()):
-        ends = move_each(gs.Gaussian(MEAN, covariance()), gs.BlockedGaussianGibbs(blocks), starts, 3, scan)
+        ends = move_each(gs.Gaussian(MEAN, covariance()), gs.kernels.BlockedGaussianGibbs(blocks), starts, 3, scan)
         assert p_value(law.law, ends) > FALSE_ALARM
 
 
 def test_blocks_that_make_no_sense() -> None:
-    for blocks, said in (
-        ([[0, 1]], "site 2 is in no block"),
-        ([[0, 0], [1, 2, 3]], "twice"),
-        ([[7]], "positions"),
-    ):
-        with pytest.raises(gs.ModelError, match=said):
+    for blocks, said in (([[0, 1]], "site 2 is in no block"), ([[0, 0], [1, 2, 3]], "twice"), ([[7]], "positions")):
+        with pytest.raises(gs.errors.ModelError, match=said):
             gs.sample(
-                gs.Gaussian(MEAN, covariance()), gs.BlockedGaussianGibbs(blocks), sweeps=1, progress=False
+                gs.Gaussian(MEAN, covariance()), gs.kernels.BlockedGaussianGibbs(blocks), sweeps=1, progress=False
             )
 
 
@@ -63,7 +59,7 @@ def test_a_field_by_color() -> None:
     precision = field(4)
     law = Normal(np.zeros(16), np.linalg.inv(precision.toarray()))
     starts = law.draw(5000, np.random.default_rng(7))
-    ends = move_each(gs.Gaussian(precision=precision), gs.GaussianGibbs(), starts, 3, gs.Chromatic())
+    ends = move_each(gs.Gaussian(precision=precision), gs.kernels.GaussianGibbs(), starts, 3, gs.Chromatic())
     assert p_value(law.law, ends) > FALSE_ALARM
 
 
@@ -120,15 +116,15 @@ def test_condition_and_marginal() -> None:
     ],
 )
 def test_what_makes_no_sense(make: Any, said: str) -> None:
-    with pytest.raises(gs.ModelError, match=said):
+    with pytest.raises(gs.errors.ModelError, match=said):
         make()
 
 
 def test_kernels_that_do_not_fit() -> None:
     target = gs.Gaussian(covariance=np.eye(2))
-    with pytest.raises(gs.ModelError, match="relax"):
-        gs.sample(target, gs.GaussianGibbs(relax=1.0), sweeps=10, progress=False)
-    with pytest.raises(gs.IncompatibleError):
+    with pytest.raises(gs.errors.ModelError, match="relax"):
+        gs.sample(target, gs.kernels.GaussianGibbs(relax=1.0), sweeps=10, progress=False)
+    with pytest.raises(gs.errors.IncompatibleError):
         gs.sample(target, gs.Gibbs(), sweeps=10, progress=False)
 
 
@@ -137,7 +133,7 @@ def test_exact_draws_forget_where_they_were() -> None:
         (gs.Gaussian(MEAN, covariance()), Normal(MEAN, covariance())),
         (gs.Gaussian(precision=field(4)), Normal(np.zeros(16), np.linalg.inv(field(4).toarray()))),
     ):
-        ends = move_each(model, gs.ExactGaussian(), np.zeros((5000, model.n_sites)), 1)
+        ends = move_each(model, gs.kernels.ExactGaussian(), np.zeros((5000, model.n_sites)), 1)
         assert p_value(law.law, ends) > FALSE_ALARM
 
 
@@ -146,5 +142,5 @@ def test_a_factor_that_is_too_large() -> None:
     dense = sp.lil_array((30_000, 30_000))
     dense[0, :] = dense[:, 0] = 1e-6
     star = gs.Gaussian(precision=(far + dense.tocsr()).tocsr())
-    with pytest.raises(gs.TooLargeError, match="GaussianGibbs"):
-        gs.sample(star, gs.ExactGaussian(), sweeps=1, progress=False)
+    with pytest.raises(gs.errors.TooLargeError, match="GaussianGibbs"):
+        gs.sample(star, gs.kernels.ExactGaussian(), sweeps=1, progress=False)

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.kernel.herded.keys import KEYS
-from gibbsite.kernel.herded.step import RULES
-from gibbsite.kernel.herded.weight_table import Hashed
+from gibbsite.kernels.herded.keys import KEYS
+from gibbsite.kernels.herded.step import RULES
+from gibbsite.kernels.herded.weight_table import Hashed
 from gibbsite.lab.follow import envelope, fit_slope, follow, space_lengths
 
 TWO = {0.1: 4.5, 0.01: 16.4, 0.001: 468.0, 0.0001: 2862.0}
 
 
-def joint_errors(model: gs.FactorGraph, kernel: gs.Kernel, sweeps: Any, rng: int = 1) -> Any:
+def joint_errors(model: gs.FactorGraph, kernel: gs.kernels.Kernel, sweeps: Any, rng: int = 1) -> Any:
     """Return the L1 distance of the joint frequencies from the law after each number of sweeps."""
-    found = follow(model, kernel, sweeps, gs.Joint([tuple(model.sites)]), rng=rng)[0]
+    found = follow(model, kernel, sweeps, gs.recorders.Joint([tuple(model.sites)]), rng=rng)[0]
     return np.abs(found - gs.exact.enumerate(model).probabilities).sum(axis=1)
 
 
@@ -72,7 +72,7 @@ def test_constants_of_two_variables(epsilon) -> None:
 )
 def test_errors_obey_the_theorem(n) -> None:
     model, sweeps = complete(n, 2, n), space_lengths(1_000_000)
-    bound = gs.herding_bound(model)
+    bound = gs.kernels.herding_bound(model)
     errors = 0.5 * joint_errors(model, gs.HerdedGibbs(), sweeps)  # total variation
     promised = np.array([bound.error(float(t), warmup=False) for t in sweeps])
     assert (errors <= promised).all()
@@ -83,13 +83,13 @@ def test_errors_obey_the_theorem(n) -> None:
 
 def test_the_theorem_says_where_it_does_not_apply() -> None:
     with pytest.raises(gs.GibbsiteError, match="can have 9 sites, this one has 16"):
-        gs.herding_bound(gs.ising_grid((4, 4)))
+        gs.kernels.herding_bound(gs.ising_grid((4, 4)))
     with pytest.raises(gs.GibbsiteError, match="two states"):
-        gs.herding_bound(gs.potts_grid((2, 2), 3, 0.1))
+        gs.kernels.herding_bound(gs.potts_grid((2, 2), 3, 0.1))
     with pytest.raises(gs.GibbsiteError, match="without zeros"):
-        gs.herding_bound(gs.FactorGraph(2, [((0, 1), [[1, 0], [1, 1]])], states=2))
+        gs.kernels.herding_bound(gs.FactorGraph(2, [((0, 1), [[1, 0], [1, 1]])], states=2))
     with pytest.raises(gs.GibbsiteError, match="fixed order"):
-        gs.herding_bound(gs.ising_grid((2, 2)), gs.RandomScan())
+        gs.kernels.herding_bound(gs.ising_grid((2, 2)), gs.RandomScan())
 
 
 def test_sparse_graphs_have_a_floor_unless_keys_are_full() -> None:
@@ -106,11 +106,7 @@ def test_sparse_graphs_have_a_floor_unless_keys_are_full() -> None:
 
 def models() -> dict[str, gs.FactorGraph]:
     rng = np.random.default_rng(8)
-    tables = [
-        ((0, 1, 2), rng.random((2, 3, 2))),
-        ((2, 3), [[1.0, 0.0], [0.5, 2.0]]),
-        ((1, 4), rng.random((3, 4))),
-    ]
+    tables = [((0, 1, 2), rng.random((2, 3, 2))), ((2, 3), [[1.0, 0.0], [0.5, 2.0]]), ((1, 4), rng.random((3, 4)))]
     return {
         "ising": gs.ising(np.triu(rng.normal(size=(6, 6)), 1), rng.normal(size=6)),
         "lattice": gs.ising_grid((3, 4), coupling=0.3, field=0.1, periodic=(False, True)),
@@ -159,12 +155,7 @@ def test_storage_does_not_matter(name) -> None:
     for keys in ("blanket", "full", "binned", "randomised-binned", "site"):
         found = [
             gs.sample(
-                model,
-                gs.HerdedGibbs(keys=keys, storage=s, bins=3),
-                sweeps=200,
-                rng=1,
-                record="draws",
-                progress=False,
+                model, gs.HerdedGibbs(keys=keys, storage=s, bins=3), sweeps=200, rng=1, record="draws", progress=False
             )
             for s in ("dense", "hash")
         ]
@@ -175,11 +166,11 @@ def test_hash_tables_grow_and_stay_small() -> None:
     """Twenty sites that all see each other: half a million keys each, of which few are met."""
     rng = np.random.default_rng(1)
     model = gs.ising(np.triu(0.05 * rng.normal(size=(20, 20)), 1))
-    graph, kernel = gs.compile_graph(model), gs.HerdedGibbs(storage="hash")
-    from gibbsite._random.generators import stream
-    from gibbsite.kernel.base import alone
-    from gibbsite.run.chain import advance, start_chain
-    from gibbsite.run.record import lay_out
+    graph, kernel = gs.graphs.compile_graph(model), gs.HerdedGibbs(storage="hash")
+    from gibbsite._numba.random.generators import stream
+    from gibbsite.kernels.base import alone
+    from gibbsite.sampling.chain import advance, start_chain
+    from gibbsite.sampling.record import lay_out
 
     scan, layout = gs.Systematic(), lay_out(model, graph, kernel, "draws")
     state = start_chain(graph, kernel, scan, np.zeros(20, np.int8), stream(1, 0), False)
@@ -207,9 +198,9 @@ def test_hash_tables_grow_and_stay_small() -> None:
 def test_a_full_hash_table_is_an_error_that_names_the_site() -> None:
     model = gs.ising(np.triu(np.full((24, 24), 0.01), 1))
     kernel = gs.HerdedGibbs(memory_limit=20_000)
-    with pytest.raises(gs.TooLargeError, match=r"site 0 alone can have 8\.4e\+06.*keys='binned'"):
+    with pytest.raises(gs.errors.TooLargeError, match=r"site 0 alone can have 8\.4e\+06.*keys='binned'"):
         gs.sample(model, kernel, sweeps=2000, rng=1, progress=False)
-    with pytest.raises(gs.TooLargeError, match=r"site 0 alone, with 23 others.*storage='hash'"):
+    with pytest.raises(gs.errors.TooLargeError, match=r"site 0 alone, with 23 others.*storage='hash'"):
         gs.sample(model, gs.HerdedGibbs(storage="dense"), sweeps=10, rng=1, progress=False)
 
 
@@ -219,13 +210,7 @@ def test_threads_do_not_matter() -> None:
     for keys in ("blanket", "shared", "site"):
         found = [
             gs.sample(
-                model,
-                gs.HerdedGibbs(keys=keys),
-                scan=gs.Chromatic(),
-                sweeps=30,
-                rng=1,
-                threads=t,
-                progress=False,
+                model, gs.HerdedGibbs(keys=keys), scan=gs.Chromatic(), sweeps=30, rng=1, threads=t, progress=False
             )
             for t in (1, 2, 4)
         ]

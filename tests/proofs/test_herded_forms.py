@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.run import chain_layout as forms
+from gibbsite.sampling import chain_layout as forms
 
 pytestmark = pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
 
@@ -39,7 +39,7 @@ def pairs(degree: int) -> gs.FactorGraph:
     return gs.ising((i[near], j[near], rng.normal(size=near.sum())), rng.normal(size=60))
 
 
-def run(model: gs.FactorGraph, kernel: gs.Kernel, at_once: bool, **settings: Any) -> gs.Result:
+def run(model: gs.FactorGraph, kernel: gs.kernels.Kernel, at_once: bool, **settings: Any) -> gs.Result:
     options = {"sweeps": 50, "warmup": 3, "chains": 2, "rng": 4, "record": ["draws", "energy", "best"]}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(forms, "LEAST_SITES", 1)
@@ -56,7 +56,7 @@ def check_same_choices(model: gs.FactorGraph, kernel: gs.HerdedGibbs, form: str)
     assert at_once.plan.form == form
     np.testing.assert_array_equal(at_once.values, one_by_one.values)
     # sums of 64-bit floats, one term per site; compressed columns keep couplings and fields as 32-bit floats
-    arrays = gs.compile_graph(model, "ising").arrays
+    arrays = gs.graphs.compile_graph(model, "ising").arrays
     reach = np.abs(arrays.coupling).sum() + np.abs(arrays.field).sum()
     rounding = reach * (2.0**-24 if form == "arranged" else model.n_sites * 2.0**-52)
     np.testing.assert_allclose(at_once.energy, one_by_one.energy, rtol=0, atol=rounding)
@@ -86,10 +86,7 @@ def test_states_of_neighbours_on_lattices(shape: tuple[int, ...], periodic: bool
 def test_steps_that_end_within_a_row_are_the_same_steps() -> None:
     model, kernel = lattice((9, 300), False, True), gs.HerdedGibbs(keys="shared", start="centred")
     for steps in (2_701, 4_133):
-        found = [
-            run(model, kernel, how, sweeps=None, steps=steps, warmup=0, record="best")
-            for how in (True, False)
-        ]
+        found = [run(model, kernel, how, sweeps=None, steps=steps, warmup=0, record="best") for how in (True, False)]
         np.testing.assert_array_equal(found[0].best_x, found[1].best_x)
 
 
@@ -131,11 +128,7 @@ def test_chains_start_with_weights_of_their_own(name: str) -> None:
 
 def test_other_keys_go_one_by_one() -> None:
     model = lattice((12, 90), False, True)
-    for kernel in (
-        gs.HerdedGibbs(keys="binned"),
-        gs.HerdedGibbs(rule="bounded"),
-        gs.HerdedGibbs(storage="hash"),
-    ):
+    for kernel in (gs.HerdedGibbs(keys="binned"), gs.HerdedGibbs(rule="bounded"), gs.HerdedGibbs(storage="hash")):
         assert run(model, kernel, False).plan.form == "plain"
         with pytest.raises(AssertionError):
             run(model, kernel, True)

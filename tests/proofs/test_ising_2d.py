@@ -45,9 +45,7 @@ def exact(temperature: float, side: int = SIDE) -> tuple[float, float]:
     k, h, n = 1.0 / temperature, 2e-3, side**2
     z = [log_z(k + j * h, side) for j in (-3, -2, -1, 0, 1, 2, 3)]
     first = (-z[0] + 9 * z[1] - 45 * z[2] + 45 * z[4] - 9 * z[5] + z[6]) / (60 * h)
-    second = (2 * z[0] - 27 * z[1] + 270 * z[2] - 490 * z[3] + 270 * z[4] - 27 * z[5] + 2 * z[6]) / (
-        180 * h**2
-    )
+    second = (2 * z[0] - 27 * z[1] + 270 * z[2] - 490 * z[3] + 270 * z[4] - 27 * z[5] + 2 * z[6]) / (180 * h**2)
     return -first / n, k**2 * second / n
 
 
@@ -77,10 +75,7 @@ def estimates(energy: Any, temperature: float, side: int) -> list[tuple[float, f
     found = []
     for whole, left in (
         (first.mean() / n, left_1 / n),
-        (
-            (second.mean() - first.mean() ** 2) / (n * temperature**2),
-            (left_2 - left_1**2) / (n * temperature**2),
-        ),
+        ((second.mean() - first.mean() ** 2) / (n * temperature**2), (left_2 - left_1**2) / (n * temperature**2)),
     ):
         error = math.sqrt((count - 1) / count * ((left - left.mean()) ** 2).sum())
         found.append((float(whole), error))
@@ -97,19 +92,10 @@ def test_energy_and_specific_heat(temperature: float, form: str) -> None:
         j = np.concatenate(pairs)
         model = gs.ising((j[:, 0], j[:, 1], np.full(len(j), 1.0 / temperature)))
     result = gs.sample(
-        model,
-        scan=gs.Chromatic(),
-        sweeps=20_000,
-        warmup=2_000,
-        chains=8,
-        rng=7,
-        record="energy",
-        progress=False,
+        model, scan=gs.Chromatic(), sweeps=20_000, warmup=2_000, chains=8, rng=7, record="energy", progress=False
     )
     assert result.plan.form == ("checkered" if form == "checkered" else "arranged")
-    for (value, error), true in zip(
-        estimates(result.energy, temperature, SIDE), exact(temperature), strict=True
-    ):
+    for (value, error), true in zip(estimates(result.energy, temperature, SIDE), exact(temperature), strict=True):
         off = (value - true) / error
         print(f"T {temperature:.4f} {form}: {value:.5f} +- {error:.5f}, exact {true:.5f}, {off:+.2f}")
         assert abs(off) < MOST_ERRORS

@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite._compile.jit import compiled
-from gibbsite._random.generators import WORDS, chain_key, philox, stream
-from gibbsite.exact.enumeration import Enumeration, enumerate_states
-from gibbsite.graph.color import color_sites
-from gibbsite.graph.layouts.layers import DRAW_ERROR, PIECE, TILE, LayeredGraph, pack_layers
-from gibbsite.graph.local import log_odds
-from gibbsite.kernel.at_once import layers
-from gibbsite.kernel.at_once.heatbath import exponential, unit
-from gibbsite.run import crew
-from gibbsite.run.chain_layout import ReplicatedLayout, choose_scan_and_layout
-from gibbsite.run.progress import Status
-from gibbsite.run.record import lay_out
+from gibbsite._numba.jit import compiled
+from gibbsite._numba.random.generators import WORDS, chain_key, philox, stream
+from gibbsite.graphs.color import color_sites
+from gibbsite.graphs.layouts.layers import DRAW_ERROR, PIECE, TILE, LayeredGraph, pack_layers
+from gibbsite.graphs.local import log_odds
+from gibbsite.inference.exact.enumeration import Enumeration, enumerate_states
+from gibbsite.kernels.batched import layers
+from gibbsite.kernels.batched.heatbath import exponential, unit
+from gibbsite.sampling import crew
+from gibbsite.sampling.chain_layout import ReplicatedLayout, choose_scan_and_layout
+from gibbsite.sampling.progress import Status
+from gibbsite.sampling.record import lay_out
 from gibbsite.testing import FALSE_ALARM, law_p_value
 from tests.proofs.test_forms import Runner
 
@@ -45,7 +45,7 @@ def compiled_sums(arrays: Any, first: Any, base: Any, inputs: Any, room: Any) ->
 
 def layered(model: gs.FactorGraph, bundle: int = 4096) -> ReplicatedLayout:
     """Lay chains of a model out in layers, however small they are."""
-    graph = gs.compile_graph(model, "ising")
+    graph = gs.graphs.compile_graph(model, "ising")
     packed = pack_layers(graph, least_layer=1)
     assert packed is not None
     return ReplicatedLayout(graph, GIBBS, lay_out(model, graph, GIBBS, None), layers.Layers(), packed, bundle)
@@ -64,7 +64,7 @@ def tiny() -> dict[str, gs.FactorGraph]:
     found["couplings of 100"] = gs.rbm(strong, -strong.sum(axis=1) / 2, -strong.sum(axis=0) / 2)
     i, j = np.array([0, 0, 3, 3, 3]), np.array([1, 2, 1, 2, 4])
     holes = gs.ising((i, j, rng.normal(size=5)), rng.normal(size=6))
-    twice = gs.SpinFactors([[0, 1], [4, 3]], [0.3, -0.5])
+    twice = gs.factors.SpinFactors([[0, 1], [4, 3]], [0.3, -0.5])
     found["holes and parallel factors"] = gs.FactorGraph(6, groups=[*holes.groups, twice], states=(-1, 1))
     return found
 
@@ -134,7 +134,7 @@ def test_decisions_have_the_right_chance() -> None:
         assert abs(chance_of_one(float(y)) - 1.0 / (1.0 + np.exp(-y))) <= 2.0**-31
 
 
-def sweep_by_words(exact: Enumeration, graph: gs.Graph, parallel: bool = False) -> Any:
+def sweep_by_words(exact: Enumeration, graph: gs.graphs.Graph, parallel: bool = False) -> Any:
     """Return the transition matrix of a sweep that decides by log-odds and uniformly distributed words.
 
     ``parallel``: a mistake, both layers see the state before the sweep.
@@ -156,12 +156,11 @@ def sweep_by_words(exact: Enumeration, graph: gs.Graph, parallel: bool = False) 
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["2 x 3", pytest.param("1 x 6", marks=pytest.mark.campaign), "no biases", "holes and parallel factors"],
+    "name", ["2 x 3", pytest.param("1 x 6", marks=pytest.mark.campaign), "no biases", "holes and parallel factors"]
 )
 def test_the_transition_matrix_keeps_the_law(name: str) -> None:
     model = tiny()[name]
-    exact, graph = enumerate_states(model), gs.compile_graph(model, "ising")
+    exact, graph = enumerate_states(model), gs.graphs.compile_graph(model, "ising")
     pi = exact.probabilities
     matrix = sweep_by_words(exact, graph)
     assert np.abs(matrix.sum(axis=1) - 1.0).max() < 1e-12
@@ -189,9 +188,7 @@ def test_draws_that_are_not_made_again_do_not_depend_on_errors_of_log_odds(error
     """Log-odds of every size, wrong by up to ``error``; half of the words decide by a hair."""
     rng = np.random.default_rng(3)
     size = 4000
-    y = np.concatenate(
-        [rng.normal(size=size) * 0.1 * error, rng.normal(size=size), rng.normal(size=size) * 20]
-    )
+    y = np.concatenate([rng.normal(size=size) * 0.1 * error, rng.normal(size=size), rng.normal(size=size) * 20])
     words = rng.integers(0, 1 << 32, y.size, dtype=np.uint64).astype(np.uint32)
     with np.errstate(over="ignore"):
         close = np.minimum(2.0 / (1.0 + np.exp(np.abs(y))), 1.0) * (1 << 31)
@@ -254,9 +251,7 @@ def random_starts(model: gs.FactorGraph, chains: int) -> Any:
 LONG = {"weak": [pytest.mark.campaign], "strong": [pytest.mark.campaign], "usual": [pytest.mark.long]}
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=LONG.get(name, [])) for name in sorted(tiny() | medium())]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=LONG.get(name, [])) for name in sorted(tiny() | medium())])
 def test_states_are_those_of_64_bit_log_odds(name: str) -> None:
     """Bit by bit: what 32-bit sums leave open is decided by the log-odds of plain Gibbs."""
     model = (tiny() | medium())[name]
@@ -390,18 +385,14 @@ def test_runs_of_many_chains_are_right() -> None:
     assert found.plan.form == "layered" and found.plan.scan["name"] == "Chromatic"
     assert plain.plan.form == "plain"
     for result in (found, plain):
-        mean, error = (
-            np.array([table[site][1] for site in model.sites]) for table in (result.marginals, result.mcse)
-        )
+        mean, error = (np.array([table[site][1] for site in model.sites]) for table in (result.marginals, result.mcse))
         # one of 56 normal deviations beyond 6: 1e-7
         assert np.abs((mean - exact) / error).max() < 6.0
     # conditionals are averaged, not states: errors are below those of as many independent draws
     assert max(found.mcse[site][1] for site in model.sites) < 0.5 / np.sqrt(found.draws * found.chains)
 
 
-def test_threads_checkpoints_and_interrupts_change_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_checkpoints_and_interrupts_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = medium()["usual"]
     whole = run(model, sweeps=60, threads=1)
     assert whole.plan.form == "layered"
@@ -441,7 +432,7 @@ def test_chains_that_came_into_layers_by_new_weights_are_pickled_as_they_are() -
     chains = gs.PersistentChains(gs.rbm(1e9 * w, b, c), chains=64, rng=1).run(1)
     assert chains.result().plan.form == "plain"
     fields = gs.rbm(w, b, c).group("fields")
-    assert isinstance(fields, gs.SpinFactors)
+    assert isinstance(fields, gs.factors.SpinFactors)
     chains.reweight(couplings=w.ravel() / 4, fields=fields.weights).run(1)
     assert chains.result().plan.form == "layered"
     chains.reweight(couplings=w.ravel() / 5).run(1)
@@ -462,11 +453,11 @@ def test_layers_are_found_and_chosen() -> None:
     def name(
         model: gs.FactorGraph,
         chains: int = 100,
-        kernel: gs.Kernel = GIBBS,
+        kernel: gs.kernels.Kernel = GIBBS,
         record: Any = None,
         scan: Any = None,
     ) -> str:
-        graph = gs.compile_graph(model)
+        graph = gs.graphs.compile_graph(model)
         layout = lay_out(model, graph, kernel, record)
         return choose_scan_and_layout(model, graph, kernel, scan, layout, chains)[1].name
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 import gibbsite as gs
-from gibbsite._compile.jit import compiled_loop, generic, implement
-from gibbsite._random.generators import load, store, stream
-from gibbsite.kernel.base import step
-from gibbsite.kernel.minibatch.counting import MinibatchKernel
-from gibbsite.kernel.minibatch.factors import DRAWN_KINDS, local_energies
-from gibbsite.kernel.minibatch.min_gibbs import Estimated
+from gibbsite._numba.jit import compiled_loop, generic, implement
+from gibbsite._numba.random.generators import load, store, stream
+from gibbsite.kernels.base import step
+from gibbsite.kernels.minibatch.counting import MinibatchKernel
+from gibbsite.kernels.minibatch.factors import DRAWN_KINDS, local_energies
+from gibbsite.kernels.minibatch.min_gibbs import Estimated
 from gibbsite.testing import KERNELS
 from tests.proofs import minibatch_laws as laws
 
@@ -27,9 +27,7 @@ FALSE_ALARM = 1e-7  # per row of a table of frequencies; there are fewer than te
 
 def triangle(states: int, weights: tuple[float, float, float], seed: int) -> laws.Model:
     """Return three sites that reward or punish agreement, and their fields."""
-    factors = [
-        (scope, w * np.eye(states)) for scope, w in zip(((0, 1), (1, 2), (0, 2)), weights, strict=True)
-    ]
+    factors = [(scope, w * np.eye(states)) for scope, w in zip(((0, 1), (1, 2), (0, 2)), weights, strict=True)]
     return laws.Model(3, states, factors, np.random.default_rng(seed).normal(0, 0.5, (3, states)))
 
 
@@ -72,18 +70,18 @@ MODELS = {
 EQUAL, EQUAL_LARGER = triangle(2, (0.4, 0.4, 0.4), 5), equal_larger()
 
 
-def compiled_model(model: laws.Model, kind: str) -> gs.Graph:
+def compiled_model(model: laws.Model, kind: str) -> gs.graphs.Graph:
     if kind == "distance":
         at, gamma, beta = SIDES_OF_ONE if model is EQUAL else POSITIONS
-        return gs.compile_graph(gs.distance_potts(at, model.states, gamma, beta, model.fields), kind)
-    groups: list[Any] = [gs.FieldFactors(model.n, model.fields, spin=False)]
+        return gs.graphs.compile_graph(gs.models.distance_potts(at, model.states, gamma, beta, model.fields), kind)
+    groups: list[Any] = [gs.factors.FieldFactors(model.n, model.fields, spin=False)]
     for scope, table in model.factors:
         off = table[0, 1]
         if len(scope) == 2 and np.allclose(table, off + (table[0, 0] - off) * np.eye(model.states)):
-            groups.append(gs.AgreementFactors([scope], [table[0, 0] - off]))
+            groups.append(gs.factors.AgreementFactors([scope], [table[0, 0] - off]))
         else:
-            groups.append(gs.TableFactors([scope], table[None]))
-    return gs.compile_graph(gs.FactorGraph(model.n, groups=groups, states=model.states), kind)
+            groups.append(gs.factors.TableFactors([scope], table[None]))
+    return gs.graphs.compile_graph(gs.FactorGraph(model.n, groups=groups, states=model.states), kind)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -122,7 +120,7 @@ def test_local_minibatches_are_biased() -> None:
     # the law it does sample
     law = np.linalg.matrix_power(matrix, 1 << 12)[0]
     assert np.abs(law - model.law).sum() > 0.05
-    assert not gs.LocalMinibatchGibbs.exact
+    assert not gs.kernels.LocalMinibatchGibbs.exact
     whole = laws.random_scan(model, laws.local_row, 2)
     assert np.abs(model.law @ whole - model.law).max() < 1e-15
 
@@ -164,7 +162,7 @@ def _repeat(
     store(words, rng)
 
 
-def check_rows(graph: gs.Graph, model: laws.Model, kernel: gs.Kernel, row: Any) -> None:
+def check_rows(graph: gs.graphs.Graph, model: laws.Model, kernel: gs.kernels.Kernel, row: Any) -> None:
     parameters, times, unused = kernel.parameters(graph), 200_000, np.zeros(1)
     for number, x in enumerate(([0, 0, 0], [1, 0, 1], [model.states - 1, 1, 0])):
         seen = np.zeros(model.states, np.int64)
@@ -197,8 +195,8 @@ def test_steps_have_the_law_of_their_matrix(name: str, kind: str) -> None:
     # where L is but a bound, another lambda is meant
     size = 2.0 * model.largest / local_energies(graph).largest
     check_rows(graph, model, gs.PoissonGibbs(2.0), lambda m, x, i: laws.poisson_row(m, x, i, size))
-    check_rows(graph, model, gs.MGPMH(2.0), lambda m, x, i: laws.mgpmh_row(m, x, i, size))
-    check_rows(graph, model, gs.LocalMinibatchGibbs(1), lambda m, x, i: laws.local_row(m, x, i, 1))
+    check_rows(graph, model, gs.kernels.MGPMH(2.0), lambda m, x, i: laws.mgpmh_row(m, x, i, size))
+    check_rows(graph, model, gs.kernels.LocalMinibatchGibbs(1), lambda m, x, i: laws.local_row(m, x, i, 1))
     check_rows(graph, model, gs.PoissonGibbs("auto"), laws.gibbs_row)  # so few factors that all are taken
 
 
@@ -216,8 +214,8 @@ def test_steps_of_estimating_chains_have_the_law_of_their_matrix(kind: str) -> N
     energies = local_energies(graph)
     chain = laws.Estimates(model, 0.4, 4.0 * model.total / energies.total)
     first = 1.5 * model.largest / energies.largest
-    check_rows(graph, model, gs.MinGibbs(4.0), lambda m, x, i: chain.row(chain.min_gibbs(i), x, i))
-    kernel = gs.DoubleMinGibbs(1.5, 4.0)
+    check_rows(graph, model, gs.kernels.MinGibbs(4.0), lambda m, x, i: chain.row(chain.min_gibbs(i), x, i))
+    kernel = gs.kernels.DoubleMinGibbs(1.5, 4.0)
     check_rows(graph, model, kernel, lambda m, x, i: chain.row(chain.double_min(i, first), x, i))
 
 
@@ -230,9 +228,9 @@ def grid_kernel(side: int, gamma: float) -> NDArray[np.float64]:
 
 def test_constants_of_the_experiments() -> None:
     couplings = grid_kernel(20, 1.5)
-    ising = local_energies(gs.compile_graph(gs.ising(couplings)))
+    ising = local_energies(gs.graphs.compile_graph(gs.ising(couplings)))
     assert (round(ising.largest, 4), round(ising.total, 2), ising.degree) == (2.2121, 416.14, 399)
-    potts = local_energies(gs.compile_graph(gs.potts(4.6 * couplings, 10)))
+    potts = local_energies(gs.graphs.compile_graph(gs.potts(4.6 * couplings, 10)))
     assert (round(potts.largest, 4), round(potts.total, 2), potts.degree) == (5.0878, 957.13, 399)
 
 

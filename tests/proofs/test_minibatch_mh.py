@@ -40,12 +40,12 @@ def model() -> gs.ContinuousModel:
     return gs.ContinuousModel(
         SITES,
         [
-            gs.product_factors([[0, 1]], 1.5),
-            gs.normal_factors([0], 0.3, 0.8, always=True),
-            gs.FunctionFactors(
+            gs.factors.product_factors([[0, 1]], 1.5),
+            gs.factors.normal_factors([0], 0.3, 0.8, always=True),
+            gs.factors.FunctionFactors(
                 waves, [0, 1], [[1.0], [2.0], [3.0]], slopes=lambda p, low, high: np.hypot(p[:, 0], 1.0)
             ),
-            gs.mixture_factors([0, 1], DATA, 1.0),
+            gs.factors.mixture_factors([0, 1], DATA, 1.0),
         ],
     )
 
@@ -60,23 +60,22 @@ def stretching(x: Floats, rng: Any) -> Any:
     return x * np.exp(0.5 * rng.normal(size=2))
 
 
-STRETCH = gs.Proposal(stretching, log_ratio=lambda to, at: np.log(np.abs(to / at)).sum())
-UPSIDE_DOWN = gs.Proposal(stretching, log_ratio=lambda to, at: -np.log(np.abs(to / at)).sum())
+STRETCH = gs.kernels.Proposal(stretching, log_ratio=lambda to, at: np.log(np.abs(to / at)).sum())
+UPSIDE_DOWN = gs.kernels.Proposal(stretching, log_ratio=lambda to, at: -np.log(np.abs(to / at)).sum())
 KERNELS = {
-    "Poisson": gs.PoissonMH(minibatch=20.0, scale=0.7),
-    "Poisson, small batches": gs.PoissonMH(minibatch=1.0, scale=0.4),
-    "Poisson, uniform moves": gs.PoissonMH("uniform", minibatch=30.0, scale=0.5),
-    "Poisson, stretched": gs.PoissonMH(STRETCH, minibatch=20.0),
-    "Tuna": gs.TunaMH(chi=0.05, scale=0.5),
-    "Tuna, small batches": gs.TunaMH(chi=1e-3, scale=0.3),
-    "Tuna, stretched": gs.TunaMH(STRETCH, chi=0.05),
+    "Poisson": gs.kernels.PoissonMH(minibatch=20.0, scale=0.7),
+    "Poisson, small batches": gs.kernels.PoissonMH(minibatch=1.0, scale=0.4),
+    "Poisson, uniform moves": gs.kernels.PoissonMH("uniform", minibatch=30.0, scale=0.5),
+    "Poisson, stretched": gs.kernels.PoissonMH(STRETCH, minibatch=20.0),
+    "Tuna": gs.kernels.TunaMH(chi=0.05, scale=0.5),
+    "Tuna, small batches": gs.kernels.TunaMH(chi=1e-3, scale=0.3),
+    "Tuna, stretched": gs.kernels.TunaMH(STRETCH, chi=0.05),
 }
 
 
 # small batches run the same code as large ones
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.campaign] if "small" in name else []) for name in KERNELS],
+    "name", [pytest.param(name, marks=[pytest.mark.campaign] if "small" in name else []) for name in KERNELS]
 )
 def test_the_law_is_kept(name: str) -> None:
     truth = grid()
@@ -90,12 +89,12 @@ def test_the_law_is_kept(name: str) -> None:
 def test_the_ratio_as_printed_is_wrong() -> None:
     truth = grid()
     starts = truth.draw(4000, np.random.default_rng(3))
-    ends = move_each(model(), gs.PoissonMH(UPSIDE_DOWN, minibatch=20.0), starts, 10)
+    ends = move_each(model(), gs.kernels.PoissonMH(UPSIDE_DOWN, minibatch=20.0), starts, 10)
     assert p_value(truth.law, ends) < FALSE_ALARM
 
 
 def test_a_run_tells_what_it_cost() -> None:
-    result = gs.sample(model(), gs.PoissonMH(minibatch=20.0), sweeps=3000, rng=1, progress=False)
+    result = gs.sample(model(), gs.kernels.PoissonMH(minibatch=20.0), sweeps=3000, rng=1, progress=False)
     assert 0.1 < result.report["acceptance"] < 0.6
     assert result.report["minibatch"] > 20.0
     assert result.report["evaluations"] > result.report["minibatch"]
@@ -103,27 +102,27 @@ def test_a_run_tells_what_it_cost() -> None:
 
 
 @pytest.mark.parametrize(
-    "kernel", [gs.PoissonMH(minibatch=10.0), gs.ContinuousGibbs(minibatch=10.0)], ids=str
+    "kernel", [gs.kernels.PoissonMH(minibatch=10.0), gs.kernels.ContinuousGibbs(minibatch=10.0)], ids=str
 )
-def test_a_bound_that_is_violated_is_named(kernel: gs.Kernel) -> None:
-    wrong = gs.FunctionFactors(waves, [0, 1], [[1.0], [2.0]], bounds=(-0.5, 1.0), name="waves")
-    with pytest.raises(gs.SamplingError, match=r"factor [01] of 'waves' is -0.*a bound that is violated"):
+def test_a_bound_that_is_violated_is_named(kernel: gs.kernels.Kernel) -> None:
+    wrong = gs.factors.FunctionFactors(waves, [0, 1], [[1.0], [2.0]], bounds=(-0.5, 1.0), name="waves")
+    with pytest.raises(gs.errors.SamplingError, match=r"factor [01] of 'waves' is -0.*a bound that is violated"):
         gs.sample(gs.ContinuousModel(SITES, [wrong]), kernel, sweeps=2000, rng=1, progress=False)
 
 
 def test_a_slope_that_is_wrong_is_named() -> None:
-    wrong = gs.FunctionFactors(waves, [0, 1], [[1.0], [3.0]], slopes=1.0, name="waves")
-    with pytest.raises(gs.SamplingError, match="of 'waves' is steeper than it was said to be"):
-        gs.sample(gs.ContinuousModel(SITES, [wrong]), gs.TunaMH(chi=0.1), sweeps=2000, rng=1, progress=False)
+    wrong = gs.factors.FunctionFactors(waves, [0, 1], [[1.0], [3.0]], slopes=1.0, name="waves")
+    with pytest.raises(gs.errors.SamplingError, match="of 'waves' is steeper than it was said to be"):
+        gs.sample(gs.ContinuousModel(SITES, [wrong]), gs.kernels.TunaMH(chi=0.1), sweeps=2000, rng=1, progress=False)
 
 
 def test_what_makes_no_sense() -> None:
-    unsaid = gs.ContinuousModel(SITES, [gs.FunctionFactors(waves, [0, 1], [[1.0]])])
-    with pytest.raises(gs.IncompatibleError, match="do not say how steep"):
-        gs.sample(unsaid, gs.TunaMH(), sweeps=10, progress=False)
-    with pytest.raises(gs.ModelError, match="minibatch of PoissonMH"):
-        gs.sample(unsaid, gs.PoissonMH(minibatch=0.0), sweeps=10, progress=False)
-    with pytest.raises(gs.IncompatibleError, match="ContinuousGibbs"):
-        gs.PoissonMH(one_by_one=True)
-    with pytest.raises(gs.ModelError, match="chi"):
-        gs.sample(model(), gs.TunaMH(chi=-1.0), sweeps=10, progress=False)
+    unsaid = gs.ContinuousModel(SITES, [gs.factors.FunctionFactors(waves, [0, 1], [[1.0]])])
+    with pytest.raises(gs.errors.IncompatibleError, match="do not say how steep"):
+        gs.sample(unsaid, gs.kernels.TunaMH(), sweeps=10, progress=False)
+    with pytest.raises(gs.errors.ModelError, match="minibatch of PoissonMH"):
+        gs.sample(unsaid, gs.kernels.PoissonMH(minibatch=0.0), sweeps=10, progress=False)
+    with pytest.raises(gs.errors.IncompatibleError, match="ContinuousGibbs"):
+        gs.kernels.PoissonMH(one_by_one=True)
+    with pytest.raises(gs.errors.ModelError, match="chi"):
+        gs.sample(model(), gs.kernels.TunaMH(chi=-1.0), sweeps=10, progress=False)

@@ -10,24 +10,22 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite._random.generators import stream
-from gibbsite.exact import enumerate_states
-from gibbsite.kernel.base import alone
-from gibbsite.kernel.clusters.houdayer import exchange_around, exchange_memory
-from gibbsite.kernel.tempered import exchange
-from gibbsite.kernel.tempered.side_by_side import lanes_for
-from gibbsite.model.tempered import blend
-from gibbsite.run.chain import advance, start_chain
-from gibbsite.run.record import lay_out
+from gibbsite._numba.random.generators import stream
+from gibbsite.inference.exact import enumerate_states
+from gibbsite.kernels.base import alone
+from gibbsite.kernels.clusters.houdayer import exchange_around, exchange_memory
+from gibbsite.kernels.tempered import exchange
+from gibbsite.kernels.tempered.side_by_side import lanes_for
+from gibbsite.models.tempered import blend
+from gibbsite.sampling.chain import advance, start_chain
+from gibbsite.sampling.record import lay_out
 from gibbsite.testing import law_p_value
 from tests.proofs.test_tempered import joint_chain
 
 pytestmark = pytest.mark.long
 
 #: A frustrated cycle with fields.
-GLASS = gs.ising(
-    (np.array([0, 1, 0]), np.array([1, 2, 2]), np.array([1.1, -0.7, 0.9])), np.array([0.3, -0.2, 0.1])
-)
+GLASS = gs.ising((np.array([0, 1, 0]), np.array([1, 2, 2]), np.array([1.1, -0.7, 0.9])), np.array([0.3, -0.2, 0.1]))
 
 
 def pair_model() -> gs.FactorGraph:
@@ -37,7 +35,7 @@ def pair_model() -> gs.FactorGraph:
 
 def exchanges(model: gs.FactorGraph, first: int, second: int) -> np.ndarray:
     """Return the matrix of an exchange between two of four states, of which each of two ladders has two."""
-    exact, memory = enumerate_states(model), exchange_memory(gs.compile_graph(model))
+    exact, memory = enumerate_states(model), exchange_memory(gs.graphs.compile_graph(model))
     states = exact.states.astype(np.int8)
     n = len(states)
     number = np.arange(n**4).reshape((n,) * 4)
@@ -75,7 +73,7 @@ def test_exchanges_between_temperatures_are_caught() -> None:
 
 
 def start(kernel: Any, model: gs.FactorGraph, chain: int, x0: Any) -> tuple[Any, ...]:
-    graph = gs.compile_graph(model)
+    graph = gs.graphs.compile_graph(model)
     state = start_chain(graph, kernel, gs.Systematic(), x0, stream(1, chain), False)
     tape = lay_out(model, graph, kernel, None).empty_tape(graph)
     return graph, state, tape
@@ -86,8 +84,8 @@ def start(kernel: Any, model: gs.FactorGraph, chain: int, x0: Any) -> tuple[Any,
 def test_exact_draws_stay_in_the_joint_law(rule: str) -> None:
     """The compiled loop, side by side or one after another; the two targets stay independent."""
     n, betas = 3, np.array([0.0, 0.4, 1.0])
-    kernel, lanes = gs.PairedTempered(gs.Gibbs(rule), ladder=betas), lanes_for(3)
-    graph = gs.compile_graph(GLASS)
+    kernel, lanes = gs.kernels.PairedTempered(gs.Gibbs(rule), ladder=betas), lanes_for(3)
+    graph = gs.graphs.compile_graph(GLASS)
     logs, parameters = kernel.start_ladder(graph).log_reference, kernel.parameters(graph)
     laws = [enumerate_states(blend(GLASS, b, 1 - b, logs)) for b in betas.tolist()]
     schedule, rng = gs.Systematic().schedule(graph), np.random.default_rng(3)
@@ -124,7 +122,7 @@ def twice(law: Any) -> Any:
 def test_u_is_kept_up_to_date() -> None:
     rng = np.random.default_rng(2)
     model = gs.ising(np.triu(rng.normal(size=(16, 16)) * (rng.random((16, 16)) < 0.25), 1), np.full(16, 0.3))
-    kernel = gs.PairedTempered(ladder=np.linspace(0.0, 1.0, 6))
+    kernel = gs.kernels.PairedTempered(ladder=np.linspace(0.0, 1.0, 6))
     graph, state, tape = start(kernel, model, 0, np.zeros(16))
     parameters, memory = kernel.parameters(graph), state.memory
     for sweeps in (1, 5, 60, 200):
@@ -142,14 +140,14 @@ def test_a_run_finds_marginals_and_log_z_and_continues_bit_for_bit(tmp_path: Pat
     model = gs.ising_grid((4, 4), coupling=1.5 * np.random.default_rng(4).normal(size=(2, 4, 4)), field=0.1)
     exact, path = gs.solve_exact(model), tmp_path / "run.chk"
     run: dict[str, Any] = {"rng": 1, "progress": False, "warmup": 400}
-    whole = gs.sample(model, gs.PairedTempered(), sweeps=6000, threads=1, **run)
+    whole = gs.sample(model, gs.kernels.PairedTempered(), sweeps=6000, threads=1, **run)
     assert whole.diagnostics.converged, whole.diagnostics.reasons
     for site in model.sites:
         assert abs(whole.marginals[site][1] - exact.marginals[site][1]) < 6 * whole.mcse[site][1] + 1e-6
     assert abs(whole.log_z - exact.log_z) < 6 * whole.log_z_error
     assert whole.report["sites_per_cluster"] > 1.0
-    gs.sample(model, gs.PairedTempered(), sweeps=2000, threads=1, checkpoint=path, **run)
-    rest = gs.sample(model, gs.PairedTempered(), sweeps=6000, threads=2, checkpoint=path, resume=True, **run)
+    gs.sample(model, gs.kernels.PairedTempered(), sweeps=2000, threads=1, checkpoint=path, **run)
+    rest = gs.sample(model, gs.kernels.PairedTempered(), sweeps=6000, threads=2, checkpoint=path, resume=True, **run)
     assert (rest.totals == whole.totals).all()
     assert all((rest.kept[name] == whole.kept[name]).all() for name in whole.kept)
 
@@ -157,15 +155,15 @@ def test_a_run_finds_marginals_and_log_z_and_continues_bit_for_bit(tmp_path: Pat
 def test_infer_takes_pairs_where_they_pay() -> None:
     """Few neighbours, frustrated, two states, and nothing said about the ladder."""
     rng = np.random.default_rng(1)
-    glass = gs.compile_graph(gs.ising_grid((4, 4), coupling=rng.normal(size=(2, 4, 4))))
+    glass = gs.graphs.compile_graph(gs.ising_grid((4, 4), coupling=rng.normal(size=(2, 4, 4))))
     others = (
         gs.ising_grid((4, 4), coupling=1.0),
         gs.ising(np.triu(rng.normal(size=(8, 8)), 1)),
         gs.potts_grid((3, 3), states=3, coupling=-1.0),
     )
-    assert gs.Tempered().candidates(glass) == (gs.PairedTempered(),)
-    assert gs.PairedTempered().candidates(glass) == (gs.PairedTempered(),)
+    assert gs.Tempered().candidates(glass) == (gs.kernels.PairedTempered(),)
+    assert gs.kernels.PairedTempered().candidates(glass) == (gs.kernels.PairedTempered(),)
     given = gs.Tempered(ladder=np.linspace(0.0, 1.0, 5))
     assert given.candidates(glass)[0] is given
     for model in others:
-        assert gs.Tempered().candidates(gs.compile_graph(model)) == (gs.Tempered(),)
+        assert gs.Tempered().candidates(gs.graphs.compile_graph(model)) == (gs.Tempered(),)

@@ -15,21 +15,21 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite._compile.jit import compiled
-from gibbsite._compile.shelf import take
-from gibbsite._random.generators import stream
-from gibbsite.exact import enumerate_states
-from gibbsite.exact.transition import sweep_matrix
-from gibbsite.graph.local import log_odds, log_potential
-from gibbsite.kernel.base import alone
-from gibbsite.kernel.tempered import exchange
-from gibbsite.kernel.tempered.exchange import swap_chance
-from gibbsite.kernel.tempered.ladder import Ladder
-from gibbsite.kernel.tempered.side_by_side import SideParameters, lanes_for
-from gibbsite.model.tempered import blend
-from gibbsite.model.tiny import tiny_models
-from gibbsite.run.chain import advance, start_chain
-from gibbsite.run.record import lay_out
+from gibbsite._numba.jit import compiled
+from gibbsite._numba.random.generators import stream
+from gibbsite._numba.shelf import take
+from gibbsite.graphs.local import log_odds, log_potential
+from gibbsite.inference.exact import enumerate_states
+from gibbsite.inference.exact.transition import sweep_matrix
+from gibbsite.kernels.base import alone
+from gibbsite.kernels.tempered import exchange
+from gibbsite.kernels.tempered.exchange import swap_chance
+from gibbsite.kernels.tempered.ladder import Ladder
+from gibbsite.kernels.tempered.side_by_side import SideParameters, lanes_for
+from gibbsite.models.tempered import blend
+from gibbsite.models.tiny import tiny_models
+from gibbsite.sampling.chain import advance, start_chain
+from gibbsite.sampling.record import lay_out
 from gibbsite.testing import law_p_value
 
 pytestmark = pytest.mark.long
@@ -77,7 +77,7 @@ def joint_chain(
     model: gs.FactorGraph, kernel: gs.Tempered, chance: Any = _chance
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return the product law of all rungs, and the matrices of a sweep with even and with odd swaps."""
-    graph = gs.compile_graph(model)
+    graph = gs.graphs.compile_graph(model)
     graph = replace(graph, units=kernel.units(graph))
     kernel.check(graph)
     exact, parameters = enumerate_states(model), kernel.parameters(graph)
@@ -89,7 +89,7 @@ def joint_chain(
     for k, beta in enumerate(ladder.betas.tolist()):
         between = model if beta == 1.0 else blend(model, beta, 1.0 - beta, ladder.log_reference)
         own = enumerate_states(between)
-        rung = replace(gs.compile_graph(between, graph.kind), units=graph.units)
+        rung = replace(gs.graphs.compile_graph(between, graph.kind), units=graph.units)
         check_rung(parameters, graph, rung, k, beta, states)
         laws.append(own.probabilities)
         settled = kernel.kernel.settle(graph)
@@ -122,7 +122,7 @@ def joint_chain(
 
 
 def check_rung(
-    parameters: Any, graph: gs.graph.Graph, rung: gs.graph.Graph, k: int, beta: float, states: np.ndarray
+    parameters: Any, graph: gs.graphs.Graph, rung: gs.graphs.Graph, k: int, beta: float, states: np.ndarray
 ) -> None:
     """Check that compiled code moves a rung by the conditionals of this graph."""
     if not isinstance(parameters, SideParameters):
@@ -161,7 +161,7 @@ INNER = [gs.BlockGibbs(entries=4, covers=1), gs.Gibbs("suwa-todo"), gs.Gibbs("me
 
 
 @pytest.mark.parametrize("inner", INNER, ids=str)
-def test_around_other_kernels(inner: gs.Kernel) -> None:
+def test_around_other_kernels(inner: gs.kernels.Kernel) -> None:
     for name in ("lattice", "ising", "zeros"):
         assert drift(models()[name], gs.Tempered(inner, ladder=(0.0, 0.4, 1.0))) < 1e-12
 
@@ -179,7 +179,7 @@ def agreeing() -> dict[str, gs.FactorGraph]:
 
 @pytest.mark.parametrize("inner", [gs.SwendsenWang(), gs.Wolff(clusters=2)], ids=str)
 @pytest.mark.parametrize("name", agreeing())
-def test_around_cluster_moves(inner: gs.Kernel, name: str) -> None:
+def test_around_cluster_moves(inner: gs.kernels.Kernel, name: str) -> None:
     for ladder in ((0.0, 1.0), (0.2, 1.0), (0.0, 0.4, 1.0)):
         assert drift(agreeing()[name], gs.Tempered(inner, ladder=ladder)) < 1e-12
 
@@ -207,21 +207,19 @@ class NoFields(gs.SwendsenWang):
 def test_wrong_cluster_moves_are_caught() -> None:
     """Bonds as likely at all temperatures as at the target; fields that are forgotten."""
     model = agreeing()["lattice"]
-    cold = gs.SwendsenWang().parameters(gs.compile_graph(model)).chance
+    cold = gs.SwendsenWang().parameters(gs.graphs.compile_graph(model)).chance
     for inner in (ColdBonds(cold), NoFields()):
         assert drift(model, gs.Tempered(inner, ladder=(0.0, 0.4, 1.0))) > 1e-3
 
 
 @pytest.mark.parametrize(
-    "inner",
-    [gs.Gibbs("metropolised"), pytest.param(gs.Wolff(clusters=1), marks=pytest.mark.campaign)],
-    ids=str,
+    "inner", [gs.Gibbs("metropolised"), pytest.param(gs.Wolff(clusters=1), marks=pytest.mark.campaign)], ids=str
 )
-def test_the_first_rung_forgets_its_state_whatever_the_kernel(inner: gs.Kernel) -> None:
+def test_the_first_rung_forgets_its_state_whatever_the_kernel(inner: gs.kernels.Kernel) -> None:
     """The compiled loop, from one state: these kernels alone would flip it, or move one of its sites."""
     model, states = gs.ising_grid((1, 3), coupling=0.5), np.zeros((2000, 3), np.int8)
     kernel = gs.Tempered(inner, ladder=(0.0, 1.0))
-    graph = gs.compile_graph(model)
+    graph = gs.graphs.compile_graph(model)
     graph = replace(graph, units=kernel.units(graph))
     schedule, layout = gs.Systematic().schedule(graph), lay_out(model, graph, kernel, None)
     parameters = kernel.parameters(graph)
@@ -272,11 +270,11 @@ def test_a_state_that_the_target_excludes_never_gets_there() -> None:
 def test_the_first_rung_is_a_fresh_draw_of_the_reference(name: str) -> None:
     """Whatever the state was: the matrix of a sweep has equal rows."""
     model = tiny_models()[name]
-    graph, kernel = gs.compile_graph(model), gs.Tempered(ladder=(0.0, 1.0))
+    graph, kernel = gs.graphs.compile_graph(model), gs.Tempered(ladder=(0.0, 1.0))
     logs = kernel.start_ladder(graph).log_reference
     reference = blend(model, 0.0, 1.0, logs)
     own = enumerate_states(reference)
-    rows = sweep_matrix(own, gs.compile_graph(reference, graph.kind), gs.Gibbs(), gs.Systematic())
+    rows = sweep_matrix(own, gs.graphs.compile_graph(reference, graph.kind), gs.Gibbs(), gs.Systematic())
     possible = own.probabilities > 0
     assert np.abs(rows[possible] - own.probabilities).max() < 1e-12
 
@@ -309,7 +307,7 @@ def test_a_ladder_that_follows_the_states_is_caught() -> None:
 def test_exact_draws_stay_in_the_joint_law(rule: str) -> None:
     """The compiled loop, from draws of all rungs, which stand side by side or one after another."""
     model = gs.ising_grid((1, 3), coupling=1.5)
-    graph, schedule = gs.compile_graph(model), gs.Systematic().schedule(gs.compile_graph(model))
+    graph, schedule = gs.graphs.compile_graph(model), gs.Systematic().schedule(gs.graphs.compile_graph(model))
     kernel, lanes = gs.Tempered(gs.Gibbs(rule), ladder=(0.0, 0.3, 1.0)), lanes_for(3)
     layout, ladder = lay_out(model, graph, kernel, None), kernel.start_ladder(graph)
     laws = [enumerate_states(blend(model, b, 1 - b, ladder.log_reference)) for b in ladder.betas]
@@ -332,8 +330,8 @@ def test_side_by_side_keeps_u_up_to_date() -> None:
     """From change to change, summed up anew every 64 sweeps: never off by more than rounding."""
     rng = np.random.default_rng(2)
     model = gs.ising(np.triu(rng.normal(size=(12, 12)), 1), rng.normal(size=12))
-    graph, kernel = gs.compile_graph(model), gs.Tempered(ladder=np.linspace(0.0, 1.0, 11))
-    layout, scan = lay_out(model, graph, kernel, None), gs.Shuffled()
+    graph, kernel = gs.graphs.compile_graph(model), gs.Tempered(ladder=np.linspace(0.0, 1.0, 11))
+    layout, scan = lay_out(model, graph, kernel, None), gs.scans.Shuffled()
     state = start_chain(graph, kernel, scan, np.zeros(12), stream(1, 0), True)
     parameters, memory, tape = kernel.parameters(graph), state.memory, layout.empty_tape(graph)
     for sweeps in (1, 5, 60, 200):

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite._random.generators import stream
-from gibbsite.graph.compile import KINDS
-from gibbsite.kernel.base import alone
-from gibbsite.kernel.rules import RULES
-from gibbsite.lfsr import TABLES
-from gibbsite.run.chain import advance, start_chain
-from gibbsite.run.record import lay_out
+from gibbsite._numba.random.generators import stream
+from gibbsite.graphs.compile import KINDS
+from gibbsite.kernels.base import alone
+from gibbsite.kernels.gibbs.lfsr import TABLES
+from gibbsite.kernels.rules import RULES
+from gibbsite.sampling.chain import advance, start_chain
+from gibbsite.sampling.record import lay_out
 from gibbsite.testing import tiny_models
 from tests.proofs import naive
 from tests.proofs.cover import cover
@@ -24,21 +24,19 @@ SWEEPS = 40
 
 
 def compiled_run(
-    model: gs.FactorGraph, graph: gs.Graph, kernel: gs.Kernel, scan: gs.Scan, x0, words, sweeps: int = SWEEPS
+    model: gs.FactorGraph,
+    graph: gs.graphs.Graph,
+    kernel: gs.kernels.Kernel,
+    scan: gs.scans.Scan,
+    x0,
+    words,
+    sweeps: int = SWEEPS,
 ):
     layout = lay_out(model, graph, kernel, None)
     tape = layout.empty_tape(graph)
     state = start_chain(graph, kernel, scan, x0, words, layout.conditional)
     advance(
-        kernel.parameters(graph),
-        graph.arrays,
-        scan.schedule(graph),
-        state,
-        tape,
-        sweeps,
-        graph.n_sites,
-        True,
-        alone(),
+        kernel.parameters(graph), graph.arrays, scan.schedule(graph), state, tape, sweeps, graph.n_sites, True, alone()
     )
     return state, tape.total + tape.open_batch
 
@@ -49,8 +47,8 @@ def test_sweeps_equal_their_twin(kind: str, rule: str) -> None:
     compared = 0
     for name, model in tiny_models().items():
         try:
-            graph = gs.compile_graph(model, kind)
-        except gs.IncompatibleError:
+            graph = gs.graphs.compile_graph(model, kind)
+        except gs.errors.IncompatibleError:
             continue
         x0 = gs.exact.enumerate(model).draw(1, np.random.default_rng(2))[0]
         for number, scan in enumerate(cover(gs.Gibbs(rule), kind)(graph.n_sites)):
@@ -69,15 +67,15 @@ def test_sweeps_equal_their_twin(kind: str, rule: str) -> None:
 @pytest.mark.parametrize("share", [0.0, 2.0], ids=["matrix", "rows"])
 @pytest.mark.parametrize("rule", RULES)
 def test_running_log_weights_equal_their_twin(rule: str, share: float, monkeypatch) -> None:
-    monkeypatch.setattr("gibbsite.kernel.gibbs.gibbs.running_pays", lambda graph: True)
-    monkeypatch.setattr("gibbsite.graph.kinds.potts._DENSE", share)
+    monkeypatch.setattr("gibbsite.kernels.gibbs.gibbs.running_pays", lambda graph: True)
+    monkeypatch.setattr("gibbsite.graphs.kinds.potts._DENSE", share)
     sweeps = 300  # the sums are taken anew a few times
     for name in ("potts", "agreements"):
         model = tiny_models()[name]
-        graph = gs.compile_graph(model, "potts")
+        graph = gs.graphs.compile_graph(model, "potts")
         assert (graph.arrays.dense.size > 0) == (share == 0.0)
         x0 = gs.exact.enumerate(model).draw(1, np.random.default_rng(2))[0]
-        for number, scan in enumerate((gs.Systematic(), gs.Shuffled())):
+        for number, scan in enumerate((gs.Systematic(), gs.scans.Shuffled())):
             words = stream(12, number)
             state, sums = compiled_run(model, graph, gs.Gibbs(rule), scan, x0, words, sweeps)
             kept = naive.Kept(graph)
@@ -97,13 +95,13 @@ def test_driven_sweeps_equal_their_twin(kind: str, table: str) -> None:
     compared = 0
     for name, model in tiny_models().items():
         try:
-            graph = gs.compile_graph(model, kind)
-        except gs.IncompatibleError:
+            graph = gs.graphs.compile_graph(model, kind)
+        except gs.errors.IncompatibleError:
             continue
         x0 = gs.exact.enumerate(model).draw(1, np.random.default_rng(2))[0]
-        scans = [scan for scan in cover(gs.QuasiGibbs(), kind)(graph.n_sites) if not scan.random]
+        scans = [scan for scan in cover(gs.kernels.QuasiGibbs(), kind)(graph.n_sites) if not scan.random]
         for number, scan in enumerate(scans):
-            kernel = gs.QuasiGibbs(m, table, visits=scan.cycle(graph))
+            kernel = gs.kernels.QuasiGibbs(m, table, visits=scan.cycle(graph))
             words = stream(11, number)
             state, sums = compiled_run(model, graph, kernel, scan, x0, words, sweeps)
             shift = kernel.memory(graph, words).reader.shift
@@ -120,7 +118,7 @@ def test_driven_sweeps_equal_their_twin(kind: str, table: str) -> None:
 
 def test_twins_agree_on_three_dimensions_and_long_runs() -> None:
     model = gs.ising_grid((3, 4, 5), coupling=(0.2, 0.3, -0.1), field=0.1, periodic=(True, False, True))
-    graph = gs.compile_graph(model)
+    graph = gs.graphs.compile_graph(model)
     x0 = np.zeros(graph.n_sites, np.int8)
     state, sums = compiled_run(model, graph, gs.Gibbs(), gs.Systematic(), x0, stream(3, 0))
     x, _, twin_sums = naive.run(graph, "heat-bath", gs.Systematic(), x0, stream(3, 0), SWEEPS)
@@ -135,7 +133,7 @@ def test_underflowing_weights_take_the_same_way() -> None:
     model = gs.FactorGraph({str(i): 3 if i == 0 else 2 for i in range(n)}, factors)
     x0 = np.array([2] + [i % 2 for i in range(1, n)])
     for kind in ("pairwise", "table"):
-        graph = gs.compile_graph(model, kind)
+        graph = gs.graphs.compile_graph(model, kind)
         state, sums = compiled_run(model, graph, gs.Gibbs(), gs.Systematic(), x0, stream(4, 0))
         x, _, twin_sums = naive.run(graph, "heat-bath", gs.Systematic(), x0, stream(4, 0), SWEEPS)
         assert state.x.tolist() == x

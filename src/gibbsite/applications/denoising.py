@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._wording import argument, unknown
+from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.noise import (
     estimate_flip,
     estimate_sigma,
@@ -30,10 +30,10 @@ from gibbsite.applications.noise import (
 from gibbsite.applications.pixels import Codes, Floats, Pixels, nearest_level, read_pixels
 from gibbsite.applications.posterior import METHODS, average, flip_strength, grey_model, two_level_model
 from gibbsite.errors import ArgumentError, ModelError
-from gibbsite.kernel.base import Kernel
-from gibbsite.model import FactorGraph
-from gibbsite.run.budget import check_integer, is_real
-from gibbsite.scan.base import Scan
+from gibbsite.kernels.base import Kernel
+from gibbsite.models import FactorGraph
+from gibbsite.sampling.budget import check_integer, is_real
+from gibbsite.scans.base import Scan
 
 PRIORS = ("potts", "truncated-linear")
 
@@ -233,14 +233,7 @@ def denoise(
 
 
 def _pose(
-    pixels: Pixels,
-    sigma: Any,
-    flip: Any,
-    means: Any,
-    coupling: float,
-    levels: Any,
-    prior: Any,
-    truncation: Any,
+    pixels: Pixels, sigma: Any, flip: Any, means: Any, coupling: float, levels: Any, prior: Any, truncation: Any
 ) -> _Task:
     """Read what was said about the noise, estimate the rest, and build the posterior."""
     if sigma is not None and flip is not None:
@@ -366,22 +359,14 @@ def _read_means(means: Any) -> tuple[float, float]:
     try:
         low, high = (float(mean) for mean in means)
     except (TypeError, ValueError):
-        raise ArgumentError(
-            f"{argument('means')} must be two numbers, dark and bright, got {means!r}."
-        ) from None
+        raise ArgumentError(f"{argument('means')} must be two numbers, dark and bright, got {means!r}.") from None
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ArgumentError(
-            f"{argument('means')} must be two numbers, the darker first, got {low:g} and {high:g}."
-        )
+        raise ArgumentError(f"{argument('means')} must be two numbers, the darker first, got {low:g} and {high:g}.")
     return low, high
 
 
 def _number(name: str, value: Any, low: float, high: float, low_too: bool = False) -> float:
     if is_real(value) and (low < value < high or (low_too and value == low)):
         return float(value)
-    bounds = (
-        f"between {low:g} and {high:g}"
-        if high < math.inf
-        else f"{'at least' if low_too else 'above'} {low:g}"
-    )
+    bounds = f"between {low:g} and {high:g}" if high < math.inf else f"{'at least' if low_too else 'above'} {low:g}"
     raise ArgumentError(f"{argument(name)} must be a number {bounds}, got {value!r}.")

@@ -118,9 +118,7 @@ def as_photograph(pixels: NDArray[Any]) -> NDArray[np.uint8]:
     if pixels.dtype.kind not in "biuf":
         raise ModelError(f"the image must be an array of bool, whole numbers or floats, got {pixels.dtype}.")
     if pixels.ndim not in (2, 3) or not pixels.size or (pixels.ndim == 3 and pixels.shape[2] > 4):
-        raise ModelError(
-            f"the image must have a height, a width and up to 4 channels, got shape {pixels.shape}."
-        )
+        raise ModelError(f"the image must have a height, a width and up to 4 channels, got shape {pixels.shape}.")
     if pixels.ndim == 3:
         pixels = pixels[..., 0] if pixels.shape[2] < 3 else pixels[..., :3]
     if pixels.dtype == bool:
@@ -196,9 +194,7 @@ def _load(path: PathLike, convert: Callable[[Any], T]) -> T:
         raise FormatError("the image is too large.", name) from None
     # what is broken inside a file: Pillow's plugins let many kinds of errors out
     except (OSError, SyntaxError, ValueError, EOFError) as reason:
-        raise FormatError(
-            f"the image cannot be read: {str(reason) or type(reason).__name__}.", name
-        ) from None
+        raise FormatError(f"the image cannot be read: {str(reason) or type(reason).__name__}.", name) from None
 
 
 def write_image(image: NDArray[Any], path: PathLike) -> None:

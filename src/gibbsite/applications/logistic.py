@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite.errors import ArgumentError, ModelError
-from gibbsite.model.continuous import ContinuousModel
-from gibbsite.model.domain import FloatArray, Interval
-from gibbsite.model.functions import FunctionFactors, logistic_factors, logistic_rest, quadratic_factor
+from gibbsite.models.continuous import ContinuousModel
+from gibbsite.models.domain import FloatArray, Interval
+from gibbsite.models.functions import FunctionFactors, logistic_factors, logistic_rest, quadratic_factor
 
 # The largest third derivative of log(1 / (1 + exp(-t))).
 _THIRD = 1.0 / (6.0 * np.sqrt(3.0))
@@ -85,7 +85,7 @@ def logistic_regression(
     >>> rows = rng.normal(size=(2000, 2))
     >>> labels = rng.random(2000) < 1 / (1 + np.exp(-rows @ [1.0, -0.5]))
     >>> regression = logistic_regression(rows, labels)
-    >>> kernel = gs.ContinuousGibbs(minibatch="auto")
+    >>> kernel = gs.kernels.ContinuousGibbs(minibatch="auto")
     >>> result = gs.sample(regression.model, kernel, sweeps=200, rng=1, progress=False)
     >>> bool(abs(result.marginals["0"]["mean"] - regression.mode[0]) < 0.1)
     True
@@ -128,9 +128,7 @@ def _rest(signed: FloatArray, mode: FloatArray) -> FunctionFactors:
 
     parameters = np.concatenate([signed, (signed @ mode)[:, None]], axis=1)
     scope = np.arange(mode.size)
-    return FunctionFactors(
-        logistic_rest, scope, parameters, bounds=bounds, slopes=slopes, name="logistic rest"
-    )
+    return FunctionFactors(logistic_rest, scope, parameters, bounds=bounds, slopes=slopes, name="logistic rest")
 
 
 def _sigmoid(t: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._wording import argument
+from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
 
 Floats = NDArray[np.float64]

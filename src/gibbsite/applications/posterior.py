@@ -18,22 +18,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import announcing
+from gibbsite._numba.jit import announcing
 from gibbsite.errors import ArgumentError, ConvergenceWarning
-from gibbsite.kernel.base import Kernel
-from gibbsite.kernel.gibbs.annealed import AnnealedGibbs
-from gibbsite.kernel.gibbs.gibbs import Gibbs
-from gibbsite.kernel.herded.herded import HerdedGibbs
-from gibbsite.model import FactorGraph, FieldFactors, LatticeFactors, TableFactors, ising_grid, potts_grid
-from gibbsite.result.make import make_result
-from gibbsite.run import BestState, Marginals
-from gibbsite.run.budget import read_budget
-from gibbsite.run.climb import climb
-from gibbsite.run.executor import read_threads
-from gibbsite.run.progress import choose_progress, name_kernel
-from gibbsite.sampling import record_chains
-from gibbsite.scan.base import Scan
-from gibbsite.variational import mean_field
+from gibbsite.inference.mean_field import mean_field
+from gibbsite.inference.sampling import record_chains
+from gibbsite.kernels.base import Kernel
+from gibbsite.kernels.gibbs.annealed import AnnealedGibbs
+from gibbsite.kernels.gibbs.gibbs import Gibbs
+from gibbsite.kernels.herded.herded import HerdedGibbs
+from gibbsite.models import FactorGraph, FieldFactors, LatticeFactors, TableFactors, ising_grid, potts_grid
+from gibbsite.results.make import make_result
+from gibbsite.sampling.budget import read_budget
+from gibbsite.sampling.climb import climb
+from gibbsite.sampling.executor import read_threads
+from gibbsite.sampling.progress import choose_progress, name_kernel
+from gibbsite.sampling.recorders import BestState, Marginals
+from gibbsite.scans.base import Scan
 
 if TYPE_CHECKING:
     from gibbsite.applications.pixels import Codes, Floats
@@ -66,10 +66,7 @@ def grey_model(image: Floats, levels: Floats, coupling: float, sigma: float, rea
     apart = np.abs(np.subtract.outer(np.arange(states), np.arange(states)))
     table = 2.0 * coupling * (1.0 - np.minimum(apart, reach) / reach)
     pairs = LatticeFactors(image.shape, (False, False), 0.0, spin=False).scopes
-    groups = (
-        TableFactors(pairs, table[None], name="couplings"),
-        FieldFactors(n, unary, spin=False, name="fields"),
-    )
+    groups = (TableFactors(pairs, table[None], name="couplings"), FieldFactors(n, unary, spin=False, name="fields"))
     return FactorGraph(n, groups=groups, states=states)
 
 
@@ -105,9 +102,7 @@ def average(
         return field.cells, field
     if method == "icm":
         if start is None:
-            raise ArgumentError(
-                "icm goes uphill from the noisy image or a given one, not from a random start."
-            )
+            raise ArgumentError("icm goes uphill from the noisy image or a given one, not from a random start.")
         return _indicators(model, climb(model, start.ravel())), None
     kernel = _kernel(method, sweeps) if isinstance(method, str) else method
     averages = Marginals(rao_blackwell=False if states else None, batches=False)

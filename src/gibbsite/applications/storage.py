@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._files.boundary import (
+from gibbsite._common.boundary import (
     Fail,
     Wanted,
     admit,
@@ -61,7 +61,7 @@ def unpack(
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return header and arrays; refuse other files, other versions, damaged ones, and what is not expected.
 
-    ``pattern`` is what the header must be (see :func:`gibbsite._files.boundary.fits`); ``expect`` says, given
+    ``pattern`` is what the header must be (see :func:`gibbsite._common.boundary.fits`); ``expect`` says, given
     a header of that form, which arrays there are. Nothing is unpacked before its size is known.
     """
     line, newline, packed = data.partition(b"\n")
@@ -71,8 +71,7 @@ def unpack(
     if words[1] != str(VERSION).encode():
         said = words[1].decode("ascii", "replace")
         raise FormatError(
-            f"the model has version {said:.20}, and this gibbsite reads version {VERSION}; train it again.",
-            name,
+            f"the model has version {said:.20}, and this gibbsite reads version {VERSION}; train it again.", name
         )
     if hashlib.sha256(packed).hexdigest().encode() != words[2]:
         raise FormatError("the model is damaged (its checksum is wrong); fetch or train it again.", name)

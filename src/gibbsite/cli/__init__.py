@@ -53,7 +53,7 @@ class _Lazy(SpellingGroup):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; name the nearest one where there is none."""
         if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
-            from gibbsite._wording import unknown
+            from gibbsite._common.wording import unknown
 
             raise click.UsageError(unknown("command", args[0], _COMMANDS))
         return super().resolve_command(ctx, args)
@@ -68,16 +68,14 @@ class _Lazy(SpellingGroup):
 
 def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value:
-        from gibbsite.run.plan import package_version
+        from gibbsite.sampling.plan import package_version
 
         echo(f"gibbsite {package_version()}")
         ctx.exit()
 
 
 @click.command(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Show the version."
-)
+@click.option("--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Show the version.")
 def group() -> None:
     """Gibbs sampling on graphical models: marginals, most probable states, log-partition functions."""
 

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._wording import escaped
+from gibbsite._common.wording import escaped
 from gibbsite.cli.inputs import as_said
 from gibbsite.errors import IncompatibleError
 from gibbsite.formats.parsing.plain_json import write_json
@@ -19,7 +19,7 @@ from gibbsite.inference.showing import answer_lines, is_network
 
 if TYPE_CHECKING:
     from gibbsite.inference import Inference
-    from gibbsite.model import Model
+    from gibbsite.models import Model
 
 _MOST = 40  # sites shown in a table, unless all are asked for
 _PIECE = 1 << 20  # characters written at a time
@@ -68,9 +68,7 @@ def _maximised(answer: Inference) -> list[str]:
     return [name for name in answer.assignment if name not in answer.model.evidence]
 
 
-def as_json(
-    answer: Inference, model: Model, sites: list[str] | None, folder: str | None = None
-) -> dict[str, Any]:
+def as_json(answer: Inference, model: Model, sites: list[str] | None, folder: str | None = None) -> dict[str, Any]:
     """Return the JSON answer, for all or the chosen sites; what is said in it names options."""
     data = answer.to_dict([] if folder is not None and sites is None else sites)
     data["reason"] = as_said(data["reason"])
@@ -125,14 +123,7 @@ def _csv_rows(answer: Inference, sites: list[str] | None) -> Iterator[list[Any]]
 def as_table(answer: Inference, model: Model, sites: list[str] | None, show_all: bool) -> Iterator[str]:
     """Yield the lines of a table for people: sites whose probabilities evidence changed most come first."""
     most = _MOST if answer.task == "MAR" and sites is None and not show_all else None
-    lines = answer_lines(
-        answer,
-        sites,
-        before=model,
-        most=most,
-        more=" (--all, --query, --json)",
-        all_states=show_all,
-    )
+    lines = answer_lines(answer, sites, before=model, most=most, more=" (--all, --query, --json)", all_states=show_all)
     yield from (f"{line}\n" for line in lines)
     if (cut := find_cut(answer, model)) is not None:
         yield f"cut {cut:.10g}\n"
@@ -144,7 +135,7 @@ def find_cut(answer: Inference, model: Model) -> float | None:
     Readers of max-cut files choose the constant so that the log-potential is twice the value of the cut.
     """
     from gibbsite.formats.parsing.quadratic import edges_of
-    from gibbsite.model import FactorGraph
+    from gibbsite.models import FactorGraph
 
     if answer.task != "MAP" or not isinstance(model, FactorGraph) or answer.log_potential is None:
         return None

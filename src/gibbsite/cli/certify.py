@@ -11,7 +11,7 @@ from gibbsite.cli.outputs import echo
 from gibbsite.cli.parameters import PICTURE, POSITIVE, read_scan
 
 if TYPE_CHECKING:
-    from gibbsite.influence import Certificate
+    from gibbsite.inference.influence import Certificate
 
 _ROWS = 12  # of the table of bounds
 
@@ -23,12 +23,8 @@ _ROWS = 12  # of the table of bounds
 @inputs.observe_option
 @inputs.target_option
 @inputs.scan_option
-@click.option(
-    "--steps", type=click.IntRange(0), help="After so many steps; with --accuracy, the most to allow."
-)
-@click.option(
-    "--accuracy", type=POSITIVE, help="Find how many steps suffice. [default: 0.01, unless --steps]"
-)
+@click.option("--steps", type=click.IntRange(0), help="After so many steps; with --accuracy, the most to allow.")
+@click.option("--accuracy", type=POSITIVE, help="Find how many steps suffice. [default: 0.01, unless --steps]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--plot", type=PICTURE, metavar="FILE", help="Draw how the bound falls.")
 @click.option("--strict", is_flag=True, help="Exit with 4 if the bound says nothing or is not reached.")
@@ -40,7 +36,7 @@ def command(**given: Any) -> int:
     influence each other; where that is too much, it says nothing, and this is said.
     """
     from gibbsite.formats.parsing.plain_json import write_json
-    from gibbsite.influence import certify
+    from gibbsite.inference.influence import certify
 
     model = inputs.load_observed(given)
     accuracy = given["accuracy"]
@@ -55,7 +51,7 @@ def command(**given: Any) -> int:
             accuracy=accuracy,
         )
     if given["plot"] is not None:
-        from gibbsite.report import plot_variation
+        from gibbsite.results.plots import plot_variation
 
         plot_variation(found, path=given["plot"])
     echo(write_json(found.to_dict()) if given["as_json"] else as_table(found))

@@ -14,12 +14,8 @@ from gibbsite.cli.parameters import FORMAT, MODEL, Output
 @click.argument("target", type=Output(folders=(".pairs",)))
 @format_option
 @click.option("--to", "to_format", type=FORMAT, help="Format of the target, if its name does not tell.")
-@click.option(
-    "--states", type=click.IntRange(2), help="Of a TARGET in .pairs: a Potts model of so many states."
-)
-def command(
-    source: str, target: str, from_format: str | None, to_format: str | None, states: int | None
-) -> None:
+@click.option("--states", type=click.IntRange(2), help="Of a TARGET in .pairs: a Potts model of so many states.")
+def command(source: str, target: str, from_format: str | None, to_format: str | None, states: int | None) -> None:
     """Read SOURCE and write it as TARGET.
 
     Formats go by suffix: .uai .bif .xmlbif .bqm .coo, .rudy (max-cut) and .edges, each also with .gz. The

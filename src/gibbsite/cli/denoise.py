@@ -7,61 +7,32 @@ from typing import Any
 import click
 
 from gibbsite.cli.outputs import deliver, echo
-from gibbsite.cli.parameters import (
-    COUNT,
-    INPUT,
-    NOT_NEGATIVE,
-    OUTPUT,
-    POSITIVE,
-    SEED,
-    UP_TO_ONE,
-    Choice,
-    Real,
-    refuse,
-)
+from gibbsite.cli.parameters import COUNT, INPUT, NOT_NEGATIVE, OUTPUT, POSITIVE, SEED, UP_TO_ONE, Choice, Real, refuse
 
-_METHODS = (
-    "herded-shared",
-    "herded",
-    "herded-site",
-    "gibbs",
-    "mean-field",
-    "mean-field-parallel",
-    "icm",
-    "annealed",
-)
+_METHODS = ("herded-shared", "herded", "herded-site", "gibbs", "mean-field", "mean-field-parallel", "icm", "annealed")
 
 
 @click.command("denoise")
 @click.argument("noisy", type=INPUT)
 @click.option("-o", "--output", "out", type=OUTPUT, required=True, help="Write the denoised image there.")
-@click.option(
-    "--sigma", type=POSITIVE, help="Standard deviation of the noise, in grey values. [default: estimated]"
-)
+@click.option("--sigma", type=POSITIVE, help="Standard deviation of the noise, in grey values. [default: estimated]")
 @click.option(
     "--flip",
     type=Real(0, 0.5, min_open=True, max_open=True),
     help="Probability that a black or white pixel was flipped.",
 )
 @click.option("--means", type=(float, float), metavar="DARK BRIGHT", help="Grey values without noise.")
-@click.option(
-    "--coupling", type=NOT_NEGATIVE, default=1.0, show_default=True, help="Preference of equal neighbours."
-)
+@click.option("--coupling", type=NOT_NEGATIVE, default=1.0, show_default=True, help="Preference of equal neighbours.")
 @click.option("--levels", type=click.IntRange(2), help="Number of grey levels. [default: 2]")
 @click.option("--prior", type=Choice(["potts", "truncated-linear"]), default="potts", show_default=True)
-@click.option(
-    "--truncation", type=COUNT, help="Levels at which a truncated-linear cost ends. [default: a quarter]"
-)
+@click.option("--truncation", type=COUNT, help="Levels at which a truncated-linear cost ends. [default: a quarter]")
 @click.option("--method", type=Choice(_METHODS), help="[default: herded-shared; herded-site with levels]")
 @click.option("--damping", type=UP_TO_ONE, default=0.5, show_default=True, help="Step of mean field.")
 @click.option("--sweeps", type=COUNT, default=30, show_default=True)
 @click.option("--rng", type=SEED, help="Seed; repeats a run exactly.")
 @click.option("--reference", type=INPUT, metavar="FILE", help="Clean image to report errors against.")
 @click.option(
-    "--probability",
-    type=OUTPUT,
-    metavar="FILE",
-    help="Write the posterior map (of bright, or expected grey) there.",
+    "--probability", type=OUTPUT, metavar="FILE", help="Write the posterior map (of bright, or expected grey) there."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no summary on stderr.")
@@ -83,18 +54,7 @@ def command(**given: Any) -> int:
     encode_image(noisy[:1, :1], given["out"])
     if given["probability"] is not None:
         encode_image(noisy[:1, :1] if (given["levels"] or 2) > 2 else noisy[:1, :1] > 0, given["probability"])
-    names = (
-        "sigma",
-        "flip",
-        "means",
-        "coupling",
-        "levels",
-        "prior",
-        "truncation",
-        "method",
-        "damping",
-        "sweeps",
-    )
+    names = ("sigma", "flip", "means", "coupling", "levels", "prior", "truncation", "method", "damping", "sweeps")
     done = denoise(
         noisy,
         reference=reference,

@@ -57,10 +57,7 @@ _USED = {
     "mean-field": _MEAN_FIELD,
     "bp": _BELIEF,
     **dict.fromkeys(WEIGHTED, _WEIGHTED),
-    **{
-        method: (*(_WEIGHTED if method in WEIGHTED else _SAMPLING), *names)
-        for method, names in _KERNEL.items()
-    },
+    **{method: (*(_WEIGHTED if method in WEIGHTED else _SAMPLING), *names) for method, names in _KERNEL.items()},
     **dict.fromkeys(("annealed", "proved"), tuple(n for n in _SAMPLING if n not in _NO_SEARCH)),
 }
 
@@ -83,20 +80,14 @@ _MOST_IN_JSON = 100_000  # sites of a stored model
     default="MAR",
     help="Marginals, most probable state, log-partition, or best states of some sites (MMAP).",
 )
-@click.option(
-    "--max", "maximise", metavar="SITES", help="Sites to maximise over, the rest summed out (MMAP)."
-)
+@click.option("--max", "maximise", metavar="SITES", help="Sites to maximise over, the rest summed out (MMAP).")
 @click.option("--method", type=Choice(list(METHODS)), default="auto", show_default=True)
 @click.option("--no-exact", is_flag=True, help="Answer as if an exact solution did not fit (auto).")
 @scan_option
 @click.option("--sweeps", type=COUNT, help="Sweeps of each chain after the warmup.")
 @click.option("--draws", type=COUNT, help="Number of weighted draws.")
-@click.option(
-    "--seconds", type=POSITIVE, help="Time limit of sampling. [default: 10, unless --sweeps or --draws]"
-)
-@click.option(
-    "--accuracy", type=BELOW_ONE, default=0.01, show_default=True, help="Largest error to allow (MAR)."
-)
+@click.option("--seconds", type=POSITIVE, help="Time limit of sampling. [default: 10, unless --sweeps or --draws]")
+@click.option("--accuracy", type=BELOW_ONE, default=0.01, show_default=True, help="Largest error to allow (MAR).")
 @click.option("--best", type=COUNT, default=1, metavar="N", help="Give the N best states (MAP).")
 @click.option("--warmup", type=click.IntRange(0), help="Sweeps before recording. [default: a tenth]")
 @click.option("--chains", type=COUNT, default=4, show_default=True)
@@ -109,9 +100,7 @@ _MOST_IN_JSON = 100_000  # sites of a stored model
     type=Choice(["sum", "max", "tree-reweighted", "fractional"]),
     help="Messages of bp. [default: max on MAP, sum otherwise]",
 )
-@click.option(
-    "--schedule", type=Choice(["residual", "sweep"]), help="Order of messages (bp). [default: residual]"
-)
+@click.option("--schedule", type=Choice(["residual", "sweep"]), help="Order of messages (bp). [default: residual]")
 @click.option("--weight", type=POSITIVE, help="Power of factors (bp, fractional). [default: 0.5]")
 @click.option("--threads", type=COUNT, help="[default: all cores]")
 @click.option(
@@ -120,9 +109,7 @@ _MOST_IN_JSON = 100_000  # sites of a stored model
     help="Run chains on the workers of a Dask scheduler (tcp://host:8786), of processes of this machine "
     "(local-dask), or of Ray (ray); the numbers are the same.",
 )
-@click.option(
-    "--partitions", type=COUNT, help="Share the sites of a chain, or its rungs, out over workers (--on)."
-)
+@click.option("--partitions", type=COUNT, help="Share the sites of a chain, or its rungs, out over workers (--on).")
 @click.option(
     "--rng",
     type=SEED,
@@ -162,9 +149,7 @@ _MOST_IN_JSON = 100_000  # sites of a stored model
     help="Time between saves; the first comes after 2 seconds at most.",
 )
 @click.option("--resume", is_flag=True, help="Continue from the checkpoint.")
-@click.option(
-    "--no-second-look", is_flag=True, help="Do not compare the run with short chains from other starts."
-)
+@click.option("--no-second-look", is_flag=True, help="Do not compare the run with short chains from other starts.")
 @click.option("--verify", is_flag=True, help="Compare all checksums of a stored model (.pairs) first.")
 @click.option("--strict", is_flag=True, help="Exit with 4 unless the answer is exact or has converged.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no verdict on stderr.")
@@ -194,7 +179,7 @@ def command(**given: Any) -> int:
     from gibbsite.cli import answers
     from gibbsite.errors import ConvergenceWarning
     from gibbsite.inference import infer
-    from gibbsite.model import FactorGraph
+    from gibbsite.models import FactorGraph
 
     layout = _check_options(given)
     model = load_any(given["model"], given["from_format"], given["verify"])
@@ -301,10 +286,10 @@ def _read_method(given: dict[str, Any]) -> Any:
     from dataclasses import replace
 
     if method in WEIGHTED:
-        from gibbsite.importance.registry import make_proposal
+        from gibbsite.inference.importance.registry import make_proposal
 
         return replace(make_proposal(method), **chosen)  # type: ignore[type-var]
-    from gibbsite.kernel.registry import make_kernel
+    from gibbsite.kernels.registry import make_kernel
 
     return replace(make_kernel(method), **chosen)
 
@@ -313,7 +298,7 @@ def _record(given: dict[str, Any], sites: list[str] | None) -> dict[str, Any]:
     """Return what is recorded, if it is not all marginals in memory: those in a folder, or of some sites."""
     if given["folder"] is None and (sites is None or given["task"] != "MAR"):
         return {}
-    from gibbsite.run.record import Marginals
+    from gibbsite.sampling.record import Marginals
 
     if given["folder"] is None:
         return {"record": Marginals(sites=sites)}
@@ -323,18 +308,7 @@ def _record(given: dict[str, Any], sites: list[str] | None) -> dict[str, Any]:
 
 def _run_options(given: dict[str, Any]) -> dict[str, Any]:
     """Collect the arguments of the sampler that were given."""
-    names = (
-        "warmup",
-        "chains",
-        "draws",
-        "threads",
-        "rng",
-        "on",
-        "partitions",
-        "parallel",
-        *_CHECKPOINT,
-        *_BELIEF[2:],
-    )
+    names = ("warmup", "chains", "draws", "threads", "rng", "on", "partitions", "parallel", *_CHECKPOINT, *_BELIEF[2:])
     chosen = {name: given[name] for name in names if is_given(name)}
     if given["no_second_look"]:
         chosen["second_look"] = False

@@ -10,8 +10,8 @@ from gibbsite.cli import inputs
 from gibbsite.cli.outputs import echo
 
 if TYPE_CHECKING:
-    from gibbsite.model import FactorGraph
-    from gibbsite.model.stored import StoredPairs
+    from gibbsite.models import FactorGraph
+    from gibbsite.models.stored import StoredPairs
 
 # Time for kernels that find something out about a model in short runs.
 _PILOT_SECONDS = 0.5
@@ -26,13 +26,7 @@ _SITES = 1 << 20  # of a stored model, whose rows are looked at at a time
 @inputs.evidence_option
 @inputs.observe_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(
-    model: str,
-    from_format: str | None,
-    evidence: str | None,
-    observe: tuple[str, ...],
-    as_json: bool,
-) -> None:
+def command(model: str, from_format: str | None, evidence: str | None, observe: tuple[str, ...], as_json: bool) -> None:
     """Sites, factors, zeros, colors of MODEL, and what exact inference and each kernel would need.
 
     Of a stored model (.pairs): sites, pairs, degrees, couplings and files.
@@ -70,12 +64,12 @@ def describe(model: FactorGraph) -> dict[str, Any]:
     """Collect the facts about a model."""
     import numpy as np
 
-    from gibbsite.exact import predict_exact
-    from gibbsite.graph import color_sites, compile_graph
-    from gibbsite.graph.color import markov_graph
-    from gibbsite.kernel.registry import registered_kernels
-    from gibbsite.run.pilot import tune_in
-    from gibbsite.support.possible import has_zeros
+    from gibbsite.graphs import color_sites, compile_graph
+    from gibbsite.graphs.color import markov_graph
+    from gibbsite.graphs.support.possible import has_zeros
+    from gibbsite.inference.exact import predict_exact
+    from gibbsite.kernels.registry import registered_kernels
+    from gibbsite.sampling.pilot import tune_in
 
     graph = compile_graph(model)
     start, _ = markov_graph(graph)
@@ -87,9 +81,7 @@ def describe(model: FactorGraph) -> dict[str, Any]:
             arity[str(group.arity)] = arity.get(str(group.arity), 0) + group.size
     cost = predict_exact(model)
     examples = (one.example() for one in registered_kernels() if not isinstance(one.proof, str))
-    kernels = [
-        kernel for kernel in examples if kernel is not None and kernel.accepts(graph) and kernel.quick(graph)
-    ]
+    kernels = [kernel for kernel in examples if kernel is not None and kernel.accepts(graph) and kernel.quick(graph)]
     return {
         "sites": model.n_sites,
         "observed": len(model.evidence),
@@ -117,8 +109,7 @@ def describe(model: FactorGraph) -> dict[str, Any]:
             if (said := tune_in(_PILOT_SECONDS, model, graph, kernel).summary(graph))
         },
         "kernel_bytes_per_chain": {
-            type(kernel).__name__: kernel.memory_bytes(graph) + graph.n_cells * 8 + model.n_sites
-            for kernel in kernels
+            type(kernel).__name__: kernel.memory_bytes(graph) + graph.n_cells * 8 + model.n_sites for kernel in kernels
         },
     }
 
@@ -127,7 +118,7 @@ def describe_stored(model: StoredPairs) -> dict[str, Any]:
     """Collect the facts about a stored model; where rows begin is read, piece by piece, and nothing else."""
     import numpy as np
 
-    from gibbsite.graph.compile import compile_graph
+    from gibbsite.graphs.compile import compile_graph
 
     start, largest, graph = model.array("start"), 0, compile_graph(model)
     for begin in range(0, model.n_sites, _SITES):
@@ -151,7 +142,7 @@ def describe_stored(model: StoredPairs) -> dict[str, Any]:
 
 def _messages(model: FactorGraph) -> dict[str, Any]:
     """Return what belief propagation would have to do, and whether it is exact."""
-    from gibbsite.variational.belief.propagation import describe_messages
+    from gibbsite.inference.belief.propagation import describe_messages
 
     edges, entries, forest = describe_messages(model)
     return {"number": edges, "entries_of_a_sweep": entries, "exact": forest}
@@ -160,7 +151,7 @@ def _messages(model: FactorGraph) -> dict[str, Any]:
 def _energies(model: FactorGraph) -> dict[str, Any]:
     """Return what sizes of minibatches depend on, where factors can be drawn."""
     from gibbsite.errors import IncompatibleError
-    from gibbsite.kernel.minibatch.factors import local_energies
+    from gibbsite.kernels.minibatch.factors import local_energies
 
     try:
         seen = local_energies(model)

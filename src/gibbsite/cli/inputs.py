@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gibbsite._wording import nearest
+from gibbsite._common.wording import nearest
 from gibbsite.cli.outputs import echo
 from gibbsite.cli.parameters import FORMAT, INPUT, MODEL, SCAN, SCANS
 from gibbsite.errors import ArgumentError, FormatError, UnknownFormatError
 
 if TYPE_CHECKING:
-    from gibbsite.model import FactorGraph, Model
-    from gibbsite.model.stored import StoredPairs
+    from gibbsite.models import FactorGraph, Model
+    from gibbsite.models.stored import StoredPairs
 
 model_argument = click.argument("model", type=MODEL)
 format_option = click.option("--from", "from_format", type=FORMAT, help="Format of MODEL (uai, bif, ...).")
-evidence_option = click.option(
-    "-e", "--evidence", type=INPUT, help="Evidence file: UAI, NAME=STATE lines, or JSON."
-)
+evidence_option = click.option("-e", "--evidence", type=INPUT, help="Evidence file: UAI, NAME=STATE lines, or JSON.")
 observe_option = click.option(
     "--observe", multiple=True, metavar="SITE=STATE", help="Evidence on the command line; may be repeated."
 )
@@ -39,7 +37,7 @@ target_option = click.option("--target", metavar="SITES", help="Sites, separated
 @contextmanager
 def note_on_compiling(quiet: bool) -> Iterator[None]:
     """Say on stderr why the first call of all takes longer."""
-    from gibbsite._compile.jit import announcing
+    from gibbsite._numba.jit import announcing
 
     with announcing(lambda said: None if quiet else echo(said, err=True), "this command"):
         yield
@@ -72,9 +70,7 @@ def as_said(message: str) -> str:
 
 def load_observed(given: dict[str, Any]) -> FactorGraph:
     """Read the model a command was given and fold in the evidence."""
-    found: FactorGraph = observe(
-        load(given["model"], given["from_format"]), given["evidence"], given["observe"]
-    )
+    found: FactorGraph = observe(load(given["model"], given["from_format"]), given["evidence"], given["observe"])
     return found
 
 
@@ -88,7 +84,7 @@ def load_any(model: str, from_format: str | None, verify: bool = False) -> Facto
         return load(model, from_format)
     if from_format is not None:
         raise click.UsageError("--from has no effect on a stored model; leave it out.")
-    from gibbsite.model.stored import open_model
+    from gibbsite.models.stored import open_model
 
     return open_model(model, verify)
 

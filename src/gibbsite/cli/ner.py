@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gibbsite._wording import nearest
+from gibbsite._common.wording import nearest
 from gibbsite.cli.inputs import note_on_compiling
 from gibbsite.cli.outputs import deliver, echo
 from gibbsite.cli.parameters import COUNT, INPUT, NOT_NEGATIVE, OUTPUT, SEED, Choice, is_given, refuse
@@ -82,12 +82,8 @@ scheme_option = click.option(
 @click.option("--l1", type=NOT_NEGATIVE, default=0.0, show_default=True, help="Penalty; makes models small.")
 @click.option("--l2", type=NOT_NEGATIVE, default=0.5, show_default=True, help="Penalty on squared weights.")
 @click.option("--min-count", type=COUNT, default=1, show_default=True, help="Leave rarer features out.")
-@click.option(
-    "--links", is_flag=True, help="Link equal names of a document (skip-chain), and learn how much."
-)
-@click.option(
-    "--calibrate", is_flag=True, help="Correct probabilities by what proves right on held-out documents."
-)
+@click.option("--links", is_flag=True, help="Link equal names of a document (skip-chain), and learn how much.")
+@click.option("--calibrate", is_flag=True, help="Correct probabilities by what proves right on held-out documents.")
 @click.option("--clusters", type=click.IntRange(0), default=0, show_default=True, help="Learn word clusters.")
 @click.option("--gazetteer", multiple=True, type=INPUT, help="File of LIST<tab>PHRASE lines.")
 @click.option("--cluster-file", multiple=True, type=INPUT, help="File of WORD<tab>CLUSTER lines.")
@@ -171,9 +167,7 @@ def _read_plain(path: str, encoding: str | None) -> Document:
     except UnicodeDecodeError as error:
         line = source.data.count(b"\n", 0, error.start) + 1
         raise FormatError(
-            f"this is not {encoding or 'UTF-8'} text; give --encoding, for example latin-1.",
-            source.name,
-            line,
+            f"this is not {encoding or 'UTF-8'} text; give --encoding, for example latin-1.", source.name, line
         ) from None
     return read_text(text, name)
 
@@ -214,11 +208,7 @@ def tag(**given: Any) -> None:
     needed = given["form"] in ("json", "html")
     with note_on_compiling(given["quiet"]):
         tagged = recognizer.tag_documents(
-            documents,
-            method=given["method"],
-            sweeps=given["sweeps"],
-            rng=given["rng"],
-            probabilities=needed,
+            documents, method=given["method"], sweeps=given["sweeps"], rng=given["rng"], probabilities=needed
         )
     from gibbsite.formats.parsing.text import save
 
@@ -274,9 +264,7 @@ def _like(name: str, known: list[str]) -> str | None:
 @map_option
 @scheme_option
 @click.option("--rng", type=SEED, default=1, show_default=True, help="Seed of sampling and bootstrap.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print precision, recall, f1, classes and more as JSON."
-)
+@click.option("--json", "as_json", is_flag=True, help="Print precision, recall, f1, classes and more as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Nothing on stderr.")
 def score(**given: Any) -> None:
     """Compare the entities that MODEL finds in labelled FILES with their labels.
@@ -301,9 +289,7 @@ def score(**given: Any) -> None:
         _compare_classes(recognizer.classes, documents)
     begun = time.monotonic()
     with note_on_compiling(given["quiet"]):
-        tagged = recognizer.tag_documents(
-            documents, method=given["method"], sweeps=given["sweeps"], rng=given["rng"]
-        )
+        tagged = recognizer.tag_documents(documents, method=given["method"], sweeps=given["sweeps"], rng=given["rng"])
     seconds = time.monotonic() - begun
     true = [[sentence.labels or [] for sentence in document.sentences] for document in documents]
     found = [one.labels for one in tagged]

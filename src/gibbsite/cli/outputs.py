@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import click
 
-from gibbsite._wording import escaped
+from gibbsite._common.wording import escaped
 from gibbsite.errors import FormatError
 
 T = TypeVar("T")

@@ -11,15 +11,15 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from gibbsite._discover import read_declarations
-from gibbsite._wording import unknown
+from gibbsite._common.loading import read_declarations
+from gibbsite._common.wording import unknown
 
 if TYPE_CHECKING:
-    from gibbsite.scan.base import Scan
+    from gibbsite.scans.base import Scan
 
 #: Names of scans, read without loading them.
 #: Classes of scans by their names here.
-SCAN_CLASSES = {one["name"]: one["class"] for one in read_declarations("scan") if one.get("name")}
+SCAN_CLASSES = {one["name"]: one["class"] for one in read_declarations("scans") if one.get("name")}
 SCANS = tuple(sorted(SCAN_CLASSES))
 
 
@@ -91,9 +91,7 @@ INPUT = click.Path(readable=False, allow_dash=True)
 class Folder(click.Path):
     """A folder, which may have to be made."""
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Leave it to the shell."""
         return [CompletionItem(incomplete, type="dir")]
 
@@ -108,7 +106,7 @@ class Picture(Output):
         """Return the place."""
         place = super().convert(value, param, ctx)
         if ctx is None or not ctx.resilient_parsing:
-            from gibbsite.report._canvas import check_picture
+            from gibbsite.results.plots._canvas import check_picture
 
             check_picture(place)
         return place
@@ -132,9 +130,7 @@ class Named(click.Path):
         super().__init__(readable=False, allow_dash=True)
         self.names = names
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Offer the names that begin so; leave files to the shell where there are any."""
         names = [name for name in self.names() if name.startswith(incomplete)]
         if incomplete and names and not glob.glob(f"{glob.escape(incomplete)}*"):
@@ -164,9 +160,7 @@ class Format(click.types.StringParamType):
             self.fail(unknown("format", value, FORMATS), param, ctx)
         return value.lower()
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Offer the names that begin so."""
         from gibbsite.formats import FORMATS
 
@@ -193,9 +187,7 @@ class Experiment(click.types.StringParamType):
                 self.fail(str(error), param, ctx)
         return value
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Offer the names that begin so."""
         from gibbsite.lab import NAMES
 
@@ -205,7 +197,7 @@ class Experiment(click.types.StringParamType):
 def read_scan(name: str | None) -> Scan | None:
     """Return a scan by its name, or one that was saved; None is left to be chosen."""
     import gibbsite as gs
-    from gibbsite.scan.registry import make_scan
+    from gibbsite.scans.registry import make_scan
 
     if name is None:
         return None
@@ -213,7 +205,7 @@ def read_scan(name: str | None) -> Scan | None:
         return make_scan(name)
     if not name.endswith(".npz"):
         raise click.UsageError(unknown("--scan", name, SCANS, ", or give a .npz file"))
-    return gs.load_scan(name)
+    return gs.influence.load_scan(name)
 
 
 def is_given(name: str) -> bool:

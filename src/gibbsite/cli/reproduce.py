@@ -15,9 +15,7 @@ from gibbsite.cli.parameters import FOLDER, SEED, Experiment, refuse
 @click.command("reproduce")
 @click.argument("name", required=False, type=Experiment())
 @click.option("--quick", is_flag=True, help="Smaller, in seconds; the default has the paper's settings.")
-@click.option(
-    "-o", "--output", "folder", type=FOLDER, metavar="DIR", help="Where to save.  [default: ./NAME]"
-)
+@click.option("-o", "--output", "folder", type=FOLDER, metavar="DIR", help="Where to save.  [default: ./NAME]")
 @click.option("--rng", type=SEED, default=1, show_default=True, help="Seed.")
 @click.option("--on", metavar="CLUSTER", help="Make replicates on workers, as in gibbsite infer --on.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON; without a NAME, the list.")

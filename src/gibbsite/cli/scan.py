@@ -12,8 +12,8 @@ from gibbsite.cli.outputs import deliver, echo
 from gibbsite.cli.parameters import COUNT, FILE_OUTPUT, PICTURE, POSITIVE, read_scan
 
 if TYPE_CHECKING:
-    from gibbsite.influence import DogsScan
-    from gibbsite.model import FactorGraph
+    from gibbsite.inference.influence import DogsScan
+    from gibbsite.models import FactorGraph
 
 _MOST = 15  # sites shown
 
@@ -29,7 +29,7 @@ _MOST = 15  # sites shown
 @click.option("--iterations", type=COUNT, default=1, show_default=True, help="Passes of improvement.")
 @inputs.scan_option
 @click.option(
-    "-o", "--output", "out", type=FILE_OUTPUT, help="Save the scan there (.npz), for gs.load_scan and --scan."
+    "-o", "--output", "out", type=FILE_OUTPUT, help="Save the scan there (.npz), for gs.influence.load_scan and --scan."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, the order included.")
 @click.option("--plot", type=PICTURE, metavar="FILE", help="Draw how the bound falls, before and after.")
@@ -41,7 +41,7 @@ def command(**given: Any) -> int:
     pass, from any start.
     """
     from gibbsite.formats.parsing.plain_json import write_json
-    from gibbsite.influence import certify, dogs
+    from gibbsite.inference.influence import certify, dogs
 
     model = inputs.load_observed(given)
     sites, initial = inputs.read_sites(model, given["target"]), read_scan(given["scan"])
@@ -59,7 +59,7 @@ def command(**given: Any) -> int:
     length = len(found.order)
     certificate = found.certify(model)
     if given["plot"] is not None:
-        from gibbsite.report import plot_variation
+        from gibbsite.results.plots import plot_variation
 
         before = certify(model, scan=initial, steps=length, target=sites)
         plot_variation({before.scan: before, "optimised": certificate}, path=given["plot"])

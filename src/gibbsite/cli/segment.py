@@ -50,9 +50,7 @@ for _each in (train, apply, score):
 @click.option("--plain", is_flag=True, help="The same coupling where colours change.")
 @click.option("--neighbours", type=Choice(["4", "8"]), default="8", show_default=True)
 @click.option("--colour", type=NOT_NEGATIVE, default=0.2, show_default=True, help="How much colours count.")
-@click.option(
-    "--proximity", type=NOT_NEGATIVE, default=3.0, show_default=True, help="How much near scribbles count."
-)
+@click.option("--proximity", type=NOT_NEGATIVE, default=3.0, show_default=True, help="How much near scribbles count.")
 @click.option("--superpixels", type=click.IntRange(2), help="Label about so many regions instead of pixels.")
 @click.option("--method", type=Choice(_METHODS), default="gibbs", show_default=True)
 @click.option("--sweeps", type=COUNT, default=40, show_default=True)
@@ -92,16 +90,7 @@ def scribbles(**given: Any) -> int:
     if not given["quiet"]:
         for warning in caught:
             echo(f"gibbsite: {warning.message}", err=True)
-    names = (
-        "coupling",
-        "colour",
-        "proximity",
-        "superpixels",
-        "method",
-        "sweeps",
-        "average_states",
-        "largest",
-    )
+    names = ("coupling", "colour", "proximity", "superpixels", "method", "sweeps", "average_states", "largest")
     done = segment_scribbles(
         image,
         strokes,

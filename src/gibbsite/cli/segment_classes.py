@@ -53,9 +53,7 @@ class _Region(click.types.StringParamType):
 method_option = click.option(
     "--method", type=Choice(_METHODS), default="systematic", show_default=True, help="plsa: no coupling."
 )
-region_option = click.option(
-    "--region", type=_Region(), help="What dogs is aimed at, in pixels. [default: the middle]"
-)
+region_option = click.option("--region", type=_Region(), help="What dogs is aimed at, in pixels. [default: the middle]")
 rounds_option = click.option(
     "--rounds", type=COUNT, default=50, show_default=True, help="Sweeps, or passes through the aimed scan."
 )
@@ -216,9 +214,7 @@ def apply(**given: Any) -> None:
         )
     places = deliver(
         given["out"],
-        lambda out: write_segmentation(
-            out, found.labels, segmenter.legend(), certainty=found.certainty, image=image
-        ),
+        lambda out: write_segmentation(out, found.labels, segmenter.legend(), certainty=found.certainty, image=image),
     )
     height, width = found.labels.shape
     if given["as_json"]:

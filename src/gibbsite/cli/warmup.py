@@ -13,16 +13,14 @@ from gibbsite.cli.outputs import echo
 from gibbsite.inference import METHODS
 
 if TYPE_CHECKING:
-    from gibbsite.kernel.base import Kernel
-    from gibbsite.model import FactorGraph, Model
-    from gibbsite.scan.base import Scan
+    from gibbsite.kernels.base import Kernel
+    from gibbsite.models import FactorGraph, Model
+    from gibbsite.scans.base import Scan
 
 
 @click.command("warmup")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
-@click.option(
-    "-j", "--jobs", type=click.IntRange(min=1), help="Processes that compile. [default: one for each core]"
-)
+@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Processes that compile. [default: one for each core]")
 @click.option("--on", metavar="ADDRESS", help="Compile on every machine of a Dask cluster (tcp://host:8786).")
 def command(quiet: bool, jobs: int | None, on: str | None) -> None:
     """Compile all kernels for all kinds of models into the cache (container images, cluster nodes).
@@ -34,12 +32,12 @@ def command(quiet: bool, jobs: int | None, on: str | None) -> None:
     says; GIBBSITE_CACHE_DIR=off keeps nothing. Versions of gibbsite have caches of their own, and those that
     have not been used for 30 days are removed.
     """
-    from gibbsite._compile.jit import cache_directory
-    from gibbsite.run.executor import usable_cores
+    from gibbsite._numba.jit import cache_directory
+    from gibbsite.sampling.executor import usable_cores
 
     begun = time.monotonic()
     if on is not None:
-        from gibbsite.scale.warming import warm_up
+        from gibbsite.sampling.executors.warming import warm_up
 
         found = warm_up(on, jobs)
         for host, warmed in found.items():
@@ -80,7 +78,7 @@ def _compile_all(names: list[str], workers: int) -> Iterator[tuple[str, float]]:
 def _compile_group(name: str) -> tuple[str, float]:
     import warnings
 
-    from gibbsite._compile.jit import compile_always
+    from gibbsite._numba.jit import compile_always
 
     begun = time.monotonic()
     compile_always()
@@ -93,7 +91,7 @@ def _compile_group(name: str) -> tuple[str, float]:
 def _work() -> dict[str, Callable[[], None]]:
     """Return all that is to be compiled, in groups that have little in common, the longest first."""
     import gibbsite as gs
-    from gibbsite.model.tiny import tiny_models
+    from gibbsite.models.tiny import tiny_models
 
     groups: dict[str, Callable[[], None]] = {}
     for name, model in tiny_models().items():
@@ -118,7 +116,7 @@ def _sample_all(model: FactorGraph) -> None:
 
     for kernel, scans in pairings(model):
         for scan in scans:
-            with suppress(gs.IncompatibleError):  # not every kernel takes every scan
+            with suppress(gs.errors.IncompatibleError):  # not every kernel takes every scan
                 gs.sample(model, kernel, scan=scan, seconds=0.001, progress=False, threads=1)
 
 
@@ -127,15 +125,15 @@ def pairings(model: FactorGraph) -> Iterator[tuple[Kernel, Sequence[Scan]]]:
     from contextlib import suppress
 
     import gibbsite as gs
-    import gibbsite.importance  # registers a kernel of its own
-    from gibbsite.graph.compile import compile_graph
-    from gibbsite.kernel.registry import registered_kernels
-    from gibbsite.run.recipe import fit_graph
-    from gibbsite.scan.registry import proof_scans
+    import gibbsite.inference.importance  # registers a kernel of its own
+    from gibbsite.graphs.compile import compile_graph
+    from gibbsite.kernels.registry import registered_kernels
+    from gibbsite.sampling.recipe import fit_graph
+    from gibbsite.scans.registry import proof_scans
 
     for one in registered_kernels():
         for kernel in one.proof_instances():
-            with suppress(gs.IncompatibleError):  # not every kernel takes every kind
+            with suppress(gs.errors.IncompatibleError):  # not every kernel takes every kind
                 graph = compile_graph(model, among=kernel.kinds)
                 kernel.check(graph)
                 scans = proof_scans(fit_graph(graph, kernel).n_units)
@@ -166,7 +164,7 @@ def _sample_numbers(target: Model, kernels: list[Kernel]) -> None:
 
 def _sample_at_once(model: FactorGraph) -> None:
     import gibbsite as gs
-    from gibbsite.run.chain_layout import LEAST_CHAINS
+    from gibbsite.sampling.chain_layout import LEAST_CHAINS
 
     for kernel, chains in _at_once(LEAST_CHAINS):
         gs.sample(model, kernel, scan=gs.Chromatic(), chains=chains, sweeps=8, rng=1, progress=False)
@@ -182,7 +180,7 @@ def answer_all(model: FactorGraph, methods: list[str]) -> None:
         for task in METHODS[method]:
             # long enough for the question whether the answer is good enough
             budget: dict[str, Any] = {} if method == "quasi" else {"sweeps": 300}
-            with suppress(gs.IncompatibleError):  # not every method takes every kind
+            with suppress(gs.errors.IncompatibleError):  # not every method takes every kind
                 gs.infer(model, task, method=method, rng=1, progress=False, seconds=5.0, **budget)
 
 
@@ -192,14 +190,14 @@ def _targets_of_numbers() -> list[tuple[Model, list[Kernel]]]:
 
     import gibbsite as gs
 
-    spins = gs.continuous_spins(np.ones((3, 3)) - np.eye(3))
+    spins = gs.models.continuous_spins(np.ones((3, 3)) - np.eye(3))
     density = gs.LogDensity(lambda x: -0.5 * (x[0] ** 2 + x[1] ** 2), lambda x: -x, dim=2)
     conditionals = gs.Conditionals({"a": lambda x, rng: rng.normal()})
     return [
-        (spins, [gs.ContinuousGibbs(), gs.PoissonMH(), gs.TunaMH()]),
-        (density, [gs.Metropolis(), gs.Metropolis(one_by_one=True), gs.MALA(), gs.ULA(0.1), gs.Slice()]),
-        (gs.Gaussian(covariance=np.eye(2)), [gs.GaussianGibbs(), gs.ExactGaussian()]),
-        (conditionals, [gs.ConditionalGibbs()]),
+        (spins, [gs.kernels.ContinuousGibbs(), gs.kernels.PoissonMH(), gs.kernels.TunaMH()]),
+        (density, [gs.Metropolis(), gs.Metropolis(one_by_one=True), gs.MALA(), gs.kernels.ULA(0.1), gs.Slice()]),
+        (gs.Gaussian(covariance=np.eye(2)), [gs.kernels.GaussianGibbs(), gs.kernels.ExactGaussian()]),
+        (conditionals, [gs.kernels.ConditionalGibbs()]),
     ]
 
 
@@ -212,7 +210,7 @@ def _sampled_models() -> list[FactorGraph]:
     triples = np.arange(5000)[:, None] + np.arange(3)
     return [
         gs.potts(np.full((40, 40), 0.01) - 0.01 * np.eye(40), 3),
-        gs.FactorGraph(5002, groups=[gs.TableFactors(triples, np.zeros((1, 2, 2, 2)))], states=2),
+        gs.FactorGraph(5002, groups=[gs.factors.TableFactors(triples, np.zeros((1, 2, 2, 2)))], states=2),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gibbsite._wording import Mark, Text
+from gibbsite._common.wording import Mark, Text
 from gibbsite.cli.parameters import SCAN_CLASSES
 from gibbsite.inference import KERNELS
 
@@ -16,16 +16,14 @@ def in_options(message: str, command: click.Command) -> str:
 
     Examples
     --------
-    >>> from gibbsite._wording import argument
+    >>> from gibbsite._common.wording import argument
     >>> command = click.Command("try", params=[click.Option(["--chains"]), click.Option(["--resume"])])
     >>> in_options(Text(f"take {argument('chains', 4)}, or {argument('resume', True)}."), command)
     'take --chains 4, or --resume.'
     """
     if not isinstance(message, Text):
         return message
-    options = {
-        param.name: param for param in command.params if isinstance(param, click.Option) and param.name
-    }
+    options = {param.name: param for param in command.params if isinstance(param, click.Option) and param.name}
     return message.spelled(lambda mark: _spell(mark, options))
 
 

@@ -6,7 +6,7 @@ writers of single formats are listed below for those who want their further argu
 
 from __future__ import annotations
 
-from gibbsite._discover import load_modules
+from gibbsite._common.loading import load_modules
 from gibbsite.formats.bif import read_bif, write_bif
 from gibbsite.formats.bqm_file import read_bqm, write_bqm
 from gibbsite.formats.coo import read_coo, write_coo

@@ -16,8 +16,8 @@ from gibbsite.formats.parsing.bif_text import Cursor, quoted
 from gibbsite.formats.parsing.decimals import decimals
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
 from gibbsite.formats.registry import Format, register
-from gibbsite.model.factor import find_cycle
-from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.models.factor import find_cycle
+from gibbsite.models.factorgraph import FactorGraph
 
 
 def read_bif(path: PathLike) -> FactorGraph:
@@ -146,9 +146,7 @@ def _read_probability(cursor: Cursor, place: int, blocks: dict[str, Block]) -> N
         elif block.default is None and cursor.take_word("default"):
             block.default = Row(at, (), cursor.probabilities())
         else:
-            raise cursor.error(
-                f"expected 'table', 'default', 'property', '(' or '}}', found {cursor.found()}."
-            )
+            raise cursor.error(f"expected 'table', 'default', 'property', '(' or '}}', found {cursor.found()}.")
     blocks[child] = block
 
 

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from gibbsite.formats.parsing.quadratic import Quadratic, energy_of
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
 from gibbsite.formats.registry import Format, register, states_are_bits_or_spins
-from gibbsite.model.domain import FloatArray
-from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.models.domain import FloatArray
+from gibbsite.models.factorgraph import FactorGraph
 
 MAGIC = b"DIMODBQM"
 _BIASES = ("float64", "float32")
@@ -48,7 +48,7 @@ def read_bqm(path: PathLike, *, beta: float = 1.0) -> FactorGraph:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from gibbsite.model import ising
+    >>> from gibbsite.models import ising
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "pair.bqm")
     ...     write_bqm(ising([[0, 0.5], [0.5, 0]]), path)

@@ -13,8 +13,8 @@ from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.quadratic import Quadratic, decimal, energy_of
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
 from gibbsite.formats.registry import Format, register, sites_are_numbers, states_are_bits_or_spins
-from gibbsite.model.domain import FloatArray
-from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.models.domain import FloatArray
+from gibbsite.models.factorgraph import FactorGraph
 
 _VARTYPE = re.compile(rb"^[ \t\f]*#.*?vartype[:=][ \t]*([-_.a-zA-Z0-9]+)", re.MULTILINE)
 _OFFSET = re.compile(rb"^[ \t\f]*#[ \t]*offset[:=][ \t]*(\S+)", re.MULTILINE)
@@ -83,9 +83,7 @@ def parse_coo(source: Source, *, vartype: str | None = None, beta: float = 1.0) 
     pairs = inverse.reshape(-1, 2)
     own = pairs[:, 0] == pairs[:, 1]
     linear: FloatArray = np.bincount(pairs[own, 0], values[own, 2], len(known)).astype(np.float64)
-    return Quadratic(vartype, known.tolist(), linear, pairs[~own], values[~own, 2], offset).model(
-        source, beta
-    )
+    return Quadratic(vartype, known.tolist(), linear, pairs[~own], values[~own, 2], offset).model(source, beta)
 
 
 def _float(source: Source, match: re.Match[bytes]) -> float:
@@ -113,7 +111,7 @@ def write_coo(model: FactorGraph, path: PathLike, *, beta: float = 1.0) -> None:
 
     Examples
     --------
-    >>> from gibbsite.model import ising
+    >>> from gibbsite.models import ising
     >>> write_coo(ising([[0, 0.5], [0.5, 0]]), "-")
     # vartype=SPIN
     0 0 0

@@ -15,8 +15,8 @@ from gibbsite.formats.parsing.numerals import read_number
 from gibbsite.formats.parsing.quadratic import decimal, edges_of
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
 from gibbsite.formats.registry import Format, register, states_are_bits_or_spins
-from gibbsite.model.factorgraph import FactorGraph
-from gibbsite.model.zoo import ising
+from gibbsite.models.factorgraph import FactorGraph
+from gibbsite.models.zoo import ising
 
 TITLE = "# edge list of an Ising model: site, site, coupling"
 # From the sign to the end of the line; inside a word it belongs to the word.
@@ -37,7 +37,7 @@ def read_edges(path: PathLike) -> FactorGraph:
     Returns
     -------
     FactorGraph
-        Sites in order of appearance, named as in the file; see `gibbsite.model.ising`.
+        Sites in order of appearance, named as in the file; see `gibbsite.models.ising`.
 
     Raises
     ------
@@ -66,9 +66,7 @@ def parse_edges(source: Source) -> FactorGraph:
     for line in source.data.split(b"\n"):
         words = list(_WORD.finditer(_COMMENT.sub(b"", line)))
         if len(words) > 3:
-            raise source.error(
-                "expected two sites and perhaps a coupling on this line.", at + words[3].start()
-            )
+            raise source.error("expected two sites and perhaps a coupling on this line.", at + words[3].start())
         ends = [index.setdefault(word[0], len(index)) for word in words[:2]]
         if len(ends) == 2:
             pair = (min(ends), max(ends))
@@ -96,7 +94,7 @@ def write_edges(model: FactorGraph, path: PathLike) -> None:
 
     Examples
     --------
-    >>> from gibbsite.model import ising
+    >>> from gibbsite.models import ising
     >>> write_edges(ising(([0], [1], 0.5), sites=["ada", "bob", "cyn"]), "-")
     # edge list of an Ising model: site, site, coupling
     ada
@@ -120,8 +118,7 @@ def format_edges(model: FactorGraph) -> str:
             )
     lines = [TITLE, *names]
     lines += [
-        f"{names[i]} {names[j]} {decimal(w)}"
-        for (i, j), w in zip(pairs.tolist(), couplings.tolist(), strict=True)
+        f"{names[i]} {names[j]} {decimal(w)}" for (i, j), w in zip(pairs.tolist(), couplings.tolist(), strict=True)
     ]
     return "\n".join([*lines, ""])
 

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 from gibbsite.errors import FormatError, ModelError
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, shortened
 from gibbsite.formats.uai_evidence import parse_uai_evidence
-from gibbsite.model import evidence as findings
-from gibbsite.model.evidence import Finding
-from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.models import evidence as findings
+from gibbsite.models.evidence import Finding
+from gibbsite.models.factorgraph import FactorGraph
 
 _MOST_MARKS = 30
 _LONGEST_NAME = 1000
@@ -71,9 +71,7 @@ def _refuse_words(source: Source) -> None:
         return
     meant = f" (perhaps {words[0]}={words[1]})" if len(words) == 2 else ""
     raise source.error(
-        f"expected NAME=STATE on every line{meant}, JSON, or the numbers of UAI evidence, found "
-        f"{words[0]!r}.",
-        at,
+        f"expected NAME=STATE on every line{meant}, JSON, or the numbers of UAI evidence, found {words[0]!r}.", at
     )
 
 

@@ -1,16 +1,16 @@
-"""Networks that come with the package, by name; where they are from and their licences: examples/NOTICE."""
+"""Networks that come with the package, by name; where they are from and their licences: networks/NOTICE."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from gibbsite._arguments import checked
-from gibbsite._wording import unknown
+from gibbsite._common.arguments import checked
+from gibbsite._common.wording import unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.formats.bif import read_bif
-from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.models.factorgraph import FactorGraph
 
-_FOLDER = Path(__file__).parent.parent / "examples"
+_FOLDER = Path(__file__).with_name("networks")
 
 EXAMPLES = ("alarm", "asia", "child")
 """Names of the networks :func:`example` returns."""
@@ -34,7 +34,7 @@ def example(name: str) -> FactorGraph:
 
     Notes
     -----
-    The networks are under the Creative Commons Attribution-ShareAlike 3.0 licence, see ``examples/NOTICE`` in
+    The networks are under the Creative Commons Attribution-ShareAlike 3.0 licence, see ``formats/networks/NOTICE`` in
     the package.
 
     Examples

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from gibbsite._wording import unknown
+from gibbsite._common.wording import unknown
 from gibbsite.errors import FormatError, IncompatibleError, UnknownFormatError
 from gibbsite.formats.parsing.text import PathLike, load, path_text
 from gibbsite.formats.registry import Format, recognise, registered_formats
-from gibbsite.model.factorgraph import FactorGraph
-from gibbsite.model.stored import MANIFEST
+from gibbsite.models.factorgraph import FactorGraph
+from gibbsite.models.stored import MANIFEST
 
 
 def read_model(path: PathLike, format: str | None = None) -> FactorGraph:

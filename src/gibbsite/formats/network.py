@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from gibbsite.errors import IncompatibleError
-from gibbsite.model.domain import FloatArray, Label, make_domains
-from gibbsite.model.factor import find_cycle, gather_tables
-from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.models.domain import FloatArray, Label, make_domains
+from gibbsite.models.factor import find_cycle, gather_tables
+from gibbsite.models.factorgraph import FactorGraph
 
 ROW_TOLERANCE = 1e-2 - 1e-9
 """How far a row may be from the sum one: published tables are rounded."""

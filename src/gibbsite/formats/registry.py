@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gibbsite.formats.parsing.text import PathLike, Source
-from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.models.factorgraph import FactorGraph
 
 
 @dataclass(frozen=True)

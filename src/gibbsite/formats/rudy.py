@@ -17,7 +17,7 @@ from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.quadratic import decimal, edges_of
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
 from gibbsite.formats.registry import Format, register, sites_are_numbers, states_are_bits_or_spins
-from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.models.factorgraph import FactorGraph
 
 # Vertices without edges that are believed without further evidence.
 _FREE_VERTICES = 100_000
@@ -83,9 +83,7 @@ def parse_rudy(source: Source, *, beta: float = 1.0) -> FactorGraph:
     _, first = np.unique(low * n + high, return_index=True)
     fresh = np.zeros(m, np.bool_)
     fresh[first] = True
-    numbers.require(
-        fresh, "this edge is listed before; list each edge once, with the sum of its weights.", 2, width
-    )
+    numbers.require(fresh, "this edge is listed before; list each edge once, with the sum of its weights.", 2, width)
     weights = rows[:, 2] if width == 3 else np.ones(m)
     with np.errstate(over="ignore"):
         if not np.isfinite(2.0 * np.abs(weights).sum()):
@@ -110,7 +108,7 @@ def write_rudy(model: FactorGraph, path: PathLike, *, beta: float = 1.0) -> None
 
     Examples
     --------
-    >>> from gibbsite.model import ising
+    >>> from gibbsite.models import ising
     >>> write_rudy(ising([[0, 0.5, 0], [0.5, 0, -1], [0, -1, 0]]), "-")
     3 2
     1 2 -0.5
@@ -124,9 +122,7 @@ def format_rudy(model: FactorGraph, *, beta: float = 1.0) -> str:
     pairs, couplings = edges_of(model)
     weights = -couplings / read_beta(beta)
     lines = [f"{model.n_sites} {len(pairs)}"]
-    lines += [
-        f"{i} {j} {decimal(w)}" for (i, j), w in zip((pairs + 1).tolist(), weights.tolist(), strict=True)
-    ]
+    lines += [f"{i} {j} {decimal(w)}" for (i, j), w in zip((pairs + 1).tolist(), weights.tolist(), strict=True)]
     return "\n".join([*lines, ""])
 
 

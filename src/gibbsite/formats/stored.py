@@ -21,24 +21,14 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import Integer, compiled, inlined
-from gibbsite._files.lock import hold
-from gibbsite._wording import argument
+from gibbsite._common.lock import hold
+from gibbsite._common.wording import argument
+from gibbsite._numba.jit import Integer, compiled, inlined
 from gibbsite.errors import ArgumentError, FormatError, ModelError
 from gibbsite.formats.parsing.edge_lists import find_fault, read_edges
 from gibbsite.formats.parsing.text import path_text
-from gibbsite.model.domain import Label, read_labels
-from gibbsite.model.stored import (
-    CHECKSUM,
-    FORMAT,
-    MANIFEST,
-    OFFSET,
-    WHICH,
-    StoredPairs,
-    identify,
-    open_model,
-    sum_up,
-)
+from gibbsite.models.domain import Label, read_labels
+from gibbsite.models.stored import CHECKSUM, FORMAT, MANIFEST, OFFSET, WHICH, StoredPairs, identify, open_model, sum_up
 
 _BUCKETS = 256
 _MOST_VALUES = 256  # couplings that a byte can tell apart
@@ -152,9 +142,7 @@ class _Spins:
     def __init__(self, sites: int, field: Any) -> None:
         self.sites, self.fields = sites, _read_fields(field)
         if self.fields.shape not in ((), (sites,)):
-            raise ModelError(
-                f"{argument('field')} must be one finite number, or one for each of {sites} sites."
-            )
+            raise ModelError(f"{argument('field')} must be one finite number, or one for each of {sites} sites.")
 
     @property
     def files(self) -> dict[str, tuple[Any, int]]:
@@ -268,9 +256,7 @@ def _note(keys: NDArray[np.uint32], bits: NDArray[np.uint32], distinct: int) -> 
 
 
 @compiled
-def _code(
-    keys: NDArray[np.uint32], bits: NDArray[np.uint32], distinct: int, which: NDArray[np.uint8]
-) -> None:
+def _code(keys: NDArray[np.uint32], bits: NDArray[np.uint32], distinct: int, which: NDArray[np.uint8]) -> None:
     """Write the place of each number in a list that ascends."""
     for e in range(keys.size):
         which[e] = _rank(bits, distinct, keys[e])
@@ -425,14 +411,7 @@ def _assemble(folder: Path, listed: _Listed, form: _Spins | _Potts) -> None:
     written = {name: array.close() for name, array in arrays.items()}
     version = max(form.version, 3 if few else 2)  # the lowest that can hold it
     told = form.about(listed.total)
-    manifest = {
-        "format": FORMAT,
-        "version": version,
-        "sites": sites,
-        "entries": entries,
-        **told,
-        "files": written,
-    }
+    manifest = {"format": FORMAT, "version": version, "sites": sites, "entries": entries, **told, "files": written}
     manifest["digest"] = identify(manifest)
     manifest[CHECKSUM] = sum_up(manifest)
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")

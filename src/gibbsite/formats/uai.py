@@ -19,9 +19,9 @@ from gibbsite.formats.parsing.decimals import HIGHEST, LOWEST, decimals
 from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
 from gibbsite.formats.registry import Format, register, sites_are_counted, states_are_counted
-from gibbsite.model.domain import MOST_STATES, Domains, FloatArray, IntArray, SiteNames
-from gibbsite.model.factor import TableFactors, check_network, find_cycle
-from gibbsite.model.factorgraph import FactorGraph, _restore
+from gibbsite.models.domain import MOST_STATES, Domains, FloatArray, IntArray, SiteNames
+from gibbsite.models.factor import TableFactors, check_network, find_cycle
+from gibbsite.models.factorgraph import FactorGraph, _restore
 
 # States of variables in no factor have no table behind them; so many are allowed on top of the numbers.
 _FREE_STATES = 100_000
@@ -74,9 +74,7 @@ def parse_uai(source: Source) -> FactorGraph:
     word = header[1].upper() if header else b""
     if header is None or word not in (b"MARKOV", b"BAYES"):
         found = word[:30].decode(errors="replace")
-        raise source.error(
-            f"expected the word MARKOV or BAYES, found {found!r}.", header.start(1) if header else 0
-        )
+        raise source.error(f"expected the word MARKOV or BAYES, found {found!r}.", header.start(1) if header else 0)
     numbers = Numbers(source, header.end())
     values = numbers.values
     numbers.require(values < np.inf, "this number is too large; expected one below 1.8e308.")
@@ -145,18 +143,14 @@ def _read_layout(numbers: Numbers, at: int, m: int, cards: IntArray) -> _Layout:
             f"{numbers.values[where[k]]:.15g} are declared.",
         )
     if fits < m:
-        raise numbers.error(
-            total, f"the file ends here; expected the {sizes[fits]:.15g} entries of factor {fits}."
-        )
+        raise numbers.error(total, f"the file ends here; expected the {sizes[fits]:.15g} entries of factor {fits}.")
     end = int(ends[-1]) if m else at
     if end < total:
         raise numbers.error(end, f"expected the end of the file after the tables of {m} factors.")
     return _Layout(parts, sizes.astype(np.int64), starts.astype(np.int64))
 
 
-def _scopes(
-    numbers: Numbers, rows: npt.NDArray[np.intp], member: npt.NDArray[np.int64], r: int, n: int
-) -> IntArray:
+def _scopes(numbers: Numbers, rows: npt.NDArray[np.intp], member: npt.NDArray[np.int64], r: int, n: int) -> IntArray:
     """Return the scopes of some factors of arity r, checked."""
     where = member[rows][:, None] + np.arange(r)
     scopes: FloatArray = numbers.values[where]
@@ -214,9 +208,7 @@ def _log_tables(numbers: Numbers, layout: _Layout, rows: npt.NDArray[np.intp]) -
     possible = tables.any(axis=1)
     if not possible.all():
         k = int(np.argmin(possible))
-        raise numbers.error(
-            int(starts[k]), f"factor {rows[k]} is zero everywhere; expected a positive entry."
-        )
+        raise numbers.error(int(starts[k]), f"factor {rows[k]} is zero everywhere; expected a positive entry.")
     with np.errstate(divide="ignore"):
         return np.log(tables, out=tables)
 

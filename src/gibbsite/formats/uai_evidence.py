@@ -15,8 +15,8 @@ import numpy as np
 from gibbsite.errors import ModelError
 from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
-from gibbsite.model.domain import Label
-from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.models.domain import Label
+from gibbsite.models.factorgraph import FactorGraph
 
 
 def read_uai_evidence(path: PathLike, model: FactorGraph | None = None) -> dict[str, Label]:
@@ -68,8 +68,7 @@ def parse_uai_evidence(source: Source, model: FactorGraph | None = None) -> dict
                 raise numbers.error(at, f"expected a variable from 0 to {model.n_sites - 1}, found {site}.")
             if code >= model.cards[site]:
                 raise numbers.error(
-                    at + 1,
-                    f"variable {site} has {model.cards[site]} states; expected one from 0 on, found {code}.",
+                    at + 1, f"variable {site} has {model.cards[site]} states; expected one from 0 on, found {code}."
                 )
         if codes.setdefault(site, code) != code:
             raise numbers.error(at, f"variable {site} is observed twice, as {codes[site]} and as {code}.")
@@ -85,17 +84,10 @@ def _first_pair(numbers: Numbers) -> int:
     if total == 2 * count + 1:
         return 1
     inner = float(numbers.values[1]) if total > 1 else -1.0
-    if (
-        count == 1
-        and total % 2 == 0
-        and total == 2 * inner + 2
-        and not (inner == 0 and numbers.same_line(0, 1))
-    ):
+    if count == 1 and total % 2 == 0 and total == 2 * inner + 2 and not (inner == 0 and numbers.same_line(0, 1)):
         return 2
     if count > 1 and total > 1 and not numbers.same_line(0, 1):
-        raise numbers.error(
-            0, f"expected one evidence set, or all pairs of {count} observed variables on this line."
-        )
+        raise numbers.error(0, f"expected one evidence set, or all pairs of {count} observed variables on this line.")
     raise numbers.error(
         min(total, 2 * count + 1),
         f"expected {2 * count} numbers, a variable and a state {count} times, found {total - 1}.",

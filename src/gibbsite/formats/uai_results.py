@@ -19,9 +19,9 @@ import numpy.typing as npt
 from gibbsite.errors import ModelError
 from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
-from gibbsite.model.base import Model
-from gibbsite.model.domain import FloatArray, IntArray, Label
-from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.models.base import Model
+from gibbsite.models.domain import FloatArray, IntArray, Label
+from gibbsite.models.factorgraph import FactorGraph
 
 _TASK = re.compile(rb"\s*(\S*)")
 
@@ -71,9 +71,7 @@ def parse_uai_mar(source: Source) -> list[FloatArray]:
     for k in range(n):
         states = numbers.whole(at, f"the number of states of variable {k}", 1, 2**53)
         if at + states >= len(numbers):
-            raise numbers.error(
-                len(numbers), f"the file ends here; expected {states} probabilities of variable {k}."
-            )
+            raise numbers.error(len(numbers), f"the file ends here; expected {states} probabilities of variable {k}.")
         row = values[at + 1 : at + 1 + states]
         numbers.require((row >= 0) & (row <= 1.001), "expected a probability, found {}.", at + 1)
         result.append(row)
@@ -172,8 +170,7 @@ def parse_uai_map(source: Source, model: FactorGraph | None = None) -> IntArray:
         n, start = int(values[1]), 2
     if len(values) != start + n:
         raise numbers.error(
-            min(len(values), start + n),
-            f"expected {n} states, one per variable, found {len(values) - start}.",
+            min(len(values), start + n), f"expected {n} states, one per variable, found {len(values) - start}."
         )
     if model is not None and n != model.n_sites:
         raise numbers.error(start - 1, f"expected the states of {model.n_sites} variables, found {n}.")
@@ -185,10 +182,7 @@ def parse_uai_map(source: Source, model: FactorGraph | None = None) -> IntArray:
 
 
 def write_uai_map(
-    assignment: Mapping[str, Label],
-    path: PathLike,
-    model: Model,
-    evidence: Mapping[Any, Label] | None = None,
+    assignment: Mapping[str, Label], path: PathLike, model: Model, evidence: Mapping[Any, Label] | None = None
 ) -> None:
     """Write a most probable state of all variables.
 

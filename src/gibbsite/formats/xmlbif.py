@@ -18,9 +18,9 @@ from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.text import PathLike, Source, load, save, shortened
 from gibbsite.formats.parsing.xml import Element, parse_xml
 from gibbsite.formats.registry import Format, register
-from gibbsite.model.domain import FloatArray
-from gibbsite.model.factor import find_cycle
-from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.models.domain import FloatArray
+from gibbsite.models.factor import find_cycle
+from gibbsite.models.factorgraph import FactorGraph
 
 # No document type declaration: readers built on small parsers stop at it.
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -80,9 +80,7 @@ def parse_xmlbif(source: Source) -> FactorGraph:
         name = _one(source, element, "NAME").text
         kind = element.attributes.get("TYPE", "nature")
         if kind != "nature":
-            raise _error(
-                source, element, f"the variable {name!r} is of type {kind[:30]!r}; expected 'nature'."
-            )
+            raise _error(source, element, f"the variable {name!r} is of type {kind[:30]!r}; expected 'nature'.")
         if name in variables:
             raise _error(source, element, f"the variable {name!r} is declared twice.")
         states = tuple(outcome.text for outcome in element.all("OUTCOME", "VALUE"))
@@ -118,9 +116,7 @@ def _build(source: Source, network: Element, variables: dict[str, _Variable]) ->
         raise source.error(str(error)) from None
 
 
-def _table(
-    source: Source, element: Element, variables: dict[str, _Variable]
-) -> tuple[tuple[int, ...], FloatArray]:
+def _table(source: Source, element: Element, variables: dict[str, _Variable]) -> tuple[tuple[int, ...], FloatArray]:
     """Return the scope, child last, and the table of that shape."""
     members: list[_Variable] = []
     for part in (*element.all("GIVEN"), *element.all("FOR")):
@@ -159,9 +155,7 @@ def _table(
 def _one(source: Source, element: Element, tag: str) -> Element:
     found = element.all(tag)
     if len(found) != 1:
-        raise _error(
-            source, element, f"expected one element {tag} in this {element.tag}, found {len(found)}."
-        )
+        raise _error(source, element, f"expected one element {tag} in this {element.tag}, found {len(found)}.")
     return found[0]
 
 

@@ -4,18 +4,6 @@ Tables of methods (``methods.py``), checks of arguments, the choice, the solutio
 and the answer with its verdict; methods themselves are imported when they are used.
 """
 
-from gibbsite.inference.answer import Inference, Verdict
-from gibbsite.inference.asking import infer
-from gibbsite.inference.methods import ARGUMENTS, KERNELS, METHODS, SAMPLING, TASKS, WEIGHTED
+from gibbsite._common.public_names import attach_stub
 
-__all__ = [
-    "ARGUMENTS",
-    "KERNELS",
-    "METHODS",
-    "SAMPLING",
-    "TASKS",
-    "WEIGHTED",
-    "Inference",
-    "Verdict",
-    "infer",
-]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __spec__.loader)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._wording import Text, argument
+from gibbsite._common.wording import Text, argument
 from gibbsite.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     import pandas
     from numpy.typing import NDArray
 
-    from gibbsite.best.found import RankedState, SearchResult
-    from gibbsite.exact import ExactResult
-    from gibbsite.importance import LogZInterval, WeightedResult
-    from gibbsite.model import FactorGraph
-    from gibbsite.result.result import Result
-    from gibbsite.result.table import SiteTable
-    from gibbsite.variational import BeliefResult, MeanFieldResult
+    from gibbsite.inference.best_states.found import RankedState, SearchResult
+    from gibbsite.inference.exact import ExactResult
+    from gibbsite.inference.importance import LogZInterval, WeightedResult
+    from gibbsite.inference.mean_field import BeliefResult, MeanFieldResult
+    from gibbsite.models import FactorGraph
+    from gibbsite.results.result import Result
+    from gibbsite.results.table import SiteTable
 
 _PIECE = 1 << 16  # sites whose standard errors are computed at a time
 
@@ -102,9 +102,7 @@ class Inference:
     method: str
     reason: str
     model: FactorGraph
-    result: (
-        ExactResult | Result | SearchResult | WeightedResult | LogZInterval | MeanFieldResult | BeliefResult
-    )
+    result: ExactResult | Result | SearchResult | WeightedResult | LogZInterval | MeanFieldResult | BeliefResult
     verdict: Verdict
     seconds: float
     assignment: Mapping[str, Any] | None = None
@@ -123,9 +121,7 @@ class Inference:
         """Probability of every state of every site."""
         table: SiteTable | None = getattr(self.result, "marginals", None)
         if table is None:
-            raise ArgumentError(
-                f"A search for the best state gives no marginals; ask for {argument('task', 'MAR')}."
-            )
+            raise ArgumentError(f"A search for the best state gives no marginals; ask for {argument('task', 'MAR')}.")
         return table
 
     @property
@@ -136,7 +132,7 @@ class Inference:
             return known
         import numpy as np
 
-        from gibbsite.result.table import SiteTable
+        from gibbsite.results.table import SiteTable
 
         table = self.marginals
         seen = {site: dict.fromkeys(states, 0.0) for site, states in table.observed.items()}
@@ -184,7 +180,7 @@ class Inference:
 
         None where the log-partition function is not known, that is, where the model was not solved exactly.
         """
-        from gibbsite.exact import ExactResult
+        from gibbsite.inference.exact import ExactResult
 
         return log_potential - self.result.log_z if isinstance(self.result, ExactResult) else None
 
@@ -252,9 +248,7 @@ class Inference:
 
         return answer_html(self)
 
-    def rows(
-        self, sites: Iterable[str] | None = None
-    ) -> Iterator[tuple[str, dict[Any, float], dict[Any, float]]]:
+    def rows(self, sites: Iterable[str] | None = None) -> Iterator[tuple[str, dict[Any, float], dict[Any, float]]]:
         """Yield name, probabilities and standard errors of every site, or of some.
 
         Standard errors of very large models are computed for some sites at a time.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._wording import Text, argument, in_python, unknown
+from gibbsite._common.wording import Text, argument, in_python, unknown
 from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.inference.methods import (
     ARGUMENTS,
@@ -18,9 +18,9 @@ from gibbsite.inference.methods import (
 )
 
 if TYPE_CHECKING:
-    from gibbsite.importance import Proposal
-    from gibbsite.kernel.base import Kernel
-    from gibbsite.model import FactorGraph
+    from gibbsite.inference.importance import Proposal
+    from gibbsite.kernels.base import Kernel
+    from gibbsite.models import FactorGraph
 
 
 def check_arguments(
@@ -42,7 +42,7 @@ def check_arguments(
         if name not in takes:
             raise ArgumentError(_no_use(name, method))
     if method == "auto":
-        from gibbsite.run.progress import choose_progress
+        from gibbsite.sampling.progress import choose_progress
 
         choose_progress(progress)
         _check_values(model, given)
@@ -79,10 +79,10 @@ def _check_values(model: FactorGraph, given: dict[str, Any]) -> None:
     """Refuse values that a run or a search would refuse."""
     import numpy as np
 
-    from gibbsite.run.budget import check_integer, read_budget
-    from gibbsite.run.checkpoint import read_checkpoint
-    from gibbsite.run.executor import read_threads
-    from gibbsite.run.plan import read_entropy
+    from gibbsite.sampling.budget import check_integer, read_budget
+    from gibbsite.sampling.checkpoint import read_checkpoint
+    from gibbsite.sampling.executor import read_threads
+    from gibbsite.sampling.plan import read_entropy
 
     length: dict[str, Any] = {name: given.get(name) for name in ("sweeps", "steps", "seconds", "warmup")}
     read_budget(model.n_sites, **length, thin=given.get("thin", 1))
@@ -92,16 +92,16 @@ def _check_values(model: FactorGraph, given: dict[str, Any]) -> None:
     if not isinstance(given.get("rng"), np.random.Generator):  # which would be moved on by being read
         read_entropy(given.get("rng"))
     if "scan" in given:
-        from gibbsite.sampling import check_parts
+        from gibbsite.inference.sampling import check_parts
 
         check_parts(model, None, given["scan"])
     if "record" in given:
-        from gibbsite.run.record import read_recorders
+        from gibbsite.sampling.record import read_recorders
 
         read_recorders(given["record"])
     if "start" in given:
-        from gibbsite.graph.compile import compile_graph
-        from gibbsite.support.start import start_states
+        from gibbsite.graphs.compile import compile_graph
+        from gibbsite.graphs.support.start import start_states
 
         start_states(model, compile_graph(model), chains, given["start"], 0)
 
@@ -114,7 +114,7 @@ def with_unused(reason: str, given: dict[str, Any]) -> Text:
 
 def is_stored(model: Any) -> bool:
     """Whether a model stays in its files."""
-    from gibbsite.model.stored import StoredPairs
+    from gibbsite.models.stored import StoredPairs
 
     return isinstance(model, StoredPairs)
 
@@ -129,14 +129,12 @@ def _check_stored(task: str, method: str | Kernel | Proposal) -> None:
         reads = _spell(method)
         instead = f"sample it with {argument('method', 'gibbs' if task == 'MAR' else 'annealed')}"
     if reads is not None:
-        raise IncompatibleError(
-            f"{reads} {stays}; {instead}{in_python(', or build it with gs.ising or gs.potts')}."
-        )
+        raise IncompatibleError(f"{reads} {stays}; {instead}{in_python(', or build it with gs.ising or gs.potts')}.")
 
 
 def read_best(best: Any, task: str, method: str | Kernel | Proposal, search: bool = True) -> int:
     """Return how many states are asked for; a run that is no search for them has one."""
-    from gibbsite.run.budget import check_integer
+    from gibbsite.sampling.budget import check_integer
 
     many = check_integer("best", best, 1)
     if many > 1 and task not in ("MAP", "MMAP"):
@@ -144,9 +142,7 @@ def read_best(best: Any, task: str, method: str | Kernel | Proposal, search: boo
             f"{argument('best')} is a number of most probable states, and the task is {task}; ask for MAP."
         )
     if many > 1 and not search:
-        raise ArgumentError(
-            f"{argument('best', many)} is not there for stored models: a run has one best state."
-        )
+        raise ArgumentError(f"{argument('best', many)} is not there for stored models: a run has one best state.")
     if many > 1 and method not in ("exact", "annealed"):
         name = method if isinstance(method, str) else type(method).__name__
         raise ArgumentError(
@@ -157,14 +153,12 @@ def read_best(best: Any, task: str, method: str | Kernel | Proposal, search: boo
 
 def check_model(model: Any, task: str, method: str | Kernel | Proposal) -> None:
     """Refuse models of numbers, whose means a kernel may well give, and what stored models cannot answer."""
-    from gibbsite.model import FactorGraph, Model
+    from gibbsite.models import FactorGraph, Model
 
     if is_stored(model):
         _check_stored(task, method)
         return
-    if isinstance(model, FactorGraph) or (
-        isinstance(model, Model) and task == "MAR" and method not in known_methods()
-    ):
+    if isinstance(model, FactorGraph) or (isinstance(model, Model) and task == "MAR" and method not in known_methods()):
         return
     raise IncompatibleError(
         f"infer answers {task} for models of states (gs.FactorGraph, gs.ising and so on), got "

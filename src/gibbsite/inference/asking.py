@@ -9,29 +9,22 @@ from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._arguments import describe, is_number, read_query
-from gibbsite._discover import load_for_threads
-from gibbsite._wording import Text, argument, unknown
+from gibbsite._common.arguments import describe, is_number, read_query
+from gibbsite._common.loading import load_for_threads
+from gibbsite._common.wording import Text, argument, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.answer import Inference
-from gibbsite.inference.arguments import (
-    check_arguments,
-    check_exact,
-    check_model,
-    is_stored,
-    read_best,
-    with_unused,
-)
+from gibbsite.inference.arguments import check_arguments, check_exact, check_model, is_stored, read_best, with_unused
 from gibbsite.inference.choosing import choose
 from gibbsite.inference.maximising import best_states, count_ties, prove, search
 from gibbsite.inference.methods import DEFAULT_SECONDS, OF_ANY_METHOD, OTHERWISE, TASKS, is_weighted
 from gibbsite.inference.solving import bound_below, certain_bounds, solve
 
 if TYPE_CHECKING:
-    from gibbsite.importance import Proposal
-    from gibbsite.kernel.base import Kernel
-    from gibbsite.model import FactorGraph
-    from gibbsite.model.stored import StoredPairs
+    from gibbsite.inference.importance import Proposal
+    from gibbsite.kernels.base import Kernel
+    from gibbsite.models import FactorGraph
+    from gibbsite.models.stored import StoredPairs
 
 # Sites of a stored model up to which means of batches are kept, 33 MB for each chain.
 _MOST_BATCHED = 1 << 18
@@ -153,11 +146,11 @@ def infer(
     whole, summed = model, None
     stored = is_stored(model)
     if stored and task == "MAR":
-        from gibbsite.run.record import Marginals
+        from gibbsite.sampling.record import Marginals
 
         run.setdefault("record", Marginals(batches=model.n_sites <= _MOST_BATCHED))
     if task == "MMAP":
-        from gibbsite.best.marginal import read_maximised, sum_out
+        from gibbsite.inference.best_states.marginal import read_maximised, sum_out
 
         model = sum_out(model, read_maximised(model, () if maximise is None else maximise))
         summed = f"{whole.n_sites - model.n_sites} sites summed out"
@@ -191,7 +184,7 @@ def infer(
     elif task in ("MAP", "MMAP") and chosen == "annealed" and not stored:
         found, verdict = search(model, limit, sweeps, best, progress, run, until_sure)
     elif in_turn:
-        from gibbsite._compile.jit import announcing_once
+        from gibbsite._numba.jit import announcing_once
         from gibbsite.inference.trying import try_in_turn
 
         with announcing_once():
@@ -199,9 +192,7 @@ def infer(
                 model, task, reason, limit, accuracy, progress, run, asked
             )
     else:
-        found, verdict = solved or solve(
-            model, of_states, chosen, limit, sweeps, accuracy, progress, run, asked
-        )
+        found, verdict = solved or solve(model, of_states, chosen, limit, sweeps, accuracy, progress, run, asked)
     if chosen != "proved":
         ranked = best_states(model, found, best) if task in ("MAP", "MMAP") else ()
     if task == "MMAP":
@@ -212,9 +203,7 @@ def infer(
     assignment, score = (ranked[0].assignment, ranked[0].log_potential) if ranked else (None, None)
     name = chosen if isinstance(chosen, str) else type(chosen).__name__
     taken = time.monotonic() - begun
-    return Inference(
-        task, name, reason, whole, found, verdict, taken, assignment, score, ranked, bounds, ties
-    )
+    return Inference(task, name, reason, whole, found, verdict, taken, assignment, score, ranked, bounds, ties)
 
 
 def _read_query(model: Any, query: Any, task: str) -> list[str] | None:

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gibbsite._wording import argument, unknown
+from gibbsite._common.wording import argument, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.arguments import is_stored
 from gibbsite.inference.methods import OTHERWISE, is_weighted, known_methods
 
 if TYPE_CHECKING:
-    from gibbsite.importance import Proposal
-    from gibbsite.kernel.base import Kernel
-    from gibbsite.model import FactorGraph
+    from gibbsite.inference.importance import Proposal
+    from gibbsite.kernels.base import Kernel
+    from gibbsite.models import FactorGraph
 
 # Larger models are sampled site by site from the beginning: anything else takes too long to prepare.
 _MOST_SITES = 20_000
@@ -64,14 +64,14 @@ def plan_attempts(model: FactorGraph, task: str = "MAR") -> tuple[Attempt, ...]:
 
 def _fits_one_block(model: FactorGraph) -> bool:
     """Whether one block can hold all sites, by the order of elimination that mini-buckets need anyway."""
-    from gibbsite.exact.plan import outline
+    from gibbsite.inference.exact.plan import outline
 
     return outline(model).order.total <= _WHOLE_ENTRIES
 
 
 def _is_network(model: FactorGraph) -> bool:
     from gibbsite.errors import ModelError
-    from gibbsite.importance.network import find_network
+    from gibbsite.inference.importance.network import find_network
 
     try:
         find_network(model)
@@ -84,7 +84,7 @@ def _share_with_zeros(model: FactorGraph) -> float:
     """Return the share of the factors of several sites that have zeros."""
     import numpy as np
 
-    from gibbsite.model import TableFactors
+    from gibbsite.models import TableFactors
 
     having = several = 0
     for group in model.groups:
@@ -101,16 +101,14 @@ def choose(
 ) -> tuple[str | Kernel | Proposal, str]:
     """Return the method and the reason for it."""
     if not isinstance(method, str):
-        from gibbsite.kernel.base import Kernel
+        from gibbsite.kernels.base import Kernel
 
         answers: tuple[str, ...] = ("MAR", "PR")
         if isinstance(method, Kernel):
             answers = ("MAR", "MAP") if method.estimates else ("MAP",)
             answers = (*answers, "PR") if method.crosses else answers
         elif not is_weighted(method):
-            raise ArgumentError(
-                f"{argument('method')} must be a name or a kernel such as gs.Gibbs(), got {method!r}."
-            )
+            raise ArgumentError(f"{argument('method')} must be a name or a kernel such as gs.Gibbs(), got {method!r}.")
     elif method in known_methods():
         answers = known_methods()[method]
     else:
@@ -125,8 +123,8 @@ def choose(
         return OTHERWISE[task], "a stored model is sampled"
     if not exact:
         return OTHERWISE[task], "an exact solution was not asked for"
-    from gibbsite.exact import predict_exact
-    from gibbsite.exact.memory import usable_memory
+    from gibbsite.inference.exact import predict_exact
+    from gibbsite.inference.exact.memory import usable_memory
 
     cost = predict_exact(model)
     size = cost.line()

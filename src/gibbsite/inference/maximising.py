@@ -11,8 +11,8 @@ from gibbsite.inference.answer import Verdict
 from gibbsite.inference.arguments import is_stored
 
 if TYPE_CHECKING:
-    from gibbsite.best.found import RankedState, SearchResult
-    from gibbsite.model import FactorGraph
+    from gibbsite.inference.best_states.found import RankedState, SearchResult
+    from gibbsite.models import FactorGraph
 
 _SEARCH_SHARE = 0.5  # of a time limit, for the search before a proof
 _MOST_COUNTED, _MOST_COUNTED_SITES = 1024, 2000  # best states that are counted exactly, and sites then
@@ -20,8 +20,8 @@ _MOST_COUNTED, _MOST_COUNTED_SITES = 1024, 2000  # best states that are counted 
 
 def count_ties(model: FactorGraph, found: Any) -> dict[str, Any] | None:
     """Return how many states are as good as the best one, as far as the result tells."""
-    from gibbsite.best.found import SearchResult
-    from gibbsite.exact import ExactResult
+    from gibbsite.inference.best_states.found import SearchResult
+    from gibbsite.inference.exact import ExactResult
 
     if isinstance(found, SearchResult):
         return {"count": found.ties, "complete": False, "how": "seen"}
@@ -40,10 +40,10 @@ def prove(
     model: FactorGraph, seconds: float | None, sweeps: int | None, progress: Any, run: dict[str, Any]
 ) -> tuple[SearchResult, Verdict, tuple[RankedState, ...]]:
     """Look for the best state with half of the time, then let toulbar2 prove that there is no better one."""
-    from gibbsite.best.found import RankedState
-    from gibbsite.best.proved import check_toulbar, prove_best
-    from gibbsite.best.search import search_best
-    from gibbsite.run.progress import choose_progress
+    from gibbsite.inference.best_states.found import RankedState
+    from gibbsite.inference.best_states.proved import check_toulbar, prove_best
+    from gibbsite.inference.best_states.search import search_best
+    from gibbsite.sampling.progress import choose_progress
 
     check_toulbar()
     begun = time.monotonic()
@@ -72,9 +72,7 @@ def prove(
     if proof.proved:
         text = f"proved by toulbar2: no state is better by more than {proof.tolerance:.1g}"
         return found, Verdict("exact", text, (), numbers, found.plan), (best,)
-    said = (
-        f"no state is better than {proof.bound:.10g}" if numbers["bound"] is not None else "there is no bound"
-    )
+    said = f"no state is better than {proof.bound:.10g}" if numbers["bound"] is not None else "there is no bound"
     reasons = (f"toulbar2 has not finished: {said}; give it more time.",)
     return found, Verdict("best found", f"NOT PROVED: {said}", reasons, numbers, found.plan), (best,)
 
@@ -89,7 +87,7 @@ def search(
     until_sure: bool,
 ) -> tuple[SearchResult, Verdict]:
     """Look for the best states by annealing; return what was found, and the verdict on it."""
-    from gibbsite.best.search import search_best
+    from gibbsite.inference.best_states.search import search_best
 
     found = search_best(
         model, sweeps=sweeps, seconds=seconds, best=best, progress=progress, until_sure=until_sure, **run
@@ -120,9 +118,9 @@ def best_states(model: FactorGraph, found: Any, best: int) -> tuple[RankedState,
 
     What a sampling run has seen is taken uphill first: single sites may still be improved.
     """
-    from gibbsite.best.found import Assignment, RankedState, SearchResult
-    from gibbsite.exact import ExactResult
-    from gibbsite.variational import BeliefResult
+    from gibbsite.inference.best_states.found import Assignment, RankedState, SearchResult
+    from gibbsite.inference.exact import ExactResult
+    from gibbsite.inference.mean_field import BeliefResult
 
     if isinstance(found, SearchResult):
         return found.ranked
@@ -131,7 +129,7 @@ def best_states(model: FactorGraph, found: Any, best: int) -> tuple[RankedState,
             return (RankedState(found.best_state, found.log_potential),)
         rows, chains = [*found.rank(best)], None
     else:
-        from gibbsite.run.climb import climb
+        from gibbsite.sampling.climb import climb
 
         rows = [climb(model, found.best_codes)]
         chains = None if isinstance(found, BeliefResult) else found.diagnostics.found

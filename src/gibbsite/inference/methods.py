@@ -8,13 +8,13 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from gibbsite._discover import read_declarations
+from gibbsite._common.loading import read_declarations
 
 TASKS = ("MAR", "MAP", "PR", "MMAP")
-_DECLARED = [one for one in read_declarations("kernel") if "methods" in one]
+_DECLARED = [one for one in read_declarations("kernels") if "methods" in one]
 #: What each method of weighted draws answers.
 WEIGHTED: dict[str, tuple[str, ...]] = {
-    one["method"]: one["tasks"] for one in read_declarations("importance") if "method" in one
+    one["method"]: one["tasks"] for one in read_declarations("inference/importance") if "method" in one
 }
 #: What each method answers; what :func:`solve` does not name samples, with the kernel registered for it.
 METHODS: dict[str, tuple[str, ...]] = {
@@ -29,26 +29,13 @@ METHODS: dict[str, tuple[str, ...]] = {
 #: The kernel, and its parameters, of each method that samples. "annealed" is a search of its own; its kernel
 #: is named here for messages.
 KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
-    name: (one["class"], one.get("arguments", {}).get(name, {}))
-    for one in _DECLARED
-    for name in one["methods"]
+    name: (one["class"], one.get("arguments", {}).get(name, {})) for one in _DECLARED for name in one["methods"]
 }
 _BUDGET = ("seconds", "sweeps")
 _SEARCH = (*_BUDGET, "chains", "rng", "start", "scan", "threads")
 _CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
 OF_WEIGHTED = ("seconds", "draws", "rng", "threads")
-SAMPLING = (
-    *_SEARCH,
-    "steps",
-    "warmup",
-    "thin",
-    "record",
-    "second_look",
-    "coupling",
-    "on",
-    "partitions",
-    *_CHECKPOINT,
-)
+SAMPLING = (*_SEARCH, "steps", "warmup", "thin", "record", "second_look", "coupling", "on", "partitions", *_CHECKPOINT)
 #: What each method takes besides accuracy, best and progress; what is not named here samples, and so does any
 #: kernel. With "auto", what is about sampling says what to do if an exact solution does not fit.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -68,7 +55,7 @@ DEFAULT_SECONDS = 10.0
 
 def known_methods() -> dict[str, tuple[str, ...]]:
     """Return what each method answers, those of kernels that users have registered included."""
-    registry = sys.modules.get("gibbsite.kernel.registry")
+    registry = sys.modules.get("gibbsite.kernels.registry")
     own = () if registry is None else registry.registered_kernels()
     more = {name: tasks for one in own for name, tasks in one.methods.items() if name not in METHODS}
     return {**METHODS, **more}
@@ -78,6 +65,6 @@ def is_weighted(method: Any) -> bool:
     """Whether a method draws from a proposal, and weighs."""
     if isinstance(method, str):
         return method in WEIGHTED
-    from gibbsite.importance import Proposal
+    from gibbsite.inference.importance import Proposal
 
     return isinstance(method, Proposal)

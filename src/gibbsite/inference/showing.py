@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._wording import escaped
+from gibbsite._common.wording import escaped
 from gibbsite.errors import GibbsiteError
-from gibbsite.result.rows import site_lines
-from gibbsite.result.wording import with_sign
+from gibbsite.results.rows import site_lines
+from gibbsite.results.wording import with_sign
 
 if TYPE_CHECKING:
     from gibbsite.inference.answer import Inference
-    from gibbsite.model import Model
-    from gibbsite.result.table import SiteTable
+    from gibbsite.models import Model
+    from gibbsite.results.table import SiteTable
 
 _QUICK = 2.0  # seconds that the marginals before evidence may take
 _LEAST = 1e-300  # probabilities below are shown by their logarithms
@@ -65,7 +65,7 @@ def answer_html(answer: Inference) -> str:
     >>> "0.7500" in answer_html(gs.infer(gs.FactorGraph({"a": 2}, [("a", [1, 3])])))
     True
     """
-    from gibbsite.result.html import answer_div, marginals_table, states_table
+    from gibbsite.results.html import answer_div, marginals_table, states_table
 
     lines, table = [repr(answer)], []
     evidence = answer.model.evidence
@@ -83,12 +83,7 @@ def answer_html(answer: Inference) -> str:
 
 
 def _marginal_lines(
-    answer: Inference,
-    sites: Sequence[str] | None,
-    before: Model | None,
-    most: int | None,
-    more: str,
-    all_states: bool,
+    answer: Inference, sites: Sequence[str] | None, before: Model | None, most: int | None, more: str, all_states: bool
 ) -> Iterator[str]:
     evidence = answer.model.evidence
     prior = None if before is None or before is answer.model else _prior(before)
@@ -150,9 +145,7 @@ def is_network(model: Any) -> bool:
     )
 
 
-def _state_lines(
-    answer: Inference, sites: Sequence[str] | None, most: int | None, more: str
-) -> Iterator[str]:
+def _state_lines(answer: Inference, sites: Sequence[str] | None, most: int | None, more: str) -> Iterator[str]:
     """Yield the best states side by side, the best one first, with log-potentials and how often found."""
     evidence = answer.model.evidence
     whole = list(sites or answer.best[0].assignment)
@@ -196,7 +189,7 @@ def _probability(log: float) -> str:
 
 def _prior(model: Any) -> SiteTable | None:
     """Return the marginals without evidence where they are cheap to have."""
-    from gibbsite.exact import predict_exact, solve_exact
+    from gibbsite.inference.exact import predict_exact, solve_exact
 
     try:
         if predict_exact(model).seconds > _QUICK:

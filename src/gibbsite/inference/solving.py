@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._wording import argument
+from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.answer import Verdict
 from gibbsite.inference.methods import is_weighted
 
 if TYPE_CHECKING:
-    from gibbsite.importance import LogZInterval, Proposal, WeightedResult
-    from gibbsite.kernel.base import Kernel
-    from gibbsite.model import FactorGraph
-    from gibbsite.result.result import Result
-    from gibbsite.variational import BeliefResult, MeanFieldResult
+    from gibbsite.inference.importance import LogZInterval, Proposal, WeightedResult
+    from gibbsite.inference.mean_field import BeliefResult, MeanFieldResult
+    from gibbsite.kernels.base import Kernel
+    from gibbsite.models import FactorGraph
+    from gibbsite.results.result import Result
 
 # Share of a time limit for finding out which of several kernels is best; an R-hat that is good enough then.
 _PILOT_SHARE, _AGREE = 0.2, 1.1
@@ -40,13 +40,13 @@ def solve(
 ) -> tuple[Any, Verdict]:
     """Return the result of a method, and the verdict on it."""
     if method == "exact":
-        from gibbsite.exact import solve_exact
+        from gibbsite.inference.exact import solve_exact
 
         return solve_exact(model, task=task), Verdict(
             "exact", numbers={"rhat_max": 1.0, "ess_min": None}, plan={"exact": True}
         )
     if method == "mean-field":
-        from gibbsite.variational import mean_field
+        from gibbsite.inference.mean_field import mean_field
 
         budget: dict[str, Any] = {} if sweeps is None else {"sweeps": sweeps}
         law = mean_field(model, seconds=seconds, progress=progress, **budget, **run)
@@ -54,16 +54,14 @@ def solve(
     if is_weighted(method):
         return _draw_weighted(model, task, method, seconds, accuracy, progress, run, query)
     if method == "bp":
-        from gibbsite.variational import belief_propagation
+        from gibbsite.inference.mean_field import belief_propagation
 
         budget = {} if sweeps is None else {"sweeps": sweeps}
-        beliefs = belief_propagation(
-            model, seconds=seconds, progress=progress, **budget, **_read_messages(run, task)
-        )
+        beliefs = belief_propagation(model, seconds=seconds, progress=progress, **budget, **_read_messages(run, task))
         return beliefs, _judge_beliefs(beliefs, task)
-    from gibbsite.kernel.registry import make_kernel
-    from gibbsite.model.tempered import temper
-    from gibbsite.sampling import sample
+    from gibbsite.inference.sampling import sample
+    from gibbsite.kernels.registry import make_kernel
+    from gibbsite.models.tempered import temper
 
     kernel: Any = make_kernel(method) if isinstance(method, str) else method
     if seconds is not None:
@@ -87,9 +85,9 @@ def _cooling(model: FactorGraph, kernel: Kernel) -> float:
     At the temperature of the model itself its best states may be rare. The last rung is at the temperature at
     which the model freezes, where that is lower.
     """
-    from gibbsite.graph.compile import compile_graph
-    from gibbsite.kernel.gibbs.temperature import temperature_range
-    from gibbsite.model import FactorGraph
+    from gibbsite.graphs.compile import compile_graph
+    from gibbsite.kernels.gibbs.temperature import temperature_range
+    from gibbsite.models import FactorGraph
 
     if not kernel.crosses or not isinstance(model, FactorGraph):
         return 1.0
@@ -101,8 +99,8 @@ def bound_below(model: FactorGraph, seconds: float | None) -> tuple[float, float
     import warnings
 
     from gibbsite.errors import ConvergenceWarning
-    from gibbsite.run.interrupt import whole_runs_only
-    from gibbsite.variational import mean_field
+    from gibbsite.inference.mean_field import mean_field
+    from gibbsite.sampling.interrupt import whole_runs_only
 
     begun = time.monotonic()
     with warnings.catch_warnings(), whole_runs_only():
@@ -126,8 +124,8 @@ def _draw_weighted(
 
     For the log-partition function the whole budget is used: bounds become closer all the time.
     """
-    from gibbsite.importance import bound_log_z, sample_weighted
-    from gibbsite.importance.registry import make_proposal
+    from gibbsite.inference.importance import bound_log_z, sample_weighted
+    from gibbsite.inference.importance.registry import make_proposal
 
     proposal = make_proposal(method) if isinstance(method, str) else method
     how = {"proposal": proposal, "seconds": seconds, "accuracy": accuracy, "progress": progress, **run}
@@ -137,11 +135,7 @@ def _draw_weighted(
     else:
         drawn = sample_weighted(model, stop_early=run.get("draws") is None, query=query, **how)
     return drawn, Verdict(
-        kind="estimate",
-        text=drawn.line(),
-        reasons=drawn.reasons,
-        numbers=drawn.diagnostics.to_dict(),
-        plan=drawn.plan,
+        kind="estimate", text=drawn.line(), reasons=drawn.reasons, numbers=drawn.diagnostics.to_dict(), plan=drawn.plan
     )
 
 
@@ -151,8 +145,8 @@ def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dic
     Where chains of several candidates agree, effective draws per second decide; where none do, the largest
     disagreement of chains about a marginal, and the average one: chains that never move agree on most.
     """
-    from gibbsite.graph.compile import compile_graph
-    from gibbsite.sampling import try_out
+    from gibbsite.graphs.compile import compile_graph
+    from gibbsite.inference.sampling import try_out
 
     candidates = kernel.candidates(compile_graph(model, among=kernel.kinds))
     if len(candidates) == 1 or run.get("checkpoint") is not None or run.get("scan") is not None:
@@ -178,8 +172,7 @@ def _judge_run(result: Result, task: str, accuracy: float) -> Verdict:
         if task == "MAR":
             reasons = (
                 *reasons,
-                "there are no standard errors, so nothing shows whether marginals are off by more than "
-                f"{accuracy:g}.",
+                f"there are no standard errors, so nothing shows whether marginals are off by more than {accuracy:g}.",
             )
     elif task != "PR" and STANDARD_ERRORS * largest > accuracy:
         reasons = (

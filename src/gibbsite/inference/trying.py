@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gibbsite._compile.clock import clock
-from gibbsite._wording import Text
+from gibbsite._common.wording import Text
+from gibbsite._numba.clock import clock
 from gibbsite.errors import ConvergenceWarning, GibbsiteError
 from gibbsite.inference.answer import Verdict
 from gibbsite.inference.choosing import Attempt, plan_attempts
@@ -18,7 +18,7 @@ from gibbsite.inference.methods import is_weighted
 from gibbsite.inference.solving import STANDARD_ERRORS, certain_bounds, solve
 
 if TYPE_CHECKING:
-    from gibbsite.model import FactorGraph
+    from gibbsite.models import FactorGraph
 
 # Share of a time limit that a check may take, if the answer itself has taken less.
 _CHECK_SHARE = 0.2
@@ -59,9 +59,7 @@ def try_in_turn(
     def answer(attempt: Attempt, limit: float) -> Tried:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # another method may follow
-            return Tried(
-                attempt, *solve(model, task, attempt.method, limit, None, accuracy, progress, run, query)
-            )
+            return Tried(attempt, *solve(model, task, attempt.method, limit, None, accuracy, progress, run, query))
 
     for number, attempt in enumerate(attempts, 1):
         before = clock()
@@ -129,28 +127,24 @@ def needs_check(one: Tried) -> bool:
     """Whether a second method has to look at an answer: not where draws were independent."""
     if is_weighted(one.attempt.method):
         return False
-    from gibbsite.result.verdict.convergence import WITHOUT_LOOK
+    from gibbsite.results.verdict.convergence import WITHOUT_LOOK
 
     return getattr(one.found, "look", None) not in WITHOUT_LOOK
 
 
-def compare_answers(
-    first: Tried, second: Tried, accuracy: float, query: Sequence[str] | None = None
-) -> Verdict:
+def compare_answers(first: Tried, second: Tried, accuracy: float, query: Sequence[str] | None = None) -> Verdict:
     """Return the verdict on marginals after a second method has answered the same question.
 
     All are compared, or those of the sites asked for. Two answers that were both called converged differ by
     at most twice the accuracy; otherwise one of them is wrong, and neither can be relied upon.
     """
-    from gibbsite.result import compare
+    from gibbsite.results import compare
 
     verdict, by = first.verdict, second.attempt.method
     if second.verdict.reasons:
         return replace(verdict, text=f"{verdict.text}; {by} had no time to check it")
     one, other = first.found.marginals, second.found.marginals
-    apart = max(
-        (abs(p - other[site][state]) for site in query or () for state, p in one[site].items()), default=0.0
-    )
+    apart = max((abs(p - other[site][state]) for site in query or () for state, p in one[site].items()), default=0.0)
     apart = float(compare(one, other).max_abs) if query is None else apart
     numbers = {**verdict.numbers, "checked_by": by, "check_difference": apart}
     if apart <= 2.0 * accuracy:

@@ -15,15 +15,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._wording import argument, unknown
+from gibbsite._common.wording import argument, unknown
 from gibbsite.errors import ArgumentError, FormatError
 from gibbsite.formats.parsing.text import check_writable, save
 from gibbsite.lab.findings import Findings
-from gibbsite.run.crew import Crew
-from gibbsite.run.interrupt import whole_runs_only
-from gibbsite.run.progress import Progress, Status, choose_progress
-from gibbsite.scale.choosing import find_crew
-from gibbsite.scale.tasks import map_tasks
+from gibbsite.sampling.crew import Crew
+from gibbsite.sampling.executors.choosing import find_crew
+from gibbsite.sampling.executors.tasks import map_tasks
+from gibbsite.sampling.interrupt import whole_runs_only
+from gibbsite.sampling.progress import Progress, Status, choose_progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,9 +84,7 @@ class Meter:
 
         On workers, if the experiment is run on some; it makes no difference to the results.
         """
-        return map_tasks(
-            self.crew, function, items, take=lambda item, found: self.tick(), say=self.display.say
-        )
+        return map_tasks(self.crew, function, items, take=lambda item, found: self.tick(), say=self.display.say)
 
     def expect(self, parts: int) -> None:
         """Say how many more parts there will be."""
@@ -131,15 +129,13 @@ class Experiment:
 
         Without matplotlib there is no picture, and a warning says so.
         """
-        from gibbsite.report._canvas import finish, new_figure
+        from gibbsite.results.plots._canvas import finish, new_figure
 
         place = make_folder(folder)
         data, picture = (place / f"{self.name}.{suffix}" for suffix in ("json", "png"))
         save(data, findings.json())
         if importlib.util.find_spec("matplotlib") is None:
-            warnings.warn(
-                "No figure without matplotlib; run: pip install gibbsite[report]", UserWarning, stacklevel=2
-            )
+            warnings.warn("No figure without matplotlib; run: pip install gibbsite[report]", UserWarning, stacklevel=2)
             return [data]
         figure = new_figure(*self.size)
         self.draw(findings, figure)

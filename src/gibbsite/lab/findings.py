@@ -100,9 +100,7 @@ class Findings:
 
     def text(self) -> str:
         """Return tables and notes for people."""
-        return "\n\n".join(
-            [*(table.text() for table in self.tables), *(f"Note: {note}" for note in self.notes)]
-        )
+        return "\n\n".join([*(table.text() for table in self.tables), *(f"Note: {note}" for note in self.notes)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the pictures as plain data.
@@ -120,11 +118,7 @@ class Findings:
             "seconds": round(self.seconds, 3),
             "settings": as_plain(dict(self.settings)),
             "tables": [
-                {
-                    "title": t.title,
-                    "columns": list(t.columns),
-                    "rows": as_plain([list(row) for row in t.rows]),
-                }
+                {"title": t.title, "columns": list(t.columns), "rows": as_plain([list(row) for row in t.rows])}
                 for t in self.tables
             ],
             "arrays": {name: as_plain(array) for name, array in self.arrays.items()},

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._random.generators import stream
-from gibbsite.graph.compile import compile_graph
-from gibbsite.kernel.base import Kernel, alone
-from gibbsite.run.chain import advance, start_chain
-from gibbsite.run.record import lay_out
-from gibbsite.scan.base import Scan
-from gibbsite.scan.systematic import Systematic
+from gibbsite._numba.random.generators import stream
+from gibbsite.graphs.compile import compile_graph
+from gibbsite.kernels.base import Kernel, alone
+from gibbsite.sampling.chain import advance, start_chain
+from gibbsite.sampling.record import lay_out
+from gibbsite.scans.base import Scan
+from gibbsite.scans.systematic import Systematic
 
 if TYPE_CHECKING:
-    from gibbsite.model import FactorGraph
+    from gibbsite.models import FactorGraph
 
 Floats = NDArray[np.float64]
 _THREADS = 2
@@ -46,7 +46,7 @@ def follow(
         Numbers of sweeps, increasing.
     record : optional
         As in :func:`gibbsite.sample`; conditionals cannot be averaged, so
-        ``gs.Marginals(rao_blackwell=False)`` or ``gs.Joint``.
+        ``gs.Marginals(rao_blackwell=False)`` or ``gs.recorders.Joint``.
     start : array of state codes
         Where all chains start; the first states by default.
     rng, chains : int
@@ -62,7 +62,7 @@ def follow(
     --------
     >>> import gibbsite as gs
     >>> model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[3, 2], [2, 3]])])
-    >>> found = follow(model, gs.HerdedGibbs(), np.array([10, 1000]), gs.Joint([("a", "b")]))
+    >>> found = follow(model, gs.HerdedGibbs(), np.array([10, 1000]), gs.recorders.Joint([("a", "b")]))
     >>> bool(np.abs(found[0, 1] - [0.3, 0.2, 0.2, 0.3]).max() < 0.01)
     True
     """
@@ -77,9 +77,7 @@ def follow(
         state = start_chain(graph, kernel, scan, x0, stream(rng, chain), layout.conditional)
         tape, done = layout.empty_tape(graph), 0
         for k, sweeps in enumerate(lengths.tolist()):
-            advance(
-                parameters, graph.arrays, schedule, state, tape, sweeps - done, graph.n_sites, True, alone()
-            )
+            advance(parameters, graph.arrays, schedule, state, tape, sweeps - done, graph.n_sites, True, alone())
             done = sweeps
             found[chain, k] = (tape.total + tape.open_batch) / sweeps
         tick()

@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import compiled_loop
-from gibbsite._random.generators import load, store, stream
-from gibbsite.graph.compile import compile_graph
-from gibbsite.kernel.base import Kernel, step
-from gibbsite.model import Model
-from gibbsite.run.chain import State, start_chain
-from gibbsite.scan.base import Scan, period, refresh, site_at
-from gibbsite.scan.drawn import RandomScan
+from gibbsite._numba.jit import compiled_loop
+from gibbsite._numba.random.generators import load, store, stream
+from gibbsite.graphs.compile import compile_graph
+from gibbsite.kernels.base import Kernel, step
+from gibbsite.models import Model
+from gibbsite.sampling.chain import State, start_chain
+from gibbsite.scans.base import Scan, period, refresh, site_at
+from gibbsite.scans.drawn import RandomScan
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]

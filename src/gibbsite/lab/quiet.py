@@ -14,13 +14,13 @@ import gibbsite as gs
 Floats = NDArray[np.float64]
 
 
-def sample_quietly(model: gs.Model, kernel: gs.Kernel, **how: Any) -> gs.Result:
+def sample_quietly(model: gs.Model, kernel: gs.kernels.Kernel, **how: Any) -> gs.Result:
     """Sample as :func:`gibbsite.sample` does, without progress and without a verdict.
 
     Examples
     --------
     >>> target = gs.Gaussian(covariance=[[1.0]])
-    >>> sample_quietly(target, gs.GaussianGibbs(), sweeps=10, rng=1).draws
+    >>> sample_quietly(target, gs.kernels.GaussianGibbs(), sweeps=10, rng=1).draws
     10
     """
     with warnings.catch_warnings():

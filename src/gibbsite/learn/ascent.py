@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from gibbsite.learn.expectation import Estimate, Oracle
 from gibbsite.learn.family import Family
-from gibbsite.run.interrupt import Flag
-from gibbsite.run.progress import Progress, Status
+from gibbsite.sampling.interrupt import Flag
+from gibbsite.sampling.progress import Progress, Status
 
 Floats = NDArray[np.float64]
 _STRIDE = 0.01  # of the step that judges the result, against the curvature

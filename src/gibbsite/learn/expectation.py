@@ -8,30 +8,25 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._random.generators import stream
-from gibbsite._wording import argument
+from gibbsite._common.wording import argument
+from gibbsite._numba.random.generators import stream
 from gibbsite.errors import ArgumentError, ModelError
-from gibbsite.exact import predict_exact, solve_exact
-from gibbsite.graph.compile import compile_graph
-from gibbsite.influence import Influence, bound_influence, certify, dogs
-from gibbsite.influence.certificate import make_site_decay
-from gibbsite.kernel.gibbs.gibbs import Gibbs
+from gibbsite.graphs.compile import compile_graph
+from gibbsite.inference.exact import predict_exact, solve_exact
+from gibbsite.inference.influence import Influence, bound_influence, certify, dogs
+from gibbsite.inference.influence.certificate import make_site_decay
+from gibbsite.kernels.gibbs.gibbs import Gibbs
 from gibbsite.learn.family import Family
-from gibbsite.model import FactorGraph, TableFactors
-from gibbsite.run.executor import Executor
-from gibbsite.run.repeat import make_short_run
-from gibbsite.scan.base import Scan
-from gibbsite.scan.chromatic import Chromatic
-from gibbsite.scan.drawn import RandomScan, Shuffled
-from gibbsite.scan.systematic import Systematic
+from gibbsite.models import FactorGraph, TableFactors
+from gibbsite.sampling.executor import Executor
+from gibbsite.sampling.repeat import make_short_run
+from gibbsite.scans.base import Scan
+from gibbsite.scans.chromatic import Chromatic
+from gibbsite.scans.drawn import RandomScan, Shuffled
+from gibbsite.scans.systematic import Systematic
 
 Floats = NDArray[np.float64]
-SCANS = {
-    "systematic": Systematic(),
-    "uniform": RandomScan(),
-    "shuffled": Shuffled(),
-    "chromatic": Chromatic(),
-}
+SCANS = {"systematic": Systematic(), "uniform": RandomScan(), "shuffled": Shuffled(), "chromatic": Chromatic()}
 _MOST_STATISTICS = 1 << 23  # numbers in the statistics of all states, where these are listed
 _PARTS = 1 << 20  # streams that belong to one gradient step
 _ACCURACY = 0.01  # total variation between a chain's state and the model, unless another one is asked for

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from gibbsite.errors import TooLargeError
 from gibbsite.learn.projection import project_rows
-from gibbsite.model import FactorGraph, SpinFactors, TableFactors
-from gibbsite.model.domain import read_labels
+from gibbsite.models import FactorGraph, SpinFactors, TableFactors
+from gibbsite.models.domain import read_labels
 
 if TYPE_CHECKING:
-    from gibbsite.model import FactorGroup
+    from gibbsite.models import FactorGroup
 
 Floats = NDArray[np.float64]
 Pairs = NDArray[np.int32]
@@ -150,9 +150,7 @@ class SpinFamily(Family):
         if mixing is None:
             kept = np.clip(of_pairs, -largest, largest)
         else:
-            kept = np.sign(of_pairs) * project_rows(
-                np.abs(of_pairs), self.pairs, self.base.n_sites, mixing, largest
-            )
+            kept = np.sign(of_pairs) * project_rows(np.abs(of_pairs), self.pairs, self.base.n_sites, mixing, largest)
         return np.concatenate([kept, of_sites])
 
 
@@ -229,9 +227,7 @@ def make_spins(n: int, pairs: Pairs, fields: bool, sites: Any = None) -> SpinFam
     groups: list[FactorGroup] = [SpinFactors(pairs, 0.0, name="couplings")]
     if fields:
         groups.append(SpinFactors(np.arange(n, dtype=np.int32)[:, None], 0.0, name="fields"))
-    return SpinFamily(
-        FactorGraph(n if sites is None else sites, groups=groups, states=(-1, 1)), pairs, fields
-    )
+    return SpinFamily(FactorGraph(n if sites is None else sites, groups=groups, states=(-1, 1)), pairs, fields)
 
 
 def make_tables(n: int, pairs: Pairs, fields: bool, states: Any, sites: Any = None) -> TableFamily:
@@ -254,6 +250,4 @@ def make_tables(n: int, pairs: Pairs, fields: bool, states: Any, sites: Any = No
     if fields:
         scopes = np.arange(n, dtype=np.int32)[:, None]
         groups.append(TableFactors(scopes, np.zeros((n, k)), name="fields"))
-    return TableFamily(
-        FactorGraph(n if sites is None else sites, groups=groups, states=states), pairs, fields
-    )
+    return TableFamily(FactorGraph(n if sites is None else sites, groups=groups, states=states), pairs, fields)

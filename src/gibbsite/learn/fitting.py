@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import announcing
-from gibbsite._wording import argument
+from gibbsite._common.wording import argument
+from gibbsite._numba.jit import announcing
 from gibbsite.errors import ArgumentError, ConvergenceWarning, ModelError
 from gibbsite.learn.ascent import Path, Problem, ascend, bound_error
 from gibbsite.learn.expectation import Exact, Sampled
@@ -20,12 +20,12 @@ from gibbsite.learn.family import Family, Floats, Pairs, make_spins, make_tables
 from gibbsite.learn.inputs import read_codes, read_numbers, read_pairs
 from gibbsite.learn.screening import screen_pairs
 from gibbsite.learn.settings import Settings
-from gibbsite.run.budget import check_integer, is_real
-from gibbsite.run.interrupt import catch_interrupt
-from gibbsite.run.progress import choose_progress
+from gibbsite.sampling.budget import check_integer, is_real
+from gibbsite.sampling.interrupt import catch_interrupt
+from gibbsite.sampling.progress import choose_progress
 
 if TYPE_CHECKING:
-    from gibbsite.model import FactorGraph
+    from gibbsite.models import FactorGraph
 
 _STEP_SIZE = 0.1  # where there are no data to tell a better one
 _TOLERANCE = 1e-9  # of exact gradients
@@ -218,9 +218,7 @@ def fit_ising(
         matrix = read_numbers(_needed(moments), "moments")
         n = len(matrix) if matrix.ndim else 0
         if matrix.shape != (n, n) or not n:
-            raise ArgumentError(
-                f"{argument('moments')} must be a matrix (sites, sites), got shape {matrix.shape}."
-            )
+            raise ArgumentError(f"{argument('moments')} must be a matrix (sites, sites), got shape {matrix.shape}.")
         if isinstance(structure, str) and structure == "screened":
             raise ArgumentError('structure="screened" needs data; moments do not suffice.')
     _check_names(sites, n)
@@ -303,9 +301,7 @@ def fit_pairwise(
         shape = np.shape(means) if means is not None else ()
         n = structure.n_sites if hasattr(structure, "n_sites") else shape[0] if shape else 0
         if not n:
-            raise ArgumentError(
-                "With moments, give means, or a model as structure, to tell the number of sites."
-            )
+            raise ArgumentError("With moments, give means, or a model as structure, to tell the number of sites.")
     _check_names(sites, n)
     pairs = read_pairs(structure, n, sites)
     family = make_tables(n, pairs, bool(fields), k if states is None else states, sites)
@@ -331,11 +327,7 @@ def _fit(family: Family, target: Floats, codes: NDArray[Any] | None, least: floa
     first = np.zeros(family.size) if how.start is None else _shaped(how.start, "start", (family.size,))
     oracle, steps, exact = how.oracle(family), how.most_steps, how.exact
     show, begun = choose_progress(how.progress), time.monotonic()
-    with (
-        closing(show),
-        catch_interrupt(show.say) as stop,
-        announcing(show.say, "the fit"),
-    ):
+    with closing(show), catch_interrupt(show.say) as stop, announcing(show.say, "the fit"):
         if isinstance(oracle, Exact) and (each := oracle.seconds()) > _LONG:
             show.say(
                 f"Each exact gradient takes about {each:.2g} s, and there are up to {steps:,}; "

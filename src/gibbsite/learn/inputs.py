@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._wording import argument
+from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
-from gibbsite.model import FactorGraph
-from gibbsite.model.domain import MOST_STATES
-from gibbsite.model.reals import read_reals
+from gibbsite.models import FactorGraph
+from gibbsite.models.domain import MOST_STATES
+from gibbsite.models.reals import read_reals
 
 Codes = NDArray[np.int16]
 Floats = NDArray[np.float64]
@@ -53,9 +53,7 @@ def read_codes(data: Any, states: int | None = None, spins: bool = False) -> Cod
     """
     array = read_numbers(data, "data")
     if array.ndim != 2 or not array.size:
-        raise ArgumentError(
-            f"{argument('data')} must have shape (draws, sites), one row per draw, got {array.shape}."
-        )
+        raise ArgumentError(f"{argument('data')} must have shape (draws, sites), one row per draw, got {array.shape}.")
     if spins and (array == -1.0).any():
         array = np.where(array == -1.0, 0.0, np.where(array == 1.0, 1.0, np.nan))
     else:
@@ -64,9 +62,7 @@ def read_codes(data: Any, states: int | None = None, spins: bool = False) -> Cod
     wrong = np.argwhere(np.isnan(array))
     if len(wrong):
         at = tuple(int(k) for k in wrong[0])
-        allowed = (
-            "-1 and 1, or 0 and 1" if spins else f"whole numbers from 0 to {(states or MOST_STATES) - 1}"
-        )
+        allowed = "-1 and 1, or 0 and 1" if spins else f"whole numbers from 0 to {(states or MOST_STATES) - 1}"
         value = np.asarray(data)[at]
         raise ArgumentError(f"{argument('data')} must be {allowed}, but entry {at} is {value}.")
     codes: Codes = array.astype(np.int16)
@@ -110,9 +106,7 @@ def read_pairs(structure: Any, n: int, sites: Any = None) -> Pairs:
         raise ArgumentError(f"The pair {tuple(bad)} names a site outside 0..{n - 1}.")
     pairs = np.sort(found, axis=1).astype(np.int32)
     if (pairs[:, 0] == pairs[:, 1]).any():
-        raise ArgumentError(
-            f"The structure couples site {pairs[pairs[:, 0] == pairs[:, 1]][0, 0]} to itself."
-        )
+        raise ArgumentError(f"The structure couples site {pairs[pairs[:, 0] == pairs[:, 1]][0, 0]} to itself.")
     unique, times = np.unique(pairs, axis=0, return_counts=True)
     if (times > 1).any():
         raise ArgumentError(f"The structure has the pair {tuple(unique[times > 1][0].tolist())} twice.")
@@ -127,9 +121,7 @@ def _listed(structure: Any, sites: Any) -> NDArray[np.int64]:
     for pair in structure:
         ends = tuple(pair) if isinstance(pair, Iterable) and not isinstance(pair, str) else ()
         if len(ends) != 2:
-            raise ArgumentError(
-                f"{argument('structure')} must be a list of pairs of sites, but one entry is {pair!r}."
-            )
+            raise ArgumentError(f"{argument('structure')} must be a list of pairs of sites, but one entry is {pair!r}.")
         for end in ends:
             if end not in names and (isinstance(end, bool) or not isinstance(end, int | np.integer)):
                 raise ArgumentError(f"The pair {ends} names the unknown site {end!r}.")

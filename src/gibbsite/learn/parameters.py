@@ -12,7 +12,7 @@ class Parameters:
     Examples
     --------
     >>> import gibbsite as gs
-    >>> model = gs.AspectModel(topics=3)
+    >>> model = gs.learn.AspectModel(topics=3)
     >>> model.get_params()["topics"]
     3
     >>> model.set_params(starts=2)

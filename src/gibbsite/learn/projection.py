@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.graph.rows import build_rows
+from gibbsite.graphs.rows import build_rows
 
 Floats = NDArray[np.float64]
 _ROUNDS, _CLOSE = 200, 1e-10

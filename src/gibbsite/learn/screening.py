@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._wording import argument
+from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
 from gibbsite.learn.inputs import read_codes
-from gibbsite.run.budget import check_integer, is_real
+from gibbsite.sampling.budget import check_integer, is_real
 
 Floats = NDArray[np.float64]
 _STILL = 1e-6  # change of couplings that ends the minimisation; 32-bit sums do not tell smaller ones

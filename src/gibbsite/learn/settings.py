@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._wording import argument, unknown
+from gibbsite._common.wording import argument, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.learn.expectation import SCANS, Exact, Sampled
 from gibbsite.learn.family import Family
-from gibbsite.run.budget import check_integer, is_real
-from gibbsite.run.executor import read_threads
-from gibbsite.run.plan import read_entropy
-from gibbsite.scan.base import Scan
+from gibbsite.sampling.budget import check_integer, is_real
+from gibbsite.sampling.executor import read_threads
+from gibbsite.sampling.plan import read_entropy
+from gibbsite.scans.base import Scan
 
 _STEPS, _EXACT_STEPS = 100, 20_000
 

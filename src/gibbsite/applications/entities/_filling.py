@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import Integer, compiled_loop, inlined
+from gibbsite._numba.jit import Integer, compiled_loop, inlined
 
 
 class Column(NamedTuple):
@@ -56,9 +56,7 @@ def count(column: Column, begin: NDArray[np.int64], many: NDArray[np.int64]) -> 
 
 
 @compiled_loop
-def fill(
-    column: Column, begin: NDArray[np.int64], cursor: NDArray[np.int64], feature: NDArray[np.int32]
-) -> None:
+def fill(column: Column, begin: NDArray[np.int64], cursor: NDArray[np.int64], feature: NDArray[np.int32]) -> None:
     """Write the features of a column; the cursor of a token says where its next feature goes."""
     for s in range(begin.size - 1):
         for t in range(begin[s], begin[s + 1]):

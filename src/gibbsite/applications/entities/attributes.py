@@ -27,9 +27,7 @@ def shape(word: str) -> str:
     >>> shape("McDonald"), shape("U.S."), shape("1,200")
     ('XxXxx', 'X.X.', 'd,dd')
     """
-    letters = "".join(
-        "X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in word[:40]
-    )
+    letters = "".join("X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in word[:40])
     return _RUN.sub(r"\1\1", letters)
 
 

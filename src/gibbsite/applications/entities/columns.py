@@ -23,11 +23,7 @@ _RARE = 1e-3  # share of sentences whose labels may break BIO
 
 
 def read_columns(
-    path: PathLike,
-    *,
-    labelled: bool | None = None,
-    classes: Mapping[str, str] | None = None,
-    scheme: str | None = None,
+    path: PathLike, *, labelled: bool | None = None, classes: Mapping[str, str] | None = None, scheme: str | None = None
 ) -> list[Document]:
     """Read a file of tokens in columns, plain or gzip.
 
@@ -81,9 +77,7 @@ def read_columns(
         columns = columns if "\t" in line else [each for each in columns if each]
         if columns[0] == _START:
             close()
-            documents.append(
-                Document(columns[1] if "\t" in line and len(columns) > 1 else f"{len(documents) + 1}")
-            )
+            documents.append(Document(columns[1] if "\t" in line and len(columns) > 1 else f"{len(documents) + 1}"))
             continue
         if len(columns[0]) > _MOST_TOKEN:
             raise FormatError(
@@ -97,9 +91,7 @@ def read_columns(
                 labelled = width > 1
         if labelled and len(columns) < 2:
             raise FormatError(
-                f"{shortened(repr(line))} has no label; expected a token, a tab and its label.",
-                source.name,
-                number,
+                f"{shortened(repr(line))} has no label; expected a token, a tab and its label.", source.name, number
             )
         if labelled and len(columns) != width:
             raise FormatError(
@@ -121,9 +113,7 @@ def read_columns(
     return [document for document in documents if document.sentences]
 
 
-def _normalise(
-    documents: Iterable[Document], name: str, classes: Mapping[str, str], given: str | None
-) -> None:
+def _normalise(documents: Iterable[Document], name: str, classes: Mapping[str, str], given: str | None) -> None:
     """Turn all labels into BIO with the names that are asked for; refuse what follows no scheme."""
     sentences = [sentence for document in documents for sentence in document.sentences]
     scheme = _find_scheme([sentence.labels or [] for sentence in sentences], given)

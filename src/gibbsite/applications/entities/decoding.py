@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.applications.entities.links import Pairs, components, link_model, link_table
-from gibbsite.kernel.base import Kernel
-from gibbsite.kernel.gibbs.annealed import AnnealedGibbs
-from gibbsite.kernel.gibbs.gibbs import Gibbs
-from gibbsite.kernel.herded.herded import HerdedGibbs
+from gibbsite.inference.persistent import PersistentChains
+from gibbsite.kernels.base import Kernel
+from gibbsite.kernels.gibbs.annealed import AnnealedGibbs
+from gibbsite.kernels.gibbs.gibbs import Gibbs
+from gibbsite.kernels.herded.herded import HerdedGibbs
 from gibbsite.learn.crf.chain import Chain
 from gibbsite.learn.crf.labels import find_spans
 from gibbsite.learn.crf.sequences import Sequences
-from gibbsite.persistent import PersistentChains
 
 Floats = NDArray[np.float64]
 METHODS = ("viterbi", "posterior", "gibbs", "herded", "blocks")
@@ -75,7 +75,7 @@ def kernel_of(method: str, sweeps: int, sequences: Sequences) -> Kernel:
 
 def block_kernel(sequences: Sequences) -> Kernel:
     """Return the kernel that draws whole sentences at once."""
-    from gibbsite.kernel.blocks.gibbs import BlockGibbs
+    from gibbsite.kernels.blocks.gibbs import BlockGibbs
 
     bounds = zip(sequences.begin[:-1].tolist(), sequences.begin[1:].tolist(), strict=True)
     return BlockGibbs(blocks=[list(range(low, high)) for low, high in bounds if high > low])
@@ -130,11 +130,7 @@ def alone(chain: Chain, sequences: Sequences) -> NDArray[np.uint8]:
 
 
 def score_states(
-    chain: Chain,
-    sequences: Sequences,
-    skip: Skip | None,
-    states: NDArray[np.uint8],
-    part: NDArray[np.int64],
+    chain: Chain, sequences: Sequences, skip: Skip | None, states: NDArray[np.uint8], part: NDArray[np.int64]
 ) -> Floats:
     """Return the log-potentials (states, parts) of many labellings."""
     groups = {group.name: group for group in chain.factors(sequences)}
@@ -159,10 +155,7 @@ def score_states(
 
 
 def span_shares(
-    visited: NDArray[np.uint8],
-    sequences: Sequences,
-    labels: Sequence[str],
-    asked: Sequence[tuple[int, int, int, str]],
+    visited: NDArray[np.uint8], sequences: Sequences, labels: Sequence[str], asked: Sequence[tuple[int, int, int, str]]
 ) -> tuple[Floats, Floats]:
     """Return how often spans (sequence, start, end, class) occur, and standard errors by batches."""
     share, error = np.zeros(len(asked)), np.zeros(len(asked))

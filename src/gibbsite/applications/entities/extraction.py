@@ -228,6 +228,4 @@ class Extractor:
         found = self._look_up(names, len(names), grow)
         number = np.concatenate([np.full(2, -1, np.int32), found])
         first = np.arange(len(unique) + 1, dtype=np.int64)
-        return Column(
-            key.astype(np.int32).ravel(), first, np.arange(2, len(unique) + 2, dtype=np.int32), number, 0
-        )
+        return Column(key.astype(np.int32).ravel(), first, np.arange(2, len(unique) + 2, dtype=np.int32), number, 0)

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 from gibbsite.applications.entities.attributes import is_capitalised
 from gibbsite.applications.entities.documents import Document
+from gibbsite.inference.persistent import PersistentChains
 from gibbsite.learn.crf.chain import Chain
 from gibbsite.learn.crf.labels import split_label
 from gibbsite.learn.crf.sequences import Sequences
-from gibbsite.model import FactorGraph, TableFactors
-from gibbsite.persistent import PersistentChains
+from gibbsite.models import FactorGraph, TableFactors
 
 Floats = NDArray[np.float64]
 Pairs: TypeAlias = NDArray[np.int64]

@@ -84,9 +84,7 @@ class WordLists:
                 for name in names:
                     counts[token][name] += 1
             self._own.append(dict(own))
-        self.counts = {
-            word: dict(found) for word, found in counts.items() if set(found) != {"O"} or found["O"] > 1
-        }
+        self.counts = {word: dict(found) for word, found in counts.items() if set(found) != {"O"} or found["O"] > 1}
 
     def add_phrases(self, path: PathLike) -> None:
         """Read a gazetteer: a list's name, a tab and a phrase a line."""

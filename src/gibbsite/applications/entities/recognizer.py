@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._files.boundary import Wanted, fits, one_of
-from gibbsite._wording import argument, unknown
+from gibbsite._common.boundary import Wanted, fits, one_of
+from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.entities.decoding import METHODS, Skip, kernel_of, span_shares, visit
 from gibbsite.applications.entities.documents import Document, Sentence, read_text
 from gibbsite.applications.entities.extraction import Extractor, UserFunction
@@ -36,7 +36,7 @@ from gibbsite.learn.crf.objective import Weights
 from gibbsite.learn.crf.quasi_newton import minimise
 from gibbsite.learn.crf.sequences import Sequences
 from gibbsite.learn.crf.structure import Structure
-from gibbsite.run.executor import read_threads
+from gibbsite.sampling.executor import read_threads
 
 Codes = NDArray[np.uint8]
 _SHIPPED = Path(__file__).parent / "english.ner"
@@ -105,7 +105,7 @@ class EntityRecognizer:
     order : {1, 2}
         Length of its memory.
     l1, l2 : float
-        Penalties, as in :class:`gibbsite.ChainCRF`.
+        Penalties, as in :class:`gibbsite.learn.ChainCRF`.
     min_count : int
         Features that occur less often are left out.
     links : bool
@@ -240,9 +240,7 @@ class EntityRecognizer:
             lists.add_phrases(path)
         for path in self.cluster_files:
             lists.add_clusters(path)
-        used = {
-            name for line in parse_template(self.template, functions=self.functions) for name, _ in line.parts
-        }
+        used = {name for line in parse_template(self.template, functions=self.functions) for name, _ in line.parts}
         if "lexicon" in used:
             lists.learn_lexicon(documents)
         if self.clusters and "cluster" in used:
@@ -252,9 +250,7 @@ class EntityRecognizer:
         if self.min_count > 1:
             extractor.keep(np.bincount(data.feature, minlength=len(extractor.numbers)) >= self.min_count)
             data = extractor.read(documents, learning=True)
-        rows = [
-            write_spans(find_spans(s.labels or []), len(s.tokens), self.scheme) for s in _sentences(documents)
-        ]
+        rows = [write_spans(find_spans(s.labels or []), len(s.tokens), self.scheme) for s in _sentences(documents)]
         labels = sorted({label for row in rows for label in row}, key=lambda label: (label != "O", label))
         training = fit_chain(
             data,
@@ -358,13 +354,7 @@ class EntityRecognizer:
         return found
 
     def _tag(
-        self,
-        chain: Chain,
-        documents: Sequence[Document],
-        method: str,
-        sweeps: int,
-        rng: int,
-        probabilities: bool,
+        self, chain: Chain, documents: Sequence[Document], method: str, sweeps: int, rng: int, probabilities: bool
     ) -> list[Tagged]:
         data = self.features(documents)
         skip, states = None, None
@@ -470,9 +460,7 @@ class EntityRecognizer:
         header, arrays = read_file("ner", path, _HEADER, _expect)
         missing = sorted(set(header["functions"]) - set(functions or {}))
         if missing:
-            raise ArgumentError(
-                f"the model uses the function {missing[0]!r} as an attribute; give it in functions=."
-            )
+            raise ArgumentError(f"the model uses the function {missing[0]!r} as an attribute; give it in functions=.")
         recognizer = EntityRecognizer("window", scheme=header["scheme"], functions=functions)
         recognizer.template, recognizer.order = header["template"], header["order"]
         try:
@@ -484,9 +472,7 @@ class EntityRecognizer:
             raise FormatError(f"the model is damaged: {shortened(str(error))}", str(path)) from None
         start = np.concatenate([[0], np.cumsum(arrays["many"], dtype=np.int64)])
         if start[-1] != len(arrays["label"]) or len(recognizer.extractor.numbers) != len(start) - 1:
-            raise FormatError(
-                "the model is damaged: its weights belong to other features; train it again.", str(path)
-            )
+            raise FormatError("the model is damaged: its weights belong to other features; train it again.", str(path))
         weights = Weights(start, np.ascontiguousarray(arrays["label"]), structure)
         x = np.concatenate([arrays["weight"].astype(np.float64), arrays["rest"]])
         recognizer.chain = Chain(tuple(header["labels"]), weights, x)
@@ -495,9 +481,7 @@ class EntityRecognizer:
         links = header["links"]
         recognizer.link_weights = None if links is None else np.array(links, np.float64)
         if links is not None and len(links) != len(classes_of(header["labels"])[0]):
-            raise FormatError(
-                "the model is damaged: its links belong to other classes; train it again.", str(path)
-            )
+            raise FormatError("the model is damaged: its links belong to other classes; train it again.", str(path))
         return recognizer
 
     @staticmethod
@@ -506,7 +490,7 @@ class EntityRecognizer:
         return EntityRecognizer.load(_SHIPPED)
 
 
-# What a header must be; see gibbsite._files.boundary.fits.
+# What a header must be; see gibbsite._common.boundary.fits.
 _HEADER = {
     "template": str,
     "functions": [str],

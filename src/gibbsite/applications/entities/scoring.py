@@ -95,9 +95,7 @@ class Score:
         lines += ["", "entities of the same place: true class (rows), found class (columns)"]
         lines.append(" " * width + "".join(f"{name:>{width}}" for name in names))
         for a in names:
-            lines.append(
-                f"{a:<{width}}" + "".join(f"{self.confusion.get((a, b), 0):>{width}}" for b in names)
-            )
+            lines.append(f"{a:<{width}}" + "".join(f"{self.confusion.get((a, b), 0):>{width}}" for b in names))
         return "\n".join(lines)
 
 
@@ -206,9 +204,7 @@ def paired_difference(
     return plain[1] - plain[0], float(low), float(high)
 
 
-def calibration(
-    probability: Floats, right: NDArray[np.bool_], bins: int = 10
-) -> tuple[float, list[dict[str, Any]]]:
+def calibration(probability: Floats, right: NDArray[np.bool_], bins: int = 10) -> tuple[float, list[dict[str, Any]]]:
     """Return the expected calibration error, and its bins.
 
     Parameters

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gibbsite._wording import unknown
+from gibbsite._common.wording import unknown
 from gibbsite.applications.entities.attributes import DOCUMENT, WORD
 from gibbsite.errors import FormatError
 from gibbsite.formats.parsing.text import PathLike, load
@@ -97,25 +97,19 @@ def parse_template(text: str, source: str = "template", functions: Iterable[str]
             match = _PART.fullmatch(word.strip())
             if match is None:
                 raise FormatError(
-                    f"{word.strip()!r:.80} is no attribute with a place, such as lower[-2..2].",
-                    source,
-                    number,
+                    f"{word.strip()!r:.80} is no attribute with a place, such as lower[-2..2].", source, number
                 )
             name, low, high = match[1], int(match[2]), int(match[3] or match[2])
             if name not in known:
                 raise FormatError(unknown("attribute", name, known), source, number)
             if not -_FARTHEST <= low <= high <= _FARTHEST:
                 raise FormatError(
-                    f"places go from low to high, at most {_FARTHEST} away, got {word.strip()!r}.",
-                    source,
-                    number,
+                    f"places go from low to high, at most {_FARTHEST} away, got {word.strip()!r}.", source, number
                 )
             parts.append([(name, offset) for offset in range(low, high + 1)])
         if len(parts) > 1 and any(len(part) > 1 for part in parts):
             raise FormatError("attributes that are taken together have one place each.", source, number)
-        for line_ in (
-            [Line((one,)) for one in parts[0]] if len(parts) == 1 else [Line(tuple(p[0] for p in parts))]
-        ):
+        for line_ in [Line((one,)) for one in parts[0]] if len(parts) == 1 else [Line(tuple(p[0] for p in parts))]:
             found[line_] = None
     if not found:
         raise FormatError("the template has no line; expected some such as word[0].", source)

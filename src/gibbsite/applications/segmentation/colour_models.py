@@ -61,12 +61,7 @@ class ColourModels:
 
     @classmethod
     def learn(
-        cls,
-        colours: Floats,
-        places: Floats,
-        scribbles: NDArray[Any],
-        labels: int,
-        width: float = WIDTH,
+        cls, colours: Floats, places: Floats, scribbles: NDArray[Any], labels: int, width: float = WIDTH
     ) -> ColourModels:
         """Take the scribbled pixels of an image.
 

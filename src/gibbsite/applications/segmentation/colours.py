@@ -14,11 +14,7 @@ _VALUES = np.arange(256) / 255.0
 _LINEAR = np.where(_VALUES <= 0.04045, _VALUES / 12.92, ((_VALUES + 0.055) / 1.055) ** 2.4).astype(np.float32)
 # red, green and blue to X, Y and Z, each divided by that of white
 _TO_XYZ = np.array(
-    [
-        [0.4124564, 0.3575761, 0.1804375],
-        [0.2126729, 0.7151522, 0.0721750],
-        [0.0193339, 0.1191920, 0.9503041],
-    ]
+    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
 )
 _TO_XYZ /= _TO_XYZ.sum(axis=1, keepdims=True)
 _DARK = (6.0 / 29.0) ** 3  # below, the cube root is replaced by its tangent

@@ -60,9 +60,7 @@ def patch_shape(height: int, width: int) -> tuple[int, int]:
     (20, 31)
     """
     if min(height, width) < PATCH:
-        raise ModelError(
-            f"the image has {width} x {height} pixels; at least {PATCH} x {PATCH} are needed for a patch."
-        )
+        raise ModelError(f"the image has {width} x {height} pixels; at least {PATCH} x {PATCH} are needed for a patch.")
     return height // STRIDE - 1, width // STRIDE - 1
 
 
@@ -192,9 +190,7 @@ class VisualWords:
         place = np.add.outer(
             PLACES * (PLACES * np.arange(rows) // rows), PLACES * np.arange(columns) // columns
         ).ravel()
-        return np.stack(
-            [nearest(self.texture, found.texture), nearest(self.colour, found.colour), place], axis=1
-        )
+        return np.stack([nearest(self.texture, found.texture), nearest(self.colour, found.colour), place], axis=1)
 
 
 def learn_words(found: Sequence[Descriptors], texture: int, colour: int, rng: int) -> VisualWords:
@@ -213,8 +209,7 @@ def learn_words(found: Sequence[Descriptors], texture: int, colour: int, rng: in
         from sklearn.cluster import MiniBatchKMeans
     except ImportError:
         raise IncompatibleError(
-            "Learning visual words needs scikit-learn, which is not installed; run: "
-            "pip install gibbsite[segmentation]"
+            "Learning visual words needs scikit-learn, which is not installed; run: pip install gibbsite[segmentation]"
         ) from None
     centres = []
     for number, (kind, words) in enumerate((("texture", texture), ("colour", colour))):

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.applications.segmentation.colours import Floats
-from gibbsite.model import AgreementFactors, FactorGraph, FieldFactors
+from gibbsite.models import AgreementFactors, FactorGraph, FieldFactors
 
 Positions = NDArray[np.int64]
 #: Neighbours of a pixel that come after it, with distance: 4 or 8 in all directions.
@@ -114,9 +114,7 @@ def pair_weights(around: Neighbourhood, colours: Floats, mean_square: float | No
     return weights * around.closeness
 
 
-def potts_field(
-    pairs: NDArray[np.int32], coupling: Any, unary: NDArray[Any], known: NDArray[Any]
-) -> FactorGraph:
+def potts_field(pairs: NDArray[np.int32], coupling: Any, unary: NDArray[Any], known: NDArray[Any]) -> FactorGraph:
     """Return the field of the nodes whose labels are unknown, given those that are known.
 
     Parameters

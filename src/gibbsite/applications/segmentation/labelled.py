@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._wording import argument, unknown
+from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.images import need_pillow, read_photograph
 from gibbsite.errors import ArgumentError, FormatError, ModelError
 from gibbsite.formats.parsing.text import PathLike
@@ -86,16 +86,12 @@ def read_labelled(folder: PathLike, classes: Sequence[str] | None = None) -> Lab
     """
     place = Path(folder)
     if not place.is_dir():
-        raise FormatError(
-            "there is no such folder." if not place.exists() else "this is no folder.", str(place)
-        )
+        raise FormatError("there is no such folder." if not place.exists() else "this is no folder.", str(place))
     photographs = sorted(
         path for path in place.iterdir() if path.suffix.lower() in SUFFIXES and not path.stem.endswith(_TRUTH)
     )
     if not photographs:
-        raise FormatError(
-            f"the folder has no photograph (names that end in {', '.join(SUFFIXES)}).", str(place)
-        )
+        raise FormatError(f"the folder has no photograph (names that end in {', '.join(SUFFIXES)}).", str(place))
     maps = {path: path.with_name(f"{path.stem}{_TRUTH}.png") for path in photographs}
     for path, truth in maps.items():
         if not truth.exists():
@@ -123,8 +119,7 @@ def read_map(path: PathLike) -> NDArray[np.int64]:
         with pillow.open(path) as image:
             if image.mode not in ("P", "L", "1", "I", "I;16"):
                 raise FormatError(
-                    f"a label map has one number a pixel (a palette, or grey), this one is {image.mode}.",
-                    str(path),
+                    f"a label map has one number a pixel (a palette, or grey), this one is {image.mode}.", str(path)
                 )
             return np.asarray(image).astype(np.int64)
     except pillow.UnidentifiedImageError:
@@ -133,13 +128,9 @@ def read_map(path: PathLike) -> NDArray[np.int64]:
         raise FormatError(f"the label map cannot be read: {reason}.", str(path)) from None
 
 
-def _read_names(
-    place: Path, seen: NDArray[np.int64]
-) -> tuple[dict[int, str], dict[int, Any], list[str] | None]:
+def _read_names(place: Path, seen: NDArray[np.int64]) -> tuple[dict[int, str], dict[int, Any], list[str] | None]:
     """Return names and colours by number, and the names to be used, if that is said."""
-    found = next(
-        (path for path in (place / "classes.json", place.parent / "classes.json") if path.exists()), None
-    )
+    found = next((path for path in (place / "classes.json", place.parent / "classes.json") if path.exists()), None)
     if found is None:
         return {int(k): str(k) for k in seen if k > 0}, {}, None
     try:

@@ -16,26 +16,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import clock
-from gibbsite._wording import argument, unknown
+from gibbsite._common.wording import argument, unknown
+from gibbsite._numba.jit import clock
 from gibbsite.applications.segmentation.coupling import EIGHT
 from gibbsite.errors import ArgumentError, ConvergenceWarning, ModelError
-from gibbsite.influence import DogsScan, bound_influence, certify, dogs
-from gibbsite.kernel.base import Kernel
-from gibbsite.kernel.blocks.gibbs import BlockGibbs
-from gibbsite.kernel.gibbs.gibbs import Gibbs
-from gibbsite.kernel.herded.herded import HerdedGibbs
-from gibbsite.model import FactorGraph, potts, potts_grid
-from gibbsite.run import Marginals
-from gibbsite.run.budget import Budget, check_integer
-from gibbsite.run.executor import read_threads
-from gibbsite.run.interrupt import whole_runs_only
-from gibbsite.run.progress import choose_progress
-from gibbsite.sampling import record_chains
-from gibbsite.scan.base import Scan
-from gibbsite.scan.chromatic import Chromatic
-from gibbsite.scan.systematic import Systematic
-from gibbsite.variational import mean_field
+from gibbsite.inference.influence import DogsScan, bound_influence, certify, dogs
+from gibbsite.inference.mean_field import mean_field
+from gibbsite.inference.sampling import record_chains
+from gibbsite.kernels.base import Kernel
+from gibbsite.kernels.blocks.gibbs import BlockGibbs
+from gibbsite.kernels.gibbs.gibbs import Gibbs
+from gibbsite.kernels.herded.herded import HerdedGibbs
+from gibbsite.models import FactorGraph, potts, potts_grid
+from gibbsite.sampling.budget import Budget, check_integer
+from gibbsite.sampling.executor import read_threads
+from gibbsite.sampling.interrupt import whole_runs_only
+from gibbsite.sampling.progress import choose_progress
+from gibbsite.sampling.recorders import Marginals
+from gibbsite.scans.base import Scan
+from gibbsite.scans.chromatic import Chromatic
+from gibbsite.scans.systematic import Systematic
 
 Floats = NDArray[np.float64]
 Region = tuple[int, int, int, int]
@@ -121,9 +121,7 @@ def central_region(shape: tuple[int, int]) -> Region:
 
 
 @lru_cache(maxsize=64)
-def aimed_scan(
-    shape: tuple[int, int], region: Region, coupling: float = COUPLING, neighbours: int = 4
-) -> DogsScan:
+def aimed_scan(shape: tuple[int, int], region: Region, coupling: float = COUPLING, neighbours: int = 4) -> DogsScan:
     """Return the shortest scan found that is as good for a region as a sweep over all patches.
 
     It depends on no image, and is computed once for each shape and region. As good means: its Dobrushin
@@ -224,9 +222,7 @@ def label_field(
     if states == 1:
         return alone
     if method != "dogs" and region is not None:
-        raise ArgumentError(
-            f"{argument('region')} is what method dogs is aimed at; {method} labels all patches."
-        )
+        raise ArgumentError(f"{argument('region')} is what method dogs is aimed at; {method} labels all patches.")
     model = field_model(fields, coupling, neighbours)
     if method == "mean-field":
         begun = clock()
@@ -278,9 +274,7 @@ def _labelled(
     """Return probabilities as labels; patches that were not visited are on their own."""
     flat = alone.probabilities.reshape(-1, alone.probabilities.shape[2])
     # two states have one cell
-    found = (
-        cells.reshape(len(flat), -1) if cells.size == flat.size else np.stack([1.0 - cells, cells], axis=1)
-    )
+    found = cells.reshape(len(flat), -1) if cells.size == flat.size else np.stack([1.0 - cells, cells], axis=1)
     if visited is not None:
         kept = flat.copy()
         kept[visited] = found[visited]

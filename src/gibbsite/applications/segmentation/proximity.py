@@ -25,9 +25,7 @@ COLOUR_STEP = 5.0
 _BLUR = 3.0
 
 
-def log_proximity(
-    around: Neighbourhood, colours: Floats, scribbles: NDArray[Any], labels: int
-) -> NDArray[np.float32]:
+def log_proximity(around: Neighbourhood, colours: Floats, scribbles: NDArray[Any], labels: int) -> NDArray[np.float32]:
     """Return minus the logarithms of the distances of all nodes from the scribbles of each label.
 
     Parameters

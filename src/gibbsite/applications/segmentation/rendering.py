@@ -174,9 +174,7 @@ def write_segmentation(
     """
     places = check_outputs(path)
     if labels.size and labels.max() >= len(legend.names):
-        raise ModelError(
-            f"label {labels.max()} has no name; the legend names the labels 0 to {len(legend.names) - 1}."
-        )
+        raise ModelError(f"label {labels.max()} has no name; the legend names the labels 0 to {len(legend.names) - 1}.")
     facts = write_json(legend.facts(labels))
     save(places.labels, encode_labels(labels, legend, facts))
     save(places.legend, facts)
@@ -268,9 +266,7 @@ def _draw_legend(legend: Legend, codes: NDArray[Any], width: int, longest: int) 
     for k, left, top in places:
         fill = tuple(legend.colours[k].tolist())
         draw.rectangle((left, top, left + size, top + size), fill=fill, outline="black")
-        draw.text(
-            (left + 3 * size // 2, top + size // 2), legend.names[k], fill="black", font=font, anchor="lm"
-        )
+        draw.text((left + 3 * size // 2, top + size // 2), legend.names[k], fill="black", font=font, anchor="lm")
     return np.asarray(strip)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._wording import argument, unknown
+from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.images import as_photograph
 from gibbsite.applications.posterior import average
 from gibbsite.applications.segmentation.colour_models import ColourModels
@@ -32,12 +32,7 @@ from gibbsite.applications.segmentation.field import (
     potts_field,
     squared_steps,
 )
-from gibbsite.applications.segmentation.levels import (
-    border_band,
-    enlarge,
-    halve_image,
-    halve_scribbles,
-)
+from gibbsite.applications.segmentation.levels import border_band, enlarge, halve_image, halve_scribbles
 from gibbsite.applications.segmentation.proximity import log_proximity
 from gibbsite.applications.segmentation.rendering import Legend, Outputs, write_segmentation
 from gibbsite.applications.segmentation.strokes import Strokes, read_scribbles
@@ -48,10 +43,10 @@ from gibbsite.applications.segmentation.superpixels import (
     region_neighbourhood,
 )
 from gibbsite.errors import ArgumentError
-from gibbsite.kernel.base import Kernel
-from gibbsite.kernel.blocks.gibbs import BlockGibbs
-from gibbsite.model import FactorGraph
-from gibbsite.run.budget import check_integer, is_real
+from gibbsite.kernels.base import Kernel
+from gibbsite.kernels.blocks.gibbs import BlockGibbs
+from gibbsite.models import FactorGraph
+from gibbsite.sampling.budget import check_integer, is_real
 
 #: Ways to find labels, and what each is in :mod:`gibbsite.applications.posterior`.
 METHODS = ("gibbs", "herded", "blocks", "mean-field", "annealed", "icm")

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._files.boundary import Wanted, between, fits, one_of
-from gibbsite._wording import argument
+from gibbsite._common.boundary import Wanted, between, fits, one_of
+from gibbsite._common.wording import argument
 from gibbsite.applications.images import as_photograph, need_pillow
 from gibbsite.applications.segmentation.coupling import gather, learn_coupling
 from gibbsite.applications.segmentation.features import (
@@ -41,7 +41,7 @@ from gibbsite.applications.storage import read_file, write_file
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.formats.parsing.text import PathLike
 from gibbsite.learn.aspect.estimator import AspectModel
-from gibbsite.run.budget import check_integer, is_real
+from gibbsite.sampling.budget import check_integer, is_real
 
 Floats = NDArray[np.float64]
 
@@ -97,7 +97,7 @@ class Segmenter:
     neighbours : {4, 8}
         Which patches are neighbours.
     smoothing, starts
-        Of the :class:`gibbsite.AspectModel`.
+        Of the :class:`gibbsite.learn.AspectModel`.
     rng : int
         Seed.
 
@@ -136,9 +136,7 @@ class Segmenter:
         self.texture, self.colour = check_integer("texture", texture, 1), check_integer("colour", colour, 1)
         learns = isinstance(coupling, str) and coupling == "learn"
         if not learns and not (is_real(coupling) and 0.0 <= float(coupling) < np.inf):
-            raise ArgumentError(
-                f'{argument("coupling")} must be a number of at least 0, or "learn", got {coupling!r}.'
-            )
+            raise ArgumentError(f'{argument("coupling")} must be a number of at least 0, or "learn", got {coupling!r}.')
         self.coupling: float | str = "learn" if learns else float(coupling)
         if neighbours not in (4, 8):
             raise ArgumentError(f"{argument('neighbours')} must be 4 or 8, got {neighbours!r}.")
@@ -177,9 +175,7 @@ class Segmenter:
         sets = [present[k] for k in kept]
         missing = sorted(set(range(len(images.classes))) - {c for each in sets for c in each})
         if missing:
-            raise ModelError(
-                f"no training image shows the class {images.classes[missing[0]]!r}; leave it out."
-            )
+            raise ModelError(f"no training image shows the class {images.classes[missing[0]]!r}; leave it out.")
         self.aspects = AspectModel(smoothing=self.smoothing, starts=self.starts, rng=self.rng)
         self.aspects.fit(documents, sets, sizes=self.words.sizes)
         if self.coupling == "learn":
@@ -307,10 +303,7 @@ class Segmenter:
         high, wide = self._scaled_size(height, width)
         rows, columns = patch_shape(high, wide)
         found = []
-        for low, up, pixels, scaled, many in (
-            (left, right, width, wide, columns),
-            (top, bottom, height, high, rows),
-        ):
+        for low, up, pixels, scaled, many in ((left, right, width, wide, columns), (top, bottom, height, high, rows)):
             centres = (np.arange(many) + 1) * STRIDE * pixels / scaled
             inside = np.flatnonzero((centres >= low) & (centres < up))
             if not inside.size:
@@ -365,15 +358,14 @@ class Segmenter:
 
 _LONGEST = 1 << 13  # pixels of a side that images are scaled to
 
-# What a header must be; see gibbsite._files.boundary.fits.
+# What a header must be; see gibbsite._common.boundary.fits.
 _HEADER = {
     "classes": lambda names: fits(names, [str]) and 0 < len(names) <= MOST_LABELS,
     "coupling": _not_negative,
     "neighbours": one_of(4, 8),
     "longest": between(PATCH, _LONGEST),
     "smoothing": lambda given: (
-        _not_negative(given)
-        or (isinstance(given, list) and len(given) == 2 and all(map(_not_negative, given)))
+        _not_negative(given) or (isinstance(given, list) and len(given) == 2 and all(map(_not_negative, given)))
     ),
     "rng": lambda seed: fits(seed, int) and seed >= 0,
 }

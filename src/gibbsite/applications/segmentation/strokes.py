@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._wording import argument
+from gibbsite._common.wording import argument
 from gibbsite.applications.segmentation.rendering import MOST_LABELS, Legend, make_legend
 from gibbsite.errors import ArgumentError, ModelError
 
@@ -33,10 +33,7 @@ class Strokes(NamedTuple):
 
 
 def read_scribbles(
-    drawing: Any,
-    image: NDArray[np.uint8],
-    background: str | None = None,
-    first: tuple[int, int, int] | None = None,
+    drawing: Any, image: NDArray[np.uint8], background: str | None = None, first: tuple[int, int, int] | None = None
 ) -> Strokes:
     """Tell the labels of a drawing.
 
@@ -75,9 +72,7 @@ def read_scribbles(
         )
     if array.shape[:2] != image.shape[:2]:
         (h, w), (height, width) = array.shape[:2], image.shape[:2]
-        raise ModelError(
-            f"the scribbles have {w} x {h} pixels and the image {width} x {height}; they must be equal."
-        )
+        raise ModelError(f"the scribbles have {w} x {h} pixels and the image {width} x {height}; they must be equal.")
     if numbers:
         if background is not None:
             raise ArgumentError(f"{argument('background')} is for scribbles in colours; here it is 0.")

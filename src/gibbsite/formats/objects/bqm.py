@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gibbsite._arguments import checked
-from gibbsite._wording import argument
+from gibbsite._common.arguments import checked
+from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
-from gibbsite.model.domain import FloatArray, IntArray, Label, is_iterable
-from gibbsite.model.factorgraph import FactorGraph
-from gibbsite.model.reals import read_real, read_reals
-from gibbsite.model.weighted import SpinFactors
+from gibbsite.models.domain import FloatArray, IntArray, Label, is_iterable
+from gibbsite.models.factorgraph import FactorGraph
+from gibbsite.models.reals import read_real, read_reals
+from gibbsite.models.weighted import SpinFactors
 
 
 class IsingTerms(NamedTuple):
@@ -66,7 +66,7 @@ def from_bqm(bqm: Any, *, beta: float = 1.0) -> FactorGraph:
     """
     kind = type(bqm).__name__
     if not hasattr(bqm, "vartype") or kind in _INSTEAD:
-        instead = _INSTEAD.get(kind, "dictionaries go to gs.from_qubo(Q) or gs.from_ising(h, J)")
+        instead = _INSTEAD.get(kind, "dictionaries go to gs.formats.from_qubo(Q) or gs.formats.from_ising(h, J)")
         raise IncompatibleError(f"from_bqm takes a dimod BinaryQuadraticModel, got {kind}; {instead}.")
     vartype = getattr(bqm.vartype, "name", str(bqm.vartype))
     if vartype not in ("SPIN", "BINARY"):
@@ -157,9 +157,7 @@ def from_qubo(Q: Any, *, offset: float = 0.0, beta: float = 1.0) -> FactorGraph:
     else:
         matrix: Any = Q.tocoo() if hasattr(Q, "tocoo") else read_reals(Q, "Q")
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-            raise ModelError(
-                f"Q must be a mapping (u, v) -> bias or a square matrix, got shape {matrix.shape}."
-            )
+            raise ModelError(f"Q must be a mapping (u, v) -> bias or a square matrix, got shape {matrix.shape}.")
         index.update({k: k for k in range(matrix.shape[0])})
         rows, columns = (matrix.row, matrix.col) if hasattr(Q, "tocoo") else np.nonzero(matrix)
         weights = read_reals(matrix.data if hasattr(Q, "tocoo") else matrix[rows, columns], "Q")
@@ -195,7 +193,7 @@ def to_bqm(model: FactorGraph, *, beta: float = 1.0, vartype: str | None = None)
 
     Examples
     --------
-    >>> from gibbsite.model import ising
+    >>> from gibbsite.models import ising
     >>> float(to_bqm(ising([[0, 0.5], [0.5, 0]])).energy({"0": 1, "1": 1}))
     -0.5
     """
@@ -236,9 +234,7 @@ def ising_terms(model: FactorGraph) -> IsingTerms:
     wrong = model.cards != 2
     if wrong.any():
         k = int(np.argmax(wrong))
-        raise IncompatibleError(
-            f"the site {model.sites[k]!r} has {model.cards[k]} states; this format needs two."
-        )
+        raise IncompatibleError(f"the site {model.sites[k]!r} has {model.cards[k]} states; this format needs two.")
     fields = np.zeros(n)
     offset = model.log_offset
     pairs: list[IntArray] = [np.zeros((0, 2), np.int32)]
@@ -249,15 +245,11 @@ def ising_terms(model: FactorGraph) -> IsingTerms:
         scopes, t = group.scopes, group.log_tables(model.cards)
         if group.arity > 2:
             names = ", ".join(model.sites[p] for p in scopes[0])
-            raise IncompatibleError(
-                f"the factor over ({names}) has {group.arity} sites; this format needs pairs."
-            )
+            raise IncompatibleError(f"the factor over ({names}) has {group.arity} sites; this format needs pairs.")
         if not np.isfinite(t).all():
             k = int(np.argmin(np.isfinite(t).reshape(len(t), -1).all(axis=1)))
             names = ", ".join(model.sites[p] for p in scopes[k])
-            raise IncompatibleError(
-                f"the factor over ({names}) has a zero potential; this format has finite energies."
-            )
+            raise IncompatibleError(f"the factor over ({names}) has a zero potential; this format has finite energies.")
         if group.arity == 1:
             parts = [(t[:, 1] - t[:, 0]) / 2]
             constant = t.mean(axis=1)
@@ -293,9 +285,7 @@ def sum_pairs(n: int, pairs: IntArray, weights: FloatArray) -> tuple[IntArray, F
     return _columns(key // max(n, 1), key % max(n, 1)), sums
 
 
-def spin_model(
-    variables: Iterable[Hashable], labels: tuple[Label, ...], terms: IsingTerms, beta: float
-) -> FactorGraph:
+def spin_model(variables: Iterable[Hashable], labels: tuple[Label, ...], terms: IsingTerms, beta: float) -> FactorGraph:
     """Return the model of an energy in terms of spins.
 
     Examples

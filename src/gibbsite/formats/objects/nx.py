@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._arguments import checked
-from gibbsite._wording import argument
+from gibbsite._common.arguments import checked
+from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.formats.network import network_tables
 from gibbsite.formats.objects.bqm import import_extra, ising_terms, sum_pairs
-from gibbsite.model.factorgraph import FactorGraph
-from gibbsite.model.reals import read_real
-from gibbsite.model.zoo import ising
+from gibbsite.models.factorgraph import FactorGraph
+from gibbsite.models.reals import read_real
+from gibbsite.models.zoo import ising
 
 
 @checked
@@ -37,7 +37,7 @@ def from_networkx(G: Any, weight: str = "weight", bias: str = "bias") -> FactorG
     Returns
     -------
     FactorGraph
-        Sites in the order of ``G.nodes``, named by ``str(node)``; see `gibbsite.model.ising`. Arrays of
+        Sites in the order of ``G.nodes``, named by ``str(node)``; see `gibbsite.models.ising`. Arrays of
         results are in this order, too, so that ``zip(G.nodes, ...)`` finds the nodes again.
 
     Examples
@@ -50,9 +50,7 @@ def from_networkx(G: Any, weight: str = "weight", bias: str = "bias") -> FactorG
     if not (hasattr(G, "is_directed") and hasattr(G, "nodes") and hasattr(G, "edges")):
         raise IncompatibleError(f"from_networkx takes a networkx graph, got {type(G).__name__}.")
     if G.is_directed():
-        raise IncompatibleError(
-            "the graph is directed, but couplings have no direction; pass G.to_undirected()."
-        )
+        raise IncompatibleError("the graph is directed, but couplings have no direction; pass G.to_undirected().")
     index = {node: k for k, node in enumerate(G.nodes)}
     _check_attribute(bias, "bias", "node", [data for _, data in G.nodes(data=True)])
     without = _check_attribute(weight, "weight", "edge", [data for *_, data in G.edges(data=True)])
@@ -66,9 +64,7 @@ def from_networkx(G: Any, weight: str = "weight", bias: str = "bias") -> FactorG
     weights = np.empty(len(ends))
     for k, (u, v, value) in enumerate(G.edges(data=weight, default=1.0)):
         if u == v:
-            raise ModelError(
-                f"the node {u!r} has an edge to itself; a site is not coupled to itself, remove it."
-            )
+            raise ModelError(f"the node {u!r} has an edge to itself; a site is not coupled to itself, remove it.")
         ends[k] = index[u], index[v]
         weights[k] = _number(value, weight, f"edge {(u, v)!r}")
     pairs, sums = sum_pairs(len(index), ends, weights)
@@ -108,7 +104,7 @@ def to_networkx(
 
     Examples
     --------
-    >>> from gibbsite.model import ising
+    >>> from gibbsite.models import ising
     >>> to_networkx(ising([[0, 0.5], [0.5, 0]])).edges(data="weight")
     EdgeDataView([('0', '1', 0.5)])
     """
@@ -117,9 +113,7 @@ def to_networkx(
         raise IncompatibleError(f"to_networkx takes a FactorGraph, got {type(model).__name__}.")
     names = list(model.sites if nodes is None else nodes)
     if len(names) != model.n_sites:
-        raise ArgumentError(
-            f"{argument('nodes')} must be one for each of {model.n_sites} sites, got {len(names)}."
-        )
+        raise ArgumentError(f"{argument('nodes')} must be one for each of {model.n_sites} sites, got {len(names)}.")
     if model.groups and all(getattr(group, "directed", False) or not group.size for group in model.groups):
         graph = networkx.DiGraph()
         for k, name in enumerate(names):

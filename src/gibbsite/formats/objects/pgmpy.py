@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.model.domain import FloatArray, Label
-from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.models.domain import FloatArray, Label
+from gibbsite.models.factorgraph import FactorGraph
 
 
 def from_pgmpy(model: Any) -> FactorGraph:
@@ -65,10 +65,7 @@ def from_pgmpy(model: Any) -> FactorGraph:
     if len(sites) < len(nodes):
         raise ModelError("two nodes have the same name as text; rename one of them.")
     factors = [
-        (
-            [str(variable) for variable in _child_last(table.variables, directed)],
-            _aligned(table, states, directed),
-        )
+        ([str(variable) for variable in _child_last(table.variables, directed)], _aligned(table, states, directed))
         for table in tables
     ]
     return FactorGraph(sites, factors, directed=directed)
@@ -87,8 +84,7 @@ def _aligned(table: Any, states: dict[Any, list[Any]], directed: bool) -> FloatA
             continue
         if len(own) != len(states[variable]) or any(s not in own for s in states[variable]):
             raise ModelError(
-                f"two tables disagree about the states of the node {str(variable)!r}: "
-                f"{own} and {states[variable]}."
+                f"two tables disagree about the states of the node {str(variable)!r}: {own} and {states[variable]}."
             )
         values = np.take(values, [own.index(state) for state in states[variable]], axis)
     return np.moveaxis(values, 0, -1) if directed else values

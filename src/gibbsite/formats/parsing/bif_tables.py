@@ -11,7 +11,7 @@ import numpy as np
 
 from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE
 from gibbsite.formats.parsing.bif_text import Cursor
-from gibbsite.model.domain import FloatArray
+from gibbsite.models.domain import FloatArray
 
 # Only default rows make tables larger than the file; so many entries they may make anyway.
 _DEFAULT_ENTRIES = 1 << 22

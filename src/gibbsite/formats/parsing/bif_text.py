@@ -11,8 +11,7 @@ from gibbsite.formats.parsing.text import Source, shortened
 _PROPERTY_TAIL = r'(?:(?:"[^"\n]*+"|[^;"])*+;|[^;]*+(?:;|\Z))'
 # Quoted text and properties are matched too, so that what looks like a comment in them is left alone.
 _SKIPPED = re.compile(
-    r'"(?:[^"\\]|\\.)*+\\?(?:"|\Z)|\bproperty\b' + _PROPERTY_TAIL + r"|(//[^\n]*+|/\*.*?(?:\*/|\Z))",
-    re.DOTALL,
+    r'"(?:[^"\\]|\\.)*+\\?(?:"|\Z)|\bproperty\b' + _PROPERTY_TAIL + r"|(//[^\n]*+|/\*.*?(?:\*/|\Z))", re.DOTALL
 )
 _PROPERTY = re.compile(r"\s*+property\b" + _PROPERTY_TAIL)
 _NAME = re.compile(r'\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s{}()\[\];,|"]++))', re.DOTALL)

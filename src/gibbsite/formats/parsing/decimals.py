@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gibbsite.model.domain import FloatArray
+from gibbsite.models.domain import FloatArray
 
 LOWEST, HIGHEST = -700.0, 700.0
 """Log-potentials between which potentials keep all their digits."""

@@ -44,17 +44,13 @@ def _read_table(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], N
         arrow: Any = import_module("pyarrow")
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError:
-        raise ArgumentError(
-            "Parquet files need pyarrow, which is not installed; run: pip install pyarrow"
-        ) from None
+        raise ArgumentError("Parquet files need pyarrow, which is not installed; run: pip install pyarrow") from None
     row = 0
     try:
         with parquet.ParquetFile(path) as table:
             kinds = [column.type for column in table.schema_arrow][:3]
             whole = [arrow.types.is_integer(kind) for kind in kinds]
-            number = [
-                is_whole or arrow.types.is_floating(kind) for is_whole, kind in zip(whole, kinds, strict=True)
-            ]
+            number = [is_whole or arrow.types.is_floating(kind) for is_whole, kind in zip(whole, kinds, strict=True)]
             if len(kinds) < 2 or not all(whole[:2]) or not all(number):
                 raise FormatError(
                     f"{path} must have two columns of whole numbers, the sites, and perhaps couplings; "
@@ -74,9 +70,7 @@ def _read_table(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], N
                     yield a, b, weight
                 row += len(a)
     except arrow.ArrowException as reason:
-        raise FormatError(
-            f"{path} is no Parquet file, or a damaged one: {str(reason).rstrip('.')}."
-        ) from None
+        raise FormatError(f"{path} is no Parquet file, or a damaged one: {str(reason).rstrip('.')}.") from None
 
 
 def _read_text(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
@@ -134,9 +128,7 @@ def _fault(path: Path, lines: list[bytes], columns: int, before: int) -> FormatE
     return FormatError(f"{path}: lines have different numbers of words.")
 
 
-def find_fault(
-    a: NDArray[Any], b: NDArray[Any], weight: NDArray[Any], sites: int | None
-) -> tuple[int, str] | None:
+def find_fault(a: NDArray[Any], b: NDArray[Any], weight: NDArray[Any], sites: int | None) -> tuple[int, str] | None:
     """Return the number of an edge that cannot be, and what is wrong with it.
 
     Examples

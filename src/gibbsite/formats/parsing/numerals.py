@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gibbsite.errors import FormatError
 from gibbsite.formats.parsing.text import Source
-from gibbsite.model.domain import FloatArray
+from gibbsite.models.domain import FloatArray
 
 _BLANKS = b" \t\r\n\v\f"
 _NUMBER_BYTES = b"0123456789+-.eE" + _BLANKS

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.formats.objects.bqm import IsingTerms, from_bqm, ising_terms, read_beta
 from gibbsite.formats.parsing.text import Source
-from gibbsite.model.domain import FloatArray, IntArray
-from gibbsite.model.factorgraph import FactorGraph
+from gibbsite.models.domain import FloatArray, IntArray
+from gibbsite.models.factorgraph import FactorGraph
 
 
 @dataclass(frozen=True)

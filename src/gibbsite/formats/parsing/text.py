@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
-from gibbsite._wording import escaped
+from gibbsite._common.wording import escaped
 from gibbsite.errors import FormatError, GibbsiteError
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -98,9 +98,7 @@ def shortened(message: str) -> str:
     return message if len(message) <= 400 else f"{message[:300]} ... {message[-100:]}"
 
 
-def load(
-    path: PathLike, *, text: bool = True, magic: bytes | tuple[bytes, ...] = (), limit: int = LIMIT
-) -> Source:
+def load(path: PathLike, *, text: bool = True, magic: bytes | tuple[bytes, ...] = (), limit: int = LIMIT) -> Source:
     """Read a file, plain or gzip.
 
     Parameters
@@ -316,9 +314,7 @@ def _gunzip(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
                 raise FormatError("the gzip data is damaged; fetch the file again.", name) from None
             unpacked += len(part)
             if unpacked > max(_PACKED_FLOOR, _PACKED_RATIO * packed):
-                raise FormatError(
-                    f"the gzip data grows more than {_PACKED_RATIO}-fold; unpack the file first.", name
-                )
+                raise FormatError(f"the gzip data grows more than {_PACKED_RATIO}-fold; unpack the file first.", name)
             yield part
             piece = machine.unused_data if machine.eof else machine.unconsumed_tail
             if machine.eof:

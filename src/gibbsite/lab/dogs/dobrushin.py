@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import gibbsite as gs
 from gibbsite.errors import ModelError
 from gibbsite.lab.dogs.short_runs import run_short
-from gibbsite.report._canvas import COLORS, FAINT
+from gibbsite.results.plots._canvas import COLORS, FAINT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,21 +65,21 @@ def paper_order(sites: int) -> gs.Systematic:
     return gs.Systematic(np.roll(np.arange(sites, dtype=np.int32), -1))
 
 
-def paper_influence(model: gs.FactorGraph) -> gs.Influence:
+def paper_influence(model: gs.FactorGraph) -> gs.influence.Influence:
     """Return the bounds of theorem 11, which the paper takes; gibbsite takes the influence itself if it can.
 
     Examples
     --------
     >>> model = gs.ising_grid((9, 9), coupling=0.165, periodic=True)
-    >>> round(paper_influence(model).norms.row_sum, 3), round(gs.bound_influence(model).norms.row_sum, 3)
+    >>> round(paper_influence(model).norms.row_sum, 3), round(gs.influence.bound_influence(model).norms.row_sum, 3)
     (0.654, 0.637)
     """
-    return gs.bound_influence(model, method="bound")
+    return gs.influence.bound_influence(model, method="bound")
 
 
 def guarantee(
-    model: gs.FactorGraph, lengths: Index, influence: gs.Influence, target: Any = None
-) -> tuple[dict[str, Floats], list[gs.DogsScan]]:
+    model: gs.FactorGraph, lengths: Index, influence: gs.influence.Influence, target: Any = None
+) -> tuple[dict[str, Floats], list[gs.influence.DogsScan]]:
     """Bound the bias after each number of steps: uniform, systematic, DoGS made from it, iterated DoGS.
 
     A scan is optimised for each length by itself; those of DoGS are returned too.
@@ -93,13 +93,11 @@ def guarantee(
     """
     drawn, order = gs.RandomScan(), paper_order(model.n_sites)
 
-    def improve(passes: int) -> list[gs.DogsScan]:
+    def improve(passes: int) -> list[gs.influence.DogsScan]:
         common: dict[str, Any] = {"target": target, "initial": order, "influence": influence}
         return [gs.dogs(model, steps=int(t), iterations=passes, **common) for t in lengths]
 
-    uniform = [
-        gs.certify(model, scan=drawn, steps=int(t), target=target, influence=influence) for t in lengths
-    ]
+    uniform = [gs.certify(model, scan=drawn, steps=int(t), target=target, influence=influence) for t in lengths]
     once, often = improve(1), improve(PASSES)
     curves = {
         "uniform": np.array([found.variation for found in uniform]),
@@ -111,7 +109,7 @@ def guarantee(
 
 
 def measure_bias(
-    model: gs.FactorGraph, scan: gs.Scan, lengths: Index, *, chains: int, rng: int, site: int = 0
+    model: gs.FactorGraph, scan: gs.scans.Scan, lengths: Index, *, chains: int, rng: int, site: int = 0
 ) -> Floats:
     """Return E[x] of a site after each number of steps from 1 everywhere, in a model where it should be 0.
 
@@ -129,13 +127,7 @@ def measure_bias(
     """
     high, low = (
         run_short(
-            model,
-            scan,
-            lengths,
-            np.array([site]),
-            chains=chains,
-            start=np.full(model.n_sites, code, np.int8),
-            rng=rng,
+            model, scan, lengths, np.array([site]), chains=chains, start=np.full(model.n_sites, code, np.int8), rng=rng
         )
         for code in (1, 0)
     )

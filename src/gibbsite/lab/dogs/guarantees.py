@@ -15,7 +15,7 @@ from gibbsite.lab.dogs.dobrushin import LOOKS, Floats, guarantee, paper_influenc
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.sources import DOGS
-from gibbsite.report._canvas import INK, tidy
+from gibbsite.results.plots._canvas import INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,10 +42,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     return Findings(
         tables=[_table(lengths, bounds), _claims(lengths, bounds)],
         arrays={"steps": lengths, "spectral norm": np.array(norms), **bounds},
-        notes=[
-            _useful(bounds),
-            f"Total influence (spectral norm) is {min(norms):.2f} to {max(norms):.2f}.",
-        ],
+        notes=[_useful(bounds), f"Total influence (spectral norm) is {min(norms):.2f} to {max(norms):.2f}."],
         settings={"side": SIDE, "draws": draws, "steps": int(lengths[-1])},
     )
 
@@ -64,9 +61,7 @@ def _table(lengths: Any, bounds: dict[str, Floats]) -> Table:
         rows.append((steps, *spans, *(f"{gain.min():.2g} .. {gain.max():.2g}" for gain in gains)))
     head = ("steps", *bounds, "systematic / DoGS", "DoGS / iterated")
     count = len(bounds["DoGS"])
-    return Table(
-        f"Bounds on the total variation of all variables, smallest and largest of {count} draws", head, rows
-    )
+    return Table(f"Bounds on the total variation of all variables, smallest and largest of {count} draws", head, rows)
 
 
 def _claims(lengths: Any, bounds: dict[str, Floats]) -> Table:
@@ -138,9 +133,7 @@ def draw(findings: Findings, figure: Figure) -> None:
     tidy(first, "first draw (Figure 1)", "steps", "bound on the total variation")
     tidy(all_, "the other draws (Figure 9)", "steps", "bound on the total variation")
     tidy(gains, "gains, all draws", "steps", "ratio of bounds")
-    first.legend(
-        fontsize=8, frameon=False, loc="lower left", title="bound at the end in brackets", title_fontsize=7
-    )
+    first.legend(fontsize=8, frameon=False, loc="lower left", title="bound at the end in brackets", title_fontsize=7)
     all_.legend(fontsize=8, frameon=False, loc="lower left")
     gains.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(0.0, 0.98))
 

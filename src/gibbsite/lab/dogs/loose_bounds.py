@@ -27,7 +27,7 @@ from gibbsite.lab.dogs.dobrushin import (
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.sources import DOGS
-from gibbsite.report._canvas import INK, tidy
+from gibbsite.results.plots._canvas import INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,11 +47,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     meter.expect(1 + 2 * len(FACTORS))
     model = gs.ising_grid((SIDE, SIDE), coupling=COUPLING, periodic=True)
     tight = paper_influence(model)
-    arrays: dict[str, NDArray[Any]] = {
-        "steps": lengths,
-        "steps of the bias": looked,
-        "factor": np.array(FACTORS),
-    }
+    arrays: dict[str, NDArray[Any]] = {"steps": lengths, "steps of the bias": looked, "factor": np.array(FACTORS)}
     systematic = measure_bias(model, paper_order(_SWEEP), looked, chains=chains, rng=rng)
     arrays["bias of systematic"] = systematic
     meter.tick()
@@ -165,13 +161,9 @@ def draw(findings: Findings, figure: Figure) -> None:
         above, below = panels[:, f]
         for name in ("systematic", "DoGS"):
             curve = arrays[f"bound of {name}"][f]
-            above.plot(
-                arrays["steps"], curve, "o-", ms=3, color=LOOKS[name], label=f"{name} ({curve[-1]:.1g})"
-            )
+            above.plot(arrays["steps"], curve, "o-", ms=3, color=LOOKS[name], label=f"{name} ({curve[-1]:.1g})")
         tight = arrays["bound of DoGS from tight influence"][f]
-        above.plot(
-            arrays["steps"], tight, ":", color=INK, lw=1.2, label=f"DoGS, tight bound ({tight[-1]:.1g})"
-        )
+        above.plot(arrays["steps"], tight, ":", color=INK, lw=1.2, label=f"DoGS, tight bound ({tight[-1]:.1g})")
         above.loglog()
         biases = {"systematic": arrays["bias of systematic"], "DoGS": arrays["bias of DoGS"][f]}
         draw_bias(below, arrays["steps of the bias"], biases, findings.settings["chains"])

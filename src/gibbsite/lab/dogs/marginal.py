@@ -29,7 +29,7 @@ from gibbsite.lab.dogs.dobrushin import (
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.sources import DOGS
-from gibbsite.report._canvas import COLORS, INK, tidy
+from gibbsite.results.plots._canvas import COLORS, INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,7 +91,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             _table(name, looked, {scan: curve[here] for scan, curve in curves.items()}, bias, chains),
             _claims(name, looked, {s: c[here] for s, c in curves.items()}, bias, arrays, chains),
         ]
-        exact = gs.bound_influence(model)
+        exact = gs.influence.bound_influence(model)
         better = gs.dogs(model, target=0, steps=len(order), initial=paper_order(sweep), influence=exact)
         notes.append(
             f"{name}: theorem 11, as in the paper, has row sums up to {influence.norms.row_sum:.5f}, the "
@@ -123,25 +123,9 @@ def _table(
         bounds = curves["systematic"][k], curves["DoGS"][k]
         biases = bias["systematic"][k], bias["DoGS"][k]
         errors = [f"{b:.4f} ({np.sqrt(b * (1 - b) / chains):.4f})" for b in biases]
-        rows.append(
-            (
-                steps,
-                *(f"{c[k]:.3g}" for c in curves.values()),
-                *errors,
-                *compare_gains(bounds, biases, chains),
-            )
-        )
-    head = (
-        "steps",
-        *(f"bound: {c}" for c in curves),
-        "bias: systematic",
-        "bias: DoGS",
-        "gain of bounds",
-        "of biases",
-    )
-    return Table(
-        f"The corner, {name}: bounds, E[X_1] (standard error) of {chains} chains, and gains", head, rows
-    )
+        rows.append((steps, *(f"{c[k]:.3g}" for c in curves.values()), *errors, *compare_gains(bounds, biases, chains)))
+    head = ("steps", *(f"bound: {c}" for c in curves), "bias: systematic", "bias: DoGS", "gain of bounds", "of biases")
+    return Table(f"The corner, {name}: bounds, E[X_1] (standard error) of {chains} chains, and gains", head, rows)
 
 
 def _claims(
@@ -178,8 +162,7 @@ def _claims(
                 "DoGS reduces the bias much more quickly",
                 f"one sweep: {bias['systematic'][where]:.3f} against {bias['DoGS'][where]:.4f}",
                 bool(
-                    (bias["DoGS"] <= bias["systematic"]).all()
-                    and 5 * bias["DoGS"][where] < bias["systematic"][where]
+                    (bias["DoGS"] <= bias["systematic"]).all() and 5 * bias["DoGS"][where] < bias["systematic"][where]
                 ),
             ),
             (

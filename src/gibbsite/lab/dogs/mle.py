@@ -22,7 +22,7 @@ from gibbsite.lab.dogs.short_runs import run_short
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.sources import DOGS, DOMKE
-from gibbsite.report._canvas import COLORS, INK, tidy
+from gibbsite.results.plots._canvas import COLORS, INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -149,7 +149,7 @@ def exact_moments(products: Floats, theta: Floats) -> Floats:
     return moments
 
 
-def choose_scan(method: str, model: gs.FactorGraph, side: int) -> tuple[gs.Scan, int]:
+def choose_scan(method: str, model: gs.FactorGraph, side: int) -> tuple[gs.scans.Scan, int]:
     """Return the scan of a method for the present couplings, and how many steps of it.
 
     Examples
@@ -305,9 +305,7 @@ def _fits(arrays: Mapping[str, NDArray[Any]]) -> Table:
 def _claims(arrays: Mapping[str, NDArray[Any]]) -> Table:
     rows: list[tuple[str, str, bool | str | None]] = []
     for side in SIDES:
-        when = {
-            m: first_below(arrays[f"{side}: errors, {m}"], arrays[f"{side}: updates, {m}"]) for m in METHODS
-        }
+        when = {m: first_below(arrays[f"{side}: errors, {m}"], arrays[f"{side}: updates, {m}"]) for m in METHODS}
         uniform, dogs = when["theory, uniform"], when["DoGS"]
         known = np.isfinite(uniform) & np.isfinite(dogs)
         gain = (uniform[known] / dogs[known]) if known.any() else np.array([np.nan])
@@ -335,9 +333,7 @@ def draw(findings: Findings, figure: Figure) -> None:
     panels = figure.subplots(1, len(SIDES), sharey=True)
     for side, axes in zip(SIDES, panels, strict=True):
         for method, color in METHODS.items():
-            curves = zip(
-                arrays[f"{side}: updates, {method}"], arrays[f"{side}: errors, {method}"], strict=True
-            )
+            curves = zip(arrays[f"{side}: updates, {method}"], arrays[f"{side}: errors, {method}"], strict=True)
             for number, (updates, errors) in enumerate(curves):
                 axes.plot(updates[1:], errors[1:], color=color, lw=1.0, label=None if number else method)
         axes.axhline(LEVEL, color=INK, lw=0.7, ls=":")

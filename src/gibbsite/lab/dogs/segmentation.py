@@ -36,7 +36,7 @@ from gibbsite.lab.dogs.short_runs import run_short
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.sources import DOGS
-from gibbsite.report._canvas import COLORS, tidy
+from gibbsite.results.plots._canvas import COLORS, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -146,7 +146,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         scan=gs.Systematic(),
         sweeps=1,
         target=scan.targets.tolist(),
-        influence=gs.bound_influence(field_model(np.zeros((20, 31, 3))), method="bound"),
+        influence=gs.influence.bound_influence(field_model(np.zeros((20, 31, 3))), method="bound"),
     ).variation
     floor = smoothed[:, 0] / smoothed[:, 1]
     each = {name: float(np.median(times)) for name, times in seconds.items()}
@@ -154,9 +154,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     arrays |= {f"error {CENTRE}, {name}": value for name, value in middle_errors.items()}
     arrays |= {f"seconds, {name}": np.array(times) for name, times in seconds.items()}
     arrays |= {"error of regions": floor, "palette": learnt.legend().colours}
-    arrays["confusion, PLSA"], arrays["confusion, DoGS"] = (
-        confusion[k].sum(axis=0) for k in ("PLSA", "DoGS")
-    )
+    arrays["confusion, PLSA"], arrays["confusion, DoGS"] = (confusion[k].sum(axis=0) for k in ("PLSA", "DoGS"))
     arrays["confusion, systematic"] = confusion["systematic"].sum(axis=0)
     tables = [
         _claims(errors, middle_errors, each, scan, bound, source != MADE_UP),
@@ -182,14 +180,11 @@ def _label(fields: Floats, chains: int, seed: int) -> tuple[dict[str, NDArray[np
     """Label the patches of an image in every way; return the seconds of short chains, too."""
     shape, classes = (fields.shape[0], fields.shape[1]), fields.shape[2]
     alone, model = independent(fields), field_model(fields)
-    scans: dict[str, gs.Scan] = {
-        "systematic": gs.Systematic(),
-        "DoGS": aimed_scan(shape, central_region(shape)),
-    }
+    scans: dict[str, gs.scans.Scan] = {"systematic": gs.Systematic(), "DoGS": aimed_scan(shape, central_region(shape))}
     found, times = {"PLSA": alone.labels}, {}
     for name, scan in scans.items():
-        steps = len(scan.order) if isinstance(scan, gs.DogsScan) else model.n_sites
-        visited = np.unique(scan.order) if isinstance(scan, gs.DogsScan) else np.arange(model.n_sites)
+        steps = len(scan.order) if isinstance(scan, gs.influence.DogsScan) else model.n_sites
+        visited = np.unique(scan.order) if isinstance(scan, gs.influence.DogsScan) else np.arange(model.n_sites)
         states = run_short(
             model,
             scan,
@@ -255,12 +250,7 @@ def _times(each: Mapping[str, float], targets: list[int], chains: int) -> Table:
     patches = float(np.median(targets))
     paper = {"systematic": 1.2, "DoGS": 0.37}
     rows = [
-        (
-            name,
-            f"{1e3 * each[name]:.2f} ms",
-            f"{1e6 * each[name] / (chains * patches):.3f} us",
-            f"{paper[name]} s",
-        )
+        (name, f"{1e3 * each[name]:.2f} ms", f"{1e6 * each[name] / (chains * patches):.3f} us", f"{paper[name]} s")
         for name in SHORT
     ]
     head = ("method", f"a picture, {chains} passes", "a pass, for a patch of the middle", "the paper, each")
@@ -272,9 +262,7 @@ def _by_class(confusion: Mapping[str, NDArray[np.int64]], classes: tuple[str, ..
     for name in ("PLSA", *SHORT):
         counts = confusion[name].sum(axis=0)
         total = counts.sum(axis=1)
-        columns.append(
-            [float(1 - counts[k, k] / total[k]) if total[k] else None for k in range(len(classes))]
-        )
+        columns.append([float(1 - counts[k, k] / total[k]) if total[k] else None for k in range(len(classes))])
     rows = [(name, *(column[k] for column in columns)) for k, name in enumerate(classes)]
     return Table("Errors by class, all splits together", ("class", "PLSA", *SHORT), rows)
 
@@ -292,7 +280,7 @@ def _claims(
     errors: Mapping[str, Floats],
     middle: Mapping[str, Floats],
     each: Mapping[str, float],
-    scan: gs.DogsScan,
+    scan: gs.influence.DogsScan,
     bound: float,
     photographs: bool,
 ) -> Table:
@@ -336,10 +324,7 @@ def draw(findings: Findings, figure: Figure) -> None:
     parts: Any = figure.subfigures(2, 1, height_ratios=(1.0, 1.0))
     top, below = parts
     for axes, where, title in zip(
-        top.subplots(1, 2),
-        ("error", f"error {CENTRE}"),
-        ("all patches", "patches in the middle"),
-        strict=True,
+        top.subplots(1, 2), ("error", f"error {CENTRE}"), ("all patches", "patches in the middle"), strict=True
     ):
         for k, name in enumerate(METHODS):
             mean, error = _mean(arrays[f"{where}, {name}"])

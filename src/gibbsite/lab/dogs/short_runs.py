@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import compiled_loop
-from gibbsite._random.generators import load, store, stream
-from gibbsite.graph.compile import compile_graph
-from gibbsite.kernel.base import Team, alone, visit
-from gibbsite.kernel.gibbs.gibbs import Gibbs
-from gibbsite.run.chain import State, start_chain
-from gibbsite.scan.base import Scan, period, refresh
+from gibbsite._numba.jit import compiled_loop
+from gibbsite._numba.random.generators import load, store, stream
+from gibbsite.graphs.compile import compile_graph
+from gibbsite.kernels.base import Team, alone, visit
+from gibbsite.kernels.gibbs.gibbs import Gibbs
+from gibbsite.sampling.chain import State, start_chain
+from gibbsite.scans.base import Scan, period, refresh
 
 if TYPE_CHECKING:
-    from gibbsite.model import FactorGraph
+    from gibbsite.models import FactorGraph
 
 _THREADS, _PARTS = 2, 8  # parts have their own random numbers, so that threads change nothing
 
@@ -54,19 +54,7 @@ def _start_over(
                     rng = refresh(schedule, order, rng)
                 stop = min(where + left, cycle)
                 rng = visit(
-                    parameters,
-                    arrays,
-                    schedule,
-                    memory,
-                    x,
-                    order,
-                    where,
-                    stop,
-                    0,
-                    rng,
-                    state.cond,
-                    False,
-                    team,
+                    parameters, arrays, schedule, memory, x, order, where, stop, 0, rng, state.cond, False, team
                 )
                 left -= stop - where
                 where = stop if stop < cycle else np.uintp(0)

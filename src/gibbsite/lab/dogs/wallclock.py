@@ -21,19 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.lab.dogs.dobrushin import (
-    LOOKS,
-    Floats,
-    draw_parameters,
-    paper_influence,
-    paper_order,
-    random_grid,
-)
+from gibbsite.lab.dogs.dobrushin import LOOKS, Floats, draw_parameters, paper_influence, paper_order, random_grid
 from gibbsite.lab.dogs.short_runs import run_short
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.sources import DOGS
-from gibbsite.report._canvas import COLORS, FAINT, INK, tidy
+from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,8 +39,8 @@ _PAPER_STEP = 12.65e-6  # seconds of a Gibbs step, footnote 1
 
 
 def shorten(
-    model: gs.FactorGraph, scan: gs.Scan, target: Any, *, sweeps: int = 2, search: str = "doubling"
-) -> gs.DogsScan:
+    model: gs.FactorGraph, scan: gs.scans.Scan, target: Any, *, sweeps: int = 2, search: str = "doubling"
+) -> gs.influence.DogsScan:
     """Return the shortest scan whose bound is that of some sweeps of a scan.
 
     Examples
@@ -90,7 +83,7 @@ class Trial:
     side: int
     kind: str
     truth: tuple[float, float]
-    scan: gs.DogsScan
+    scan: gs.influence.DogsScan
     setup: float
     each: Mapping[str, float]
     spins: Mapping[str, NDArray[np.int8]]
@@ -234,9 +227,7 @@ def _lengths(arrays: Mapping[str, NDArray[Any]], draws: int) -> Table:
             )
         )
     head = ("model", "8", "16", "32", "bisected", "from site order", "median bound, 2 sweeps", "DoGS")
-    return Table(
-        f"Steps for the corner as good as two sweeps, {draws} draws of {SMALL} x {SMALL}", head, rows
-    )
+    return Table(f"Steps for the corner as good as two sweeps, {draws} draws of {SMALL} x {SMALL}", head, rows)
 
 
 def _times(trials: list[Trial]) -> Table:
@@ -254,17 +245,7 @@ def _times(trials: list[Trial]) -> Table:
         )
         for trial in trials
     ]
-    head = (
-        "model",
-        "steps",
-        "setup",
-        "two sweeps",
-        "a step",
-        "DoGS run",
-        "speedup, 1 run",
-        "1000 runs",
-        "limit",
-    )
+    head = ("model", "steps", "setup", "two sweeps", "a step", "DoGS run", "speedup, 1 run", "1000 runs", "limit")
     return Table("Seconds of choosing a scan and of single runs", head, rows)
 
 
@@ -277,21 +258,10 @@ def _estimates(trials: list[Trial]) -> Table:
             cells.append(f"{mean:.4f} ({np.sqrt((1 - mean * mean) / spins.size):.4f})")
         low, high = trial.truth
         rows.append(
-            (
-                trial.name,
-                f"{(low + high) / 2:.5f} ({(high - low) / 2:.0e})",
-                *cells,
-                f"{2 * trial.scan.variation:.4f}",
-            )
+            (trial.name, f"{(low + high) / 2:.5f} ({(high - low) / 2:.0e})", *cells, f"{2 * trial.scan.variation:.4f}")
         )
     counts = [spins.size for spins in trials[0].spins.values()]
-    head = (
-        "model",
-        "E[X_1]",
-        f"systematic, {counts[0]} runs",
-        f"DoGS, {counts[1]} runs",
-        "bias of DoGS at most",
-    )
+    head = ("model", "E[X_1]", f"systematic, {counts[0]} runs", f"DoGS, {counts[1]} runs", "bias of DoGS at most")
     return Table("Estimates of E[X_1], standard errors in brackets", head, rows)
 
 
@@ -302,14 +272,10 @@ def _segmentation(found: Mapping[str, Any]) -> Table:
         ("steps of DoGS as good, bisected", 110, found["bisected"]),
         ("milliseconds to choose the scan", 11.5, round(1e3 * found["seconds"], 1)),
     ]
-    return Table(
-        "Segmentation: 31 x 20 patches, Potts 0.48, the central 12 x 8", ("what", "paper", "ours"), rows
-    )
+    return Table("Segmentation: 31 x 20 patches, Potts 0.48, the central 12 x 8", ("what", "paper", "ours"), rows)
 
 
-def _claims(
-    arrays: Mapping[str, NDArray[Any]], trials: list[Trial], segmentation: Mapping[str, Any]
-) -> Table:
+def _claims(arrays: Mapping[str, NDArray[Any]], trials: list[Trial], segmentation: Mapping[str, Any]) -> Table:
     sixteen = [float(np.mean(arrays[f"{kind}: doubled"] == 16)) for kind in KINDS]
     largest = max(trial.side for trial in trials)
     big = [trial for trial in trials if trial.side == largest]

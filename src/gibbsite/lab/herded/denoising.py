@@ -21,7 +21,7 @@ from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.follow import follow
 from gibbsite.lab.herded.silhouettes import Mask, draw_strokes, find_silhouette
 from gibbsite.lab.sources import HERDED
-from gibbsite.report._canvas import COLORS, FAINT, tidy
+from gibbsite.results.plots._canvas import COLORS, FAINT, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ class MeanField(NamedTuple):
 
 
 #: The five methods of the paper, and mean field in place.
-METHODS: dict[str, gs.Kernel | MeanField] = {
+METHODS: dict[str, gs.kernels.Kernel | MeanField] = {
     "herded": gs.HerdedGibbs(),
     "shared": gs.HerdedGibbs(keys="shared"),
     "Gibbs": gs.Gibbs(),
@@ -71,7 +71,7 @@ _LOOKS = {
 
 
 def restore(
-    method: gs.Kernel | MeanField, y: Floats, sigma: float, sweeps: NDArray[np.int64], rng: int
+    method: gs.kernels.Kernel | MeanField, y: Floats, sigma: float, sweeps: NDArray[np.int64], rng: int
 ) -> Floats:
     """Return estimates of P(x = +1), one image for each number of sweeps.
 
@@ -100,13 +100,7 @@ def _iterate(model: gs.FactorGraph, how: MeanField, sweeps: NDArray[np.int64]) -
         warnings.simplefilter("ignore", gs.ConvergenceWarning)  # thirty sweeps are what there is
         for more in np.diff(sweeps, prepend=0).tolist():
             law = gs.mean_field(
-                model,
-                parallel=how.parallel,
-                damping=how.damping,
-                start=law,
-                sweeps=more,
-                tolerance=0.0,
-                progress=False,
+                model, parallel=how.parallel, damping=how.damping, start=law, sweeps=more, tolerance=0.0, progress=False
             ).cells
             found.append(law)
     return np.array(found)
@@ -238,9 +232,7 @@ def _claims(sigmas: tuple[float, ...], errors: dict[str, Floats]) -> list[tuple[
     loud = [s for s, sigma in enumerate(sigmas) if sigma >= 4.0]
     for better, worse in (("shared", "herded"), ("herded", "Gibbs")):
         facts = [is_less(errors[better][s], errors[worse][s]) for s in loud]
-        said = ", ".join(
-            f"{1 - errors[better][s].mean() / errors[worse][s].mean():.0%} at {sigmas[s]:g}" for s in loud
-        )
+        said = ", ".join(f"{1 - errors[better][s].mean() / errors[worse][s].mean():.0%} at {sigmas[s]:g}" for s in loud)
         claims.append((f"{better} beats {worse} for sigma >= 4", f"by {said}", _all(facts)))
     last = len(sigmas) - 1
     fields = [method for method, how in METHODS.items() if isinstance(how, MeanField)]
@@ -278,9 +270,7 @@ def draw(findings: Findings, figure: Figure) -> None:
                 np.arange(1, SWEEPS + 1), curve.mean(axis=0), curve.std(axis=0, ddof=1), label=method, **look
             )
             found = 1e3 * arrays[f"{name}: errors of {method}"]
-            axes[4].errorbar(
-                arrays["sigma"], found.mean(axis=1), found.std(axis=1, ddof=1), marker="o", ms=3, **look
-            )
+            axes[4].errorbar(arrays["sigma"], found.mean(axis=1), found.std(axis=1, ddof=1), marker="o", ms=3, **look)
         axes[4].set_xticks(arrays["sigma"])
         late = [arrays[f"{name}: errors of {m} by sweep, sigma = {_SHOWN:g}"][:, 5:] for m in METHODS]
         axes[3].set_ylim(0.7e3 * min(map(np.min, late)), 1.2e3 * max(map(np.max, late)))

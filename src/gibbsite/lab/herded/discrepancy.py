@@ -21,7 +21,7 @@ from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.follow import Floats, space_lengths
 from gibbsite.lab.sources import HERDED, TIJDEMAN
-from gibbsite.report._canvas import COLORS, FAINT, INK, tidy
+from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,7 +48,7 @@ def bound(values: int) -> float:
     return 1.0 - 1.0 / (2.0 * values - 2.0)
 
 
-def measure(kernel: gs.Kernel, p: Floats, lengths: NDArray[np.int64], rng: int) -> Floats:
+def measure(kernel: gs.kernels.Kernel, p: Floats, lengths: NDArray[np.int64], rng: int) -> Floats:
     """Return the largest discrepancy so far of each variable, after each number of draws.
 
     Parameters
@@ -76,14 +76,7 @@ def measure(kernel: gs.Kernel, p: Floats, lengths: NDArray[np.int64], rng: int) 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gs.ConvergenceWarning)  # nothing has to converge here
         result = gs.sample(
-            model,
-            kernel,
-            sweeps=int(lengths[-1]),
-            warmup=0,
-            chains=1,
-            record="draws",
-            rng=rng,
-            progress=False,
+            model, kernel, sweeps=int(lengths[-1]), warmup=0, chains=1, record="draws", rng=rng, progress=False
         )
     counts, found, largest = np.zeros((variables, values)), [], np.zeros(variables)
     for begin, end in pairwise([0, *lengths.tolist()]):
@@ -127,17 +120,11 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     return Findings(
         tables=[
             Table(
-                f"Largest |N - T p| over {variables} variables and {draws:,} draws",
-                ("values", "bound", *KERNELS),
-                rows,
+                f"Largest |N - T p| over {variables} variables and {draws:,} draws", ("values", "bound", *KERNELS), rows
             ),
             compare_claims(
                 [
-                    (
-                        "two values: |N - T p| <= 1 for any start (Chen et al.)",
-                        f"{two:.3f}",
-                        two <= 1.0 + slack,
-                    ),
+                    ("two values: |N - T p| <= 1 for any start (Chen et al.)", f"{two:.3f}", two <= 1.0 + slack),
                     (
                         "1 - 1 / (2 K - 2) for Tijdeman's rule (Tijdeman)",
                         f"kept for {sum(kept)} of {len(kept)} numbers of values",

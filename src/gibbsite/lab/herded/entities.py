@@ -21,7 +21,7 @@ from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.herded.newswire import News, find_news
 from gibbsite.lab.sources import HERDED
-from gibbsite.report._canvas import COLORS, FAINT, tidy
+from gibbsite.results.plots._canvas import COLORS, FAINT, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -101,16 +101,9 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             cells += [PAPER[name][k], f"{found[k, :, 0].mean():.2f}{spread} [{found[k, :, 2].mean():.1f} s]"]
         rows.append(tuple(cells))
     rows.append(
-        (
-            "Viterbi",
-            *[None] * (2 * len(lengths) - 2),
-            PAPER["Viterbi"][2],
-            f"{viterbi[0]:.2f} [{viterbi[2]:.2f} s]",
-        )
+        ("Viterbi", *[None] * (2 * len(lengths) - 2), PAPER["Viterbi"][2], f"{viterbi[0]:.2f} [{viterbi[2]:.2f} s]")
     )
-    heads = [
-        head for n in lengths for head in (f"{n}: paper" if not quick else f"{n}: paper's", f"{n}: ours")
-    ]
+    heads = [head for n in lengths for head in (f"{n}: paper" if not quick else f"{n}: paper's", f"{n}: ours")]
     tables = [
         Table(f"F1 in percent [seconds] after so many iterations, {news.source}", ("method", *heads), rows),
         _gaps(arrays, viterbi[1], lengths),
@@ -177,9 +170,7 @@ def _skip_chain(
     return Table("Skip-chain: the same with links between equal names", columns, rows), [said]
 
 
-def _claims(
-    arrays: dict[str, Any], viterbi: tuple[float, float, float]
-) -> list[tuple[str, str, bool | None]]:
+def _claims(arrays: dict[str, Any], viterbi: tuple[float, float, float]) -> list[tuple[str, str, bool | None]]:
     herded, gibbs = arrays["herded Gibbs"], arrays["annealed Gibbs"]
     last = herded[-1, 0, 0], gibbs[-1, :, 0].mean()
     # for equal computation: the longest annealed runs against the longest herded run that takes no more time
@@ -198,8 +189,7 @@ def _claims(
             "it is more accurate than annealed Gibbs for equal computation",
             f"F1 {equal[0]:.2f} in {equal[2]:.1f} s against {last[1]:.2f} ({deviation:.2f}) in "
             f"{gibbs[-1, :, 2].mean():.1f} s",
-            bool(equal[0] > last[1] + 2 * deviation)
-            or (None if equal[0] >= last[1] - 2 * deviation else False),
+            bool(equal[0] > last[1] + 2 * deviation) or (None if equal[0] >= last[1] - 2 * deviation else False),
         ),
         (
             "it is faster than annealed Gibbs to the same F1",

@@ -13,7 +13,7 @@ from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.herded.newswire import find_news
 from gibbsite.lab.sources import HERDED
 from gibbsite.learn.crf.labels import find_spans
-from gibbsite.report._canvas import COLORS, FAINT, tidy
+from gibbsite.results.plots._canvas import COLORS, FAINT, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 _GOAL = 0.03
 
 
-def _stated(
-    recognizer: EntityRecognizer, documents: Any, method: str, sweeps: int, rng: int
-) -> tuple[Any, Any]:
+def _stated(recognizer: EntityRecognizer, documents: Any, method: str, sweeps: int, rng: int) -> tuple[Any, Any]:
     """Return probabilities of the entities that are found, and whether they are right."""
     stated, right = [], []
     for document, one in zip(
@@ -44,11 +42,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     arrays: dict[str, Any] = {}
     errors = {}
     recognizer = EntityRecognizer(
-        "document",
-        calibrate=True,
-        links=True,
-        min_count=1 if quick else 2,
-        iterations=30 if quick else 80,
+        "document", calibrate=True, links=True, min_count=1 if quick else 2, iterations=30 if quick else 80
     ).fit(news.train)
     meter.tick()
     corrected, links = recognizer.calibration, recognizer.link_weights
@@ -62,17 +56,14 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             stated, right = _stated(recognizer, documents, method, sweeps, rng)
             error, bins = calibration(stated, right)
             errors[name, text] = error
-            rows.append(
-                (name, text, len(right), f"{stated.mean():.3f}", f"{right.mean():.3f}", f"{error:.4f}")
-            )
+            rows.append((name, text, len(right), f"{stated.mean():.3f}", f"{right.mean():.3f}", f"{error:.4f}"))
             arrays[f"{name}, {text}"] = np.array([[b["stated"], b["right"], b["entities"]] for b in bins])
         meter.tick()
     columns = ("model", "text", "entities", "stated", "right", "calibration error")
     claims = [
         (
             f"calibration error at most {_GOAL} on text of the same kind",
-            f"{errors['chain, corrected', 'held-out']:.4f} corrected, "
-            f"{errors['chain', 'held-out']:.4f} as learnt",
+            f"{errors['chain, corrected', 'held-out']:.4f} corrected, {errors['chain', 'held-out']:.4f} as learnt",
             bool(errors["chain, corrected", "held-out"] <= _GOAL),
         )
     ]

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.exact.enumeration import enumerate_states
+from gibbsite.inference.exact.enumeration import enumerate_states
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.follow import envelope, fit_slope, follow, space_lengths
 from gibbsite.lab.sources import HERDED
-from gibbsite.report._canvas import COLORS, FAINT, INK, tidy
+from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         for name, kernel in kernels.items():
             if number and name == "Gibbs":  # one is enough to compare with
                 continue
-            everything = gs.Joint([(0, 1, 2, 3)])
+            everything = gs.recorders.Joint([(0, 1, 2, 3)])
             found = follow(model, kernel, lengths, everything, rng=rng, tick=meter.tick)[0]
             errors[name].append(np.abs(found - exact).sum(axis=1))
             if number == 0:

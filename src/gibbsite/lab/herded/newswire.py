@@ -14,18 +14,7 @@ from gibbsite.applications.entities.documents import Document, Sentence
 
 _TRAIN, _DEV = "ner/worldwide-newswire/train.tsv.gz", "ner/worldwide-newswire/devtest.tsv.gz"
 _TEST = ("ner/ieer/APW_19980314.tsv.gz", "ner/ieer/APW_19980429.tsv.gz", "ner/ieer/NYT_19980315.tsv.gz")
-_NAMES = (
-    "Jordan",
-    "Chelsea",
-    "Madison",
-    "Lincoln",
-    "Carter",
-    "Wayne",
-    "Houston",
-    "Sydney",
-    "Paris",
-    "Austin",
-)
+_NAMES = ("Jordan", "Chelsea", "Madison", "Lincoln", "Carter", "Wayne", "Houston", "Sydney", "Paris", "Austin")
 _FRAMES = (
     ("the mayor {P} spoke in {L} .", "PL"),
     ("{P} said that {L} was quiet .", "PL"),

@@ -28,10 +28,7 @@ def draw_strokes(side: int) -> Mask:
     circle = np.stack([0.25 + 0.15 * np.sin(turn), 0.25 + 0.15 * np.cos(turn)], axis=1)
     spiral = np.stack([0.72 + 0.014 * wind * np.sin(wind), 0.72 + 0.014 * wind * np.cos(wind)], axis=1)
     zigzag = np.array([[0.58, 0.1], [0.9, 0.17], [0.58, 0.24], [0.9, 0.31], [0.58, 0.38], [0.9, 0.45]])
-    letter = [
-        np.array([[0.42, 0.55], [0.08, 0.7], [0.42, 0.85]]),
-        np.array([[0.28, 0.61], [0.28, 0.79]]),
-    ]
+    letter = [np.array([[0.42, 0.55], [0.08, 0.7], [0.42, 0.85]]), np.array([[0.28, 0.61], [0.28, 0.79]])]
     pixels = (np.indices((side, side)).reshape(2, -1).T + 0.5) / side
     near = np.full(side * side, np.inf)
     for line in (circle, zigzag, spiral, *letter):

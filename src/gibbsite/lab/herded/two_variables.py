@@ -19,7 +19,7 @@ from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.follow import Floats, envelope, fit_slope, follow, space_lengths
 from gibbsite.lab.sources import HERDED
-from gibbsite.report._canvas import COLORS, INK, tidy
+from gibbsite.results.plots._canvas import COLORS, INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,14 +48,14 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     lengths = space_lengths(2**m, 10, per_decade=50)
     # a run twice as long: the largest error after 2^m sweeps is more than the error at 2^m
     longer = np.append(lengths, space_lengths(2 ** (m + 1), 2**m, per_decade=400)[1:])
-    random = {"Gibbs": gs.Gibbs(), "MCQMC": gs.QuasiGibbs(m=m, table="chen", visits=2)}
+    random = {"Gibbs": gs.Gibbs(), "MCQMC": gs.kernels.QuasiGibbs(m=m, table="chen", visits=2)}
     meter.expect(len(EPSILONS) * (STARTS + len(random) * runs))
     arrays: dict[str, NDArray[Any]] = {"sweeps": lengths, "epsilon": np.array(EPSILONS)}
     rows: list[tuple[Any, ...]] = []
     for epsilon in EPSILONS:
         model, label = make_model(epsilon), f"{epsilon:g}"
         exact = np.array([0.25 - epsilon, epsilon, epsilon, 0.75 - epsilon])
-        both = gs.Joint([(0, 1)])
+        both = gs.recorders.Joint([(0, 1)])
         herded = follow(model, gs.HerdedGibbs(), longer, both, rng=rng, chains=STARTS, tick=meter.tick)
         joint = np.abs(herded - exact).sum(axis=2)
         arrays[f"marginal herded {label}"] = _marginal(herded)[0, : lengths.size]
@@ -71,9 +71,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         rows.append(_row(arrays, label, lengths))
     return Findings(
         tables=[
-            Table(
-                f"L1 error of the joint after 2^{m} sweeps: median (25 %, 75 %) of {runs} runs", _HEAD, rows
-            ),
+            Table(f"L1 error of the joint after 2^{m} sweeps: median (25 %, 75 %) of {runs} runs", _HEAD, rows),
             compare_claims(_claims(arrays, lengths)),
         ],
         arrays=arrays,
@@ -82,17 +80,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     )
 
 
-_HEAD = (
-    "epsilon",
-    "herded",
-    "c",
-    "herded slope",
-    "Gibbs",
-    "Gibbs slope",
-    "MCQMC",
-    "Gibbs / herded",
-    "Gibbs / MCQMC",
-)
+_HEAD = ("epsilon", "herded", "c", "herded slope", "Gibbs", "Gibbs slope", "MCQMC", "Gibbs / herded", "Gibbs / MCQMC")
 
 
 def _marginal(joint: Floats) -> Floats:
@@ -139,9 +127,7 @@ def _band(quartiles: Floats) -> str:
     return f"{middle:.1e} ({low:.1e}, {high:.1e})"
 
 
-def _claims(
-    arrays: dict[str, NDArray[Any]], lengths: NDArray[np.int64]
-) -> list[tuple[str, str, bool | str | None]]:
+def _claims(arrays: dict[str, NDArray[Any]], lengths: NDArray[np.int64]) -> list[tuple[str, str, bool | str | None]]:
     labels = [f"{epsilon:g}" for epsilon in EPSILONS]
     herded = [arrays[f"joint herded {label}"] for label in labels]
     gibbs = [arrays[f"joint Gibbs {label}"] for label in labels]
@@ -156,8 +142,7 @@ def _claims(
     ]
     if f"joint MCQMC {labels[0]}" in arrays:
         gains = [
-            float(g[1, -1] / arrays[f"joint MCQMC {label}"][1, -1])
-            for g, label in zip(gibbs, labels, strict=True)
+            float(g[1, -1] / arrays[f"joint MCQMC {label}"][1, -1]) for g, label in zip(gibbs, labels, strict=True)
         ]
         said = f"errors {min(gains):.1f} to {max(gains):.1f} times smaller"
         claims.append(("MCQMC is no better than Gibbs", said, _some([gain < 1.3 for gain in gains])))
@@ -219,11 +204,7 @@ def draw(findings: Findings, figure: Figure) -> None:
         tidy(joint, ylabel="$L_1$ error of the joint" if first else "")
         tidy(inverse, xlabel="sweeps", ylabel="1 / error" if first else "")
     figure.legend(
-        *axes[0, 0].get_legend_handles_labels(),
-        loc="outside upper center",
-        ncols=3,
-        fontsize=9,
-        frameon=False,
+        *axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=9, frameon=False
     )
 
 

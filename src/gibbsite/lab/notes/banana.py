@@ -27,20 +27,20 @@ from gibbsite.lab.notes.banana_density import (
 )
 from gibbsite.lab.quiet import Floats, refusal, sample_quietly
 from gibbsite.lab.sources import LANGEVIN_NOTES
-from gibbsite.report._canvas import COLORS, FAINT, INK, tidy
-from gibbsite.result.measure.diagnostics import ess, mcse
+from gibbsite.results.measure.diagnostics import ess, mcse
+from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-METHODS: dict[str, gs.Kernel] = {
+METHODS: dict[str, gs.kernels.Kernel] = {
     "Metropolis, sd 0.5": gs.Metropolis(scale=0.5, adapt=False),
     "Metropolis, learned": gs.Metropolis(),
     "MALA": gs.MALA(),
     "slice": gs.Slice(),
-    "ULA, 0.003": gs.ULA(0.003),
-    "ULA, 0.01": gs.ULA(0.01),
-    "ULA, 0.03": gs.ULA(0.03),
+    "ULA, 0.003": gs.kernels.ULA(0.003),
+    "ULA, 0.01": gs.kernels.ULA(0.01),
+    "ULA, 0.03": gs.kernels.ULA(0.03),
 }
 _TOO_LARGE = 0.3
 _STEP = 0.01  # of ULA in NumPy
@@ -78,13 +78,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     rows: list[tuple[Any, ...]] = [("grid", *(f"{m + 0.0:.4f}" for m in means.round(12)), None, None, None)]
     for name, kernel in METHODS.items():
         result = sample_quietly(
-            target(),
-            kernel,
-            sweeps=sweeps,
-            warmup=max(2_000, sweeps // 20),
-            chains=_CHAINS,
-            record="draws",
-            rng=rng,
+            target(), kernel, sweeps=sweeps, warmup=max(2_000, sweeps // 20), chains=_CHAINS, record="draws", rng=rng
         )
         z = np.asarray(result.values, float)
         values = evaluate(z[..., 0], z[..., 1])
@@ -117,7 +111,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             gs.LogDensity(log_density, printed_gradient, dim=2, names=["x", "y"]), gs.MALA(), rng=rng
         )
     )
-    exploded = refusal(lambda: sample_quietly(target(), gs.ULA(_TOO_LARGE), sweeps=sweeps, rng=rng))
+    exploded = refusal(lambda: sample_quietly(target(), gs.kernels.ULA(_TOO_LARGE), sweeps=sweeps, rng=rng))
     meter.tick()
     head = ("method", *(f"E[{name}]" for name in LOOKED_AT), "errors off", "effective", "accepted")
     return Findings(

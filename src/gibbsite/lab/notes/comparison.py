@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.efficiency import Efficiency, measure_efficiency
+from gibbsite.inference.efficiency import Efficiency, measure_efficiency
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.notes.comparison_targets import Target, make_targets
 from gibbsite.lab.quiet import Floats
 from gibbsite.lab.sources import GIBBS_NOTES
-from gibbsite.report._canvas import COLORS, INK, tidy
+from gibbsite.results.plots._canvas import COLORS, INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Run = tuple[gs.Model, gs.Kernel]
+Run = tuple[gs.Model, gs.kernels.Kernel]
 
 
 class Method(NamedTuple):
@@ -41,16 +41,12 @@ METHODS = {
     "Gibbs": Method("draws from full conditionals", "none", lambda target: target.gibbs),
     "over-relaxed Gibbs": Method("normal conditionals", "relax (0.8)", lambda target: target.relaxed),
     "slice": Method("the log-density", "width, learned", lambda t: (t.density, gs.Slice())),
-    "Metropolis": Method(
-        "the log-density", "covariance of moves, learned", lambda t: (t.density, gs.Metropolis())
-    ),
+    "Metropolis": Method("the log-density", "covariance of moves, learned", lambda t: (t.density, gs.Metropolis())),
     "Metropolis, plain": Method(
         "the log-density", "sd of moves, 0.5", lambda t: (t.density, gs.Metropolis(scale=0.5, adapt=False))
     ),
     "one by one": Method(
-        "the log-density",
-        "sd of each site, learned",
-        lambda t: (t.density, gs.Metropolis(one_by_one=True)),
+        "the log-density", "sd of each site, learned", lambda t: (t.density, gs.Metropolis(one_by_one=True))
     ),
     "MALA": Method("log-density and gradient", "step, learned", lambda t: (t.density, gs.MALA())),
     "MALA, shaped": Method(
@@ -58,7 +54,7 @@ METHODS = {
         "step and covariance, learned",
         lambda t: (t.density, gs.MALA(preconditioner="adapt")),
     ),
-    "ULA": Method("the gradient", "step, by hand; biased", lambda t: (t.density, gs.ULA(t.step))),
+    "ULA": Method("the gradient", "step, by hand; biased", lambda t: (t.density, gs.kernels.ULA(t.step))),
 }
 
 
@@ -134,9 +130,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
 def _summary(targets: dict[str, Target], found: dict[tuple[str, str], Efficiency]) -> Table:
     """Return the table of the notes: requirements and tuning, and effectiveness relative to the best."""
     best = {
-        where: max(
-            e.per_second for (place, name), e in found.items() if place == where and name != "exact draws"
-        )
+        where: max(e.per_second for (place, name), e in found.items() if place == where and name != "exact draws")
         for where in targets
     }
     rows = []
@@ -144,9 +138,7 @@ def _summary(targets: dict[str, Target], found: dict[tuple[str, str], Efficiency
         shares = []
         for where in targets:
             e = found.get((where, name))
-            shares.append(
-                None if e is None else f"{e.per_second / best[where]:.2g}{'' if e.converged else ' ?'}"
-            )
+            shares.append(None if e is None else f"{e.per_second / best[where]:.2g}{'' if e.converged else ' ?'}")
         rows.append((name, method.requires, method.tuning, *shares))
     return Table(
         "Effective draws per second, relative to the best chain on each target",
@@ -177,8 +169,7 @@ def _claims(found: dict[tuple[str, str], Efficiency]) -> Table:
         [
             (
                 "transformations are excellent where they exist",
-                f"{min(exact):.2g} to {max(exact):.2g} times the effective draws per second of the best "
-                "chain",
+                f"{min(exact):.2g} to {max(exact):.2g} times the effective draws per second of the best chain",
                 min(exact) > 1.0,
             ),
             (

@@ -14,7 +14,7 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite.lab.notes import banana_density as banana
-from gibbsite.random import gamma, normal
+from gibbsite.models.random import gamma, normal
 
 Truth = dict[str, tuple[float, float]]
 
@@ -42,9 +42,9 @@ class Target:
     density: gs.LogDensity
     truth: Truth
     step: float
-    gibbs: tuple[gs.Model, gs.Kernel] | None = None
-    relaxed: tuple[gs.Model, gs.Kernel] | None = None
-    exact: tuple[gs.Model, gs.Kernel] | None = None
+    gibbs: tuple[gs.Model, gs.kernels.Kernel] | None = None
+    relaxed: tuple[gs.Model, gs.kernels.Kernel] | None = None
+    exact: tuple[gs.Model, gs.kernels.Kernel] | None = None
 
 
 def autoregressive(n: int, r: float) -> Target:
@@ -78,9 +78,9 @@ def autoregressive(n: int, r: float) -> Target:
         density=gs.LogDensity(value, slope, dim=n),
         truth={str(i): (0.0, 1.0) for i in range(n)},
         step=0.1 * float(np.linalg.eigvalsh(covariance)[0]),
-        gibbs=(normal_target, gs.GaussianGibbs()),
-        relaxed=(normal_target, gs.GaussianGibbs(0.8)),
-        exact=(normal_target, gs.ExactGaussian()),
+        gibbs=(normal_target, gs.kernels.GaussianGibbs()),
+        relaxed=(normal_target, gs.kernels.GaussianGibbs(0.8)),
+        exact=(normal_target, gs.kernels.ExactGaussian()),
     )
 
 
@@ -116,16 +116,12 @@ def mean_and_precision(rows: int = 20) -> Target:
 
     truth = _integrate(value, (-1.0, 3.0), (1e-6, 10.0))
     return Target(
-        density=gs.LogDensity(
-            value, slope, dim=2, names=["m", "t"], bounds=([-np.inf, 1e-9], [np.inf, np.inf])
-        ),
+        density=gs.LogDensity(value, slope, dim=2, names=["m", "t"], bounds=([-np.inf, 1e-9], [np.inf, np.inf])),
         truth=dict(zip(("m", "t"), truth, strict=True)),
         step=0.1 * min(sd for _, sd in truth) ** 2,
         gibbs=(
-            gs.Conditionals(
-                {"m": draw_mean, "t": draw_precision}, {"m": gs.Interval(), "t": gs.Interval(0.0, np.inf)}
-            ),
-            gs.ConditionalGibbs(),
+            gs.Conditionals({"m": draw_mean, "t": draw_precision}, {"m": gs.Interval(), "t": gs.Interval(0.0, np.inf)}),
+            gs.kernels.ConditionalGibbs(),
         ),
     )
 
@@ -146,9 +142,7 @@ def _integrate(value: Callable[[Any], Any], *box: tuple[float, float]) -> list[t
 
 def make_targets(quick: bool) -> dict[str, Target]:
     """Return the targets; quickly, fewer of them."""
-    bent = Target(
-        density=banana.target(), truth={name: banana.truth()[name] for name in ("x", "y")}, step=0.01
-    )
+    bent = Target(density=banana.target(), truth={name: banana.truth()[name] for name in ("x", "y")}, step=0.01)
     found = {
         "pair, r = 0.9": autoregressive(2, 0.9),
         "pair, r = 0.999": autoregressive(2, 0.999),

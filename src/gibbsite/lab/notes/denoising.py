@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.exact.transition import unit_matrix
+from gibbsite.inference.exact.transition import unit_matrix
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.herded.denoising import show_picture
 from gibbsite.lab.herded.silhouettes import Mask, draw_strokes, find_silhouette
 from gibbsite.lab.quiet import Floats, sample_quietly
 from gibbsite.lab.sources import LANGEVIN_NOTES
-from gibbsite.report._canvas import COLORS, tidy
+from gibbsite.results.plots._canvas import COLORS, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +60,7 @@ def conditional_gap(rng: np.random.Generator) -> float:
     """Return how far compiled conditionals of a 3 x 3 image are from the formula, in all states."""
     y = rng.normal(size=(3, 3))
     model = gs.ising_grid((3, 3), coupling=COUPLING / 4.0, field=y / SIGMA**2)
-    exact, graph = gs.exact.enumerate(model), gs.compile_graph(model)
+    exact, graph = gs.exact.enumerate(model), gs.graphs.compile_graph(model)
     worst = 0.0
     for i, j in np.ndindex(3, 3):
         site = 3 * i + j
@@ -225,11 +225,7 @@ def draw(findings: Findings, figure: Figure) -> None:
         show_picture(axes[2], pictures[f"{name}: noisy"], f"{SWEEPS} sweeps, J = 4", (0.0, 1.0))
         show_picture(axes[3], pictures[f"{name}: random"], "the same from a random start", (0.0, 1.0))
         for k, (what, title) in enumerate(
-            (
-                ("last, start noisy", "last state"),
-                ("often", "most frequent"),
-                ("last, start random", "random start"),
-            )
+            (("last, start noisy", "last state"), ("often", "most frequent"), ("last, start random", "random start"))
         ):
             found = arrays[f"{name}: {what}"]
             axes[4].errorbar(

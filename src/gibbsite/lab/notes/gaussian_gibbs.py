@@ -20,17 +20,14 @@ from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.notes.gaussian_sweeps import autocorrelation, sweep_map
 from gibbsite.lab.quiet import Floats, autocorrelations, mean_and_error, sample_quietly
 from gibbsite.lab.sources import GIBBS_NOTES
-from gibbsite.random import normal
-from gibbsite.report._canvas import COLORS, FAINT, INK, tidy
+from gibbsite.models.random import normal
+from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TARGETS = {
-    "page 6": np.array([[1.0, 0.8], [0.8, 2.0]]),
-    "page 2": np.array([[1.0, 0.9], [0.9, 1.0]]),
-}
+TARGETS = {"page 6": np.array([[1.0, 0.8], [0.8, 2.0]]), "page 2": np.array([[1.0, 0.9], [0.9, 1.0]])}
 RELAX = 0.5
 LAGS = 20
 _CHAINS, _PATH = 16, 40
@@ -47,16 +44,16 @@ def draw_second(x: Any, rng: Any) -> float:
     return normal(rng, 0.8 * x[0], _SD[1])
 
 
-def samplers(name: str) -> dict[str, tuple[gs.Model, gs.Kernel, float]]:
+def samplers(name: str) -> dict[str, tuple[gs.Model, gs.kernels.Kernel, float]]:
     """Return models and kernels for one of the targets, with how much they over-relax."""
     target = gs.Gaussian(covariance=TARGETS[name], names=["z1", "z2"])
-    found: dict[str, tuple[gs.Model, gs.Kernel, float]] = {
-        "Gibbs": (target, gs.GaussianGibbs(), 0.0),
-        "over-relaxed": (target, gs.GaussianGibbs(RELAX), RELAX),
+    found: dict[str, tuple[gs.Model, gs.kernels.Kernel, float]] = {
+        "Gibbs": (target, gs.kernels.GaussianGibbs(), 0.0),
+        "over-relaxed": (target, gs.kernels.GaussianGibbs(RELAX), RELAX),
     }
     if name == "page 6":
         pair = gs.Conditionals({"z1": draw_first, "z2": draw_second})
-        found["conditionals"] = (pair, gs.ConditionalGibbs(), 0.0)
+        found["conditionals"] = (pair, gs.kernels.ConditionalGibbs(), 0.0)
     return found
 
 
@@ -178,9 +175,7 @@ def draw(findings: Findings, figure: Figure) -> None:
             )
             shift = 0.12 * (k - 1)
             right.plot(lags, exact, color=COLORS[k], lw=1.0)
-            right.errorbar(
-                lags + shift, found, 2.0 * error, fmt="o", ms=3, lw=0.8, color=COLORS[k], label=how
-            )
+            right.errorbar(lags + shift, found, 2.0 * error, fmt="o", ms=3, lw=0.8, color=COLORS[k], label=how)
         right.axhline(0.0, color=FAINT, lw=0.8)
         tidy(right, "autocorrelation of $z_1$: exact (lines), measured", xlabel="sweeps apart")
         right.legend(fontsize=8, frameon=False)

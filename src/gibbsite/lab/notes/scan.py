@@ -21,14 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.exact.transition import sweep_matrix
+from gibbsite.inference.exact.transition import sweep_matrix
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.notes.gaussian_sweeps import autocorrelation, random_map, sweep_map
 from gibbsite.lab.quiet import Floats, autocorrelations, mean_and_error, sample_quietly
 from gibbsite.lab.sources import GIBBS_NOTES, LANGEVIN_NOTES
-from gibbsite.random import normal, uniform
-from gibbsite.report._canvas import COLORS, FAINT, INK, tidy
+from gibbsite.models.random import normal, uniform
+from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,10 +57,10 @@ def draw_some_at_once(x: Any, rng: Any) -> Any:
     return found
 
 
-def samplers() -> dict[str, tuple[gs.Model, gs.Kernel, gs.Scan, float, float]]:
+def samplers() -> dict[str, tuple[gs.Model, gs.kernels.Kernel, gs.scans.Scan, float, float]]:
     """Return models, kernels and scans, with the exact correlation and lag-1 autocorrelation of z1."""
     covariance = np.array([[1.0, CORRELATION], [CORRELATION, 1.0]])
-    target, gibbs = gs.Gaussian(covariance=covariance, names=["z1", "z2"]), gs.GaussianGibbs()
+    target, gibbs = gs.Gaussian(covariance=covariance, names=["z1", "z2"]), gs.kernels.GaussianGibbs()
     fixed = autocorrelation(covariance, sweep_map(covariance, [0, 1]), 1)[0]
     random = autocorrelation(covariance, random_map(covariance, 2), 1)[0]
 
@@ -72,11 +72,11 @@ def samplers() -> dict[str, tuple[gs.Model, gs.Kernel, gs.Scan, float, float]]:
     return {
         "systematic": (target, gibbs, gs.Systematic(), r, fixed),
         "random": (target, gibbs, gs.RandomScan(), r, random),
-        "there and back": (target, gibbs, gs.Palindromic(), r, fixed),
-        "all at once": (wrong(draw_at_once), gs.ConditionalGibbs(), gs.Systematic(), 0.0, 0.0),
+        "there and back": (target, gibbs, gs.scans.Palindromic(), r, fixed),
+        "all at once": (wrong(draw_at_once), gs.kernels.ConditionalGibbs(), gs.Systematic(), 0.0, 0.0),
         "random, from old values": (
             wrong(draw_some_at_once),
-            gs.ConditionalGibbs(),
+            gs.kernels.ConditionalGibbs(),
             gs.Systematic(),
             mixed,
             0.75 * r * mixed + 0.25,
@@ -124,13 +124,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             f"{name}: draws": z[0, :_SHOWN],
         }
         rows.append(
-            (
-                name,
-                f"{correlation:.4f}",
-                f"{found:.4f} ({error:.4f})",
-                f"{forgets:.4f}",
-                f"{lag:.4f} ({its_error:.4f})",
-            )
+            (name, f"{correlation:.4f}", f"{found:.4f} ({error:.4f})", f"{forgets:.4f}", f"{lag:.4f} ({its_error:.4f})")
         )
         meter.tick()
     flows = _flows(arrays)
@@ -158,13 +152,13 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
 def _flows(arrays: dict[str, NDArray[Any]]) -> Table:
     """Compute asymmetries and invariance of every order on two coupled spins."""
     model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), np.array(TABLE))])
-    exact, graph = gs.exact.enumerate(model), gs.compile_graph(model)
+    exact, graph = gs.exact.enumerate(model), gs.graphs.compile_graph(model)
     law, kernel = exact.probabilities, gs.Gibbs()
     matrices = {
-        "a step at a": sweep_matrix(exact, graph, kernel, gs.FixedOrder(["a"])),
+        "a step at a": sweep_matrix(exact, graph, kernel, gs.scans.FixedOrder(["a"])),
         "systematic sweep": sweep_matrix(exact, graph, kernel, gs.Systematic()),
         "random step": sweep_matrix(exact, graph, kernel, gs.RandomScan()),
-        "there and back": sweep_matrix(exact, graph, kernel, gs.Palindromic()),
+        "there and back": sweep_matrix(exact, graph, kernel, gs.scans.Palindromic()),
         "all at once": at_once_matrix(exact.law),
     }
     rows = []
@@ -195,21 +189,13 @@ def _claims(arrays: dict[str, NDArray[Any]]) -> Table:
                 *said("random, from old values"),
             ),
             ("the same with present values (corrected)", *said("random")),
-            (
-                "every K_m satisfies detailed balance",
-                f"largest asymmetry of flows {step[0]:.1e}",
-                step[0] < 1e-14,
-            ),
+            ("every K_m satisfies detailed balance", f"largest asymmetry of flows {step[0]:.1e}", step[0] < 1e-14),
             (
                 "the Gibbs kernel K_1 ... K_d satisfies detailed balance",
                 f"largest asymmetry of flows {fixed[0]:.4f}",
                 fixed[0] < 1e-14,
             ),
-            (
-                "the Gibbs kernel leaves the law invariant (Proposition 5.3)",
-                f"change {fixed[1]:.1e}",
-                fixed[1] < 1e-14,
-            ),
+            ("the Gibbs kernel leaves the law invariant (Proposition 5.3)", f"change {fixed[1]:.1e}", fixed[1] < 1e-14),
             (
                 "sweeps there and back satisfy detailed balance (corrected)",
                 f"largest asymmetry of flows {back[0]:.1e}",

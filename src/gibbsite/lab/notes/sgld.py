@@ -27,7 +27,7 @@ from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.quiet import Floats, sample_quietly
 from gibbsite.lab.sources import LANGEVIN_NOTES
-from gibbsite.report._canvas import COLORS, FAINT, INK, tidy
+from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -167,13 +167,13 @@ def cases(rows: int, budget: int) -> list[Case]:
     return [*found, Case("MALA, all rows", rows, FULL, max(budget // (2 * rows), 40))]
 
 
-def kernel_of(case: Case, made: Regression) -> gs.Kernel:
+def kernel_of(case: Case, made: Regression) -> gs.kernels.Kernel:
     """Return the kernel of a run."""
     step = case.pace / made.rows
     if case.batch == made.rows:
-        return gs.ULA(step) if case.kind.startswith("ULA") else gs.MALA(step)
+        return gs.kernels.ULA(step) if case.kind.startswith("ULA") else gs.MALA(step)
     controls = made.mean if case.kind == "control variates" else None
-    return gs.SGLD(step, batch=case.batch, control_variates=controls)
+    return gs.kernels.SGLD(step, batch=case.batch, control_variates=controls)
 
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
@@ -261,7 +261,7 @@ def _measure(case: Case, made: Regression, rng: int, chance: np.random.Generator
 
 def _time_step(made: Regression, steps: int, rng: int) -> float:
     """Return the seconds of a step of SGLD with a batch of 100: the best of three runs, each timed alone."""
-    kernel = gs.SGLD(SAME / made.rows, batch=100)
+    kernel = gs.kernels.SGLD(SAME / made.rows, batch=100)
     taken = []
     for sweeps in (10, steps, steps, steps):  # the first one compiles
         result = sample_quietly(

@@ -22,7 +22,7 @@ from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.quiet import Floats, refusal, sample_quietly
 from gibbsite.lab.sources import LANGEVIN_NOTES
-from gibbsite.report._canvas import COLORS, FAINT, INK, tidy
+from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,7 +70,7 @@ def normal_target(power: float = 1.0) -> gs.LogDensity:
 
 
 def measure(
-    kernel: gs.Kernel, draws: int, rng: int, target: gs.LogDensity | None = None
+    kernel: gs.kernels.Kernel, draws: int, rng: int, target: gs.LogDensity | None = None
 ) -> tuple[float, float]:
     """Return mean and variance of the draws of all chains together."""
     result = sample_quietly(
@@ -93,14 +93,14 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     steps = np.array(STEPS)
     moments: dict[str, list[tuple[float, float]]] = {"ULA": [], "MALA": []}
     for k, g in enumerate(STEPS):
-        for name, kernel in (("ULA", gs.ULA(g)), ("MALA", gs.MALA(g))):
+        for name, kernel in (("ULA", gs.kernels.ULA(g)), ("MALA", gs.MALA(g))):
             moments[name].append(measure(kernel, draws, rng + k))
             meter.tick()
     # noise dB instead of sqrt(2) dB: ULA in p^2 with half the step
-    halved = measure(gs.ULA(0.05), draws, rng, normal_target(2.0))[1]
+    halved = measure(gs.kernels.ULA(0.05), draws, rng, normal_target(2.0))[1]
     meter.tick()
-    exploded = refusal(lambda: measure(gs.ULA(_TOO_LARGE), draws, rng))
-    backward = refusal(lambda: measure(gs.ULA(0.1), draws, rng, normal_target(-1.0)))
+    exploded = refusal(lambda: measure(gs.kernels.ULA(_TOO_LARGE), draws, rng))
+    backward = refusal(lambda: measure(gs.kernels.ULA(0.1), draws, rng, normal_target(-1.0)))
     meter.tick()
     arrays: dict[str, NDArray[Any]] = {
         "step": steps,
@@ -188,8 +188,7 @@ def _claims(arrays: dict[str, NDArray[Any]], halved: float, draws: int) -> Table
             ),
             (
                 "steps with 0 < a < 1, that is g < s^2, are needed",
-                f"the formula holds up to 2 s^2 = {2 * s2:g}: also for {sum(s >= s2 for s in STEPS)} steps "
-                "with a <= 0",
+                f"the formula holds up to 2 s^2 = {2 * s2:g}: also for {sum(s >= s2 for s in STEPS)} steps with a <= 0",
                 None,
             ),
             (

@@ -24,17 +24,13 @@ from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.follow import fit_slope
 from gibbsite.lab.occupancy import Floats, watch
 from gibbsite.lab.sources import POISSON
-from gibbsite.report._canvas import COLORS, INK, tidy
+from gibbsite.results.plots._canvas import COLORS, INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BASE: dict[str, Any] = {"D": 4, "Delta": 32, "L": 4.0}
-VALUES: dict[str, tuple[Any, ...]] = {
-    "D": (4, 8, 16, 32),
-    "Delta": (16, 32, 64, 128),
-    "L": (2.0, 4.0, 8.0, 16.0),
-}
+VALUES: dict[str, tuple[Any, ...]] = {"D": (4, 8, 16, 32), "Delta": (16, 32, 64, 128), "L": (2.0, 4.0, 8.0, 16.0)}
 _BUDGETS = {"quick": 1e5, "full": 3e6}  # factors a method looks at, about, with each setting
 
 
@@ -73,7 +69,7 @@ METHODS = {
 }
 
 
-def make_kernel(name: str, at: Setting) -> gs.Kernel:
+def make_kernel(name: str, at: Setting) -> gs.kernels.Kernel:
     """Return the kernel of a method, with minibatches as the theorems ask for.
 
     Examples
@@ -82,16 +78,16 @@ def make_kernel(name: str, at: Setting) -> gs.Kernel:
     DoubleMinGibbs(minibatch=4.0, second=100.0)
     """
     local, whole = at.L**2, at.total**2
-    kernels: dict[str, gs.Kernel] = {
+    kernels: dict[str, gs.kernels.Kernel] = {
         "Gibbs": gs.Gibbs(),
-        "MIN-Gibbs": gs.MinGibbs(whole),
-        "MGPMH": gs.MGPMH(local),
-        "DoubleMIN": gs.DoubleMinGibbs(local, whole),
+        "MIN-Gibbs": gs.kernels.MinGibbs(whole),
+        "MGPMH": gs.kernels.MGPMH(local),
+        "DoubleMIN": gs.kernels.DoubleMinGibbs(local, whole),
         "Poisson-Gibbs": gs.PoissonGibbs(local),
         "Poisson-Gibbs, Potts": gs.PoissonGibbs(local),
-        "Gibbs-rejection": gs.ContinuousGibbs("rejection"),
-        "PGITS": gs.ContinuousGibbs("its", minibatch=local),
-        "PGDA": gs.ContinuousGibbs("double", minibatch=local),
+        "Gibbs-rejection": gs.kernels.ContinuousGibbs("rejection"),
+        "PGITS": gs.kernels.ContinuousGibbs("its", minibatch=local),
+        "PGDA": gs.kernels.ContinuousGibbs("double", minibatch=local),
     }
     return kernels[name]
 
@@ -101,9 +97,9 @@ def make_model(factors: str, at: Setting) -> gs.Model:
 
     Examples
     --------
-    >>> from gibbsite.kernel.minibatch.factors import local_energies
+    >>> from gibbsite.kernels.minibatch.factors import local_energies
     >>> for factors in ("tables", "agreements", "numbers"):
-    ...     seen = local_energies(gs.compile_graph(make_model(factors, Setting(3, 7, 2.0))))
+    ...     seen = local_energies(gs.graphs.compile_graph(make_model(factors, Setting(3, 7, 2.0))))
     ...     print(seen.degree, round(seen.largest, 9), round(seen.total, 9))
     7 2.0 8.0
     7 2.0 8.0
@@ -111,13 +107,13 @@ def make_model(factors: str, at: Setting) -> gs.Model:
     """
     n, coupling = at.Delta + 1, at.L / at.Delta
     if factors == "numbers":
-        return gs.continuous_spins(coupling * (1.0 - np.eye(n)))
+        return gs.models.continuous_spins(coupling * (1.0 - np.eye(n)))
     if factors == "agreements":
         return gs.potts(coupling * (1.0 - np.eye(n)), at.D)
     pairs = np.stack(np.triu_indices(n, 1), axis=1)
     states = np.arange(at.D)
     table = coupling * np.abs(states[:, None] - states) / (at.D - 1)
-    return gs.FactorGraph(n, groups=[gs.TableFactors(pairs, table[None])], states=at.D)
+    return gs.FactorGraph(n, groups=[gs.factors.TableFactors(pairs, table[None])], states=at.D)
 
 
 def predict(name: str, at: Setting) -> float:
@@ -170,9 +166,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     arrays: dict[str, NDArray[Any]] = {axis: np.array(values) for axis, values in VALUES.items()}
     for (name, axis), values in axes.items():
         found = [measure(name, Setting(**(BASE | {axis: value})), budget, rng) for value in values]
-        arrays[f"{name}: factors against {axis}"], arrays[f"{name}: seconds against {axis}"] = np.array(
-            found
-        ).T
+        arrays[f"{name}: factors against {axis}"], arrays[f"{name}: seconds against {axis}"] = np.array(found).T
         meter.tick()
     slopes = {
         (name, what): [_slope(arrays, name, what, axis) for axis in VALUES]
@@ -224,9 +218,7 @@ def _each(arrays: Mapping[str, NDArray[Any]]) -> Table:
     return Table("Factors an update looks at, and its time", head, rows)
 
 
-def _claims(
-    slopes: Mapping[tuple[str, str], list[float | None]], arrays: Mapping[str, NDArray[Any]]
-) -> Table:
+def _claims(slopes: Mapping[tuple[str, str], list[float | None]], arrays: Mapping[str, NDArray[Any]]) -> Table:
     by_degree = {name: slopes[name, "factors"][1] or 0.0 for name in METHODS}
     by_energy = {name: slopes[name, "factors"][2] or 0.0 for name in METHODS}
     time = slopes["Poisson-Gibbs", "seconds"][1] or 0.0
@@ -252,16 +244,8 @@ def _claims(
                 f"Delta^{whole:.2f} or more, with Psi in proportion to Delta",
                 bool(whole > 1.7),
             ),
-            (
-                "Poisson-Gibbs takes L^2",
-                f"L^{low:.2f} to L^{high:.2f}, from L^2 + L",
-                bool(1.7 < low <= high < 2.1),
-            ),
-            (
-                "MGPMH takes Delta beside that",
-                f"Delta^{by_degree['MGPMH']:.2f}",
-                bool(0.3 < by_degree["MGPMH"] < 1.05),
-            ),
+            ("Poisson-Gibbs takes L^2", f"L^{low:.2f} to L^{high:.2f}, from L^2 + L", bool(1.7 < low <= high < 2.1)),
+            ("MGPMH takes Delta beside that", f"Delta^{by_degree['MGPMH']:.2f}", bool(0.3 < by_degree["MGPMH"] < 1.05)),
             (
                 "PGITS takes L^3, PGDA L^2 log L",
                 f"L^{by_energy['PGITS']:.2f} and L^{by_energy['PGDA']:.2f}, up to {last['PGITS']:.0f} and "

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 import gibbsite as gs
 from gibbsite.applications.logistic import LogisticRegression, logistic_regression
-from gibbsite.kernel.minibatch.factors import local_energies
+from gibbsite.kernels.minibatch.factors import local_energies
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.sources import POISSON
-from gibbsite.report._canvas import COLORS, INK, tidy
+from gibbsite.results.plots._canvas import COLORS, INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +36,7 @@ APART = "largest difference, standard errors"
 class Job(NamedTuple):
     """A kernel, the model it runs on, and its sweeps."""
 
-    kernel: gs.Kernel
+    kernel: gs.kernels.Kernel
     model: gs.ContinuousModel
     sweeps: int
 
@@ -87,22 +87,16 @@ def list_jobs(regression: LogisticRegression, quick: bool, rows: int) -> dict[st
     few, many = (200, 3_000) if quick else (1_000, 20_000)
     return {
         REFERENCE: Job(gs.Metropolis(covariance=shape), regression.plain, 2_500 if large else many),
-        "PGDA": Job(gs.ContinuousGibbs("double", minibatch="auto"), regression.model, few),
-        "PoissonMH": Job(gs.PoissonMH(covariance=shape), regression.model, many),
-        "TunaMH": Job(gs.TunaMH(covariance=shape, chi=1e-2), regression.model, many),
+        "PGDA": Job(gs.kernels.ContinuousGibbs("double", minibatch="auto"), regression.model, few),
+        "PoissonMH": Job(gs.kernels.PoissonMH(covariance=shape), regression.model, many),
+        "TunaMH": Job(gs.kernels.TunaMH(covariance=shape, chi=1e-2), regression.model, many),
     }
 
 
 def sample_one(job: Job, regression: LogisticRegression, rows: int, rng: int) -> Seen:
     """Run a kernel from the mode."""
     result = gs.sample(
-        job.model,
-        job.kernel,
-        sweeps=job.sweeps,
-        chains=CHAINS,
-        rng=rng,
-        start=regression.mode,
-        progress=False,
+        job.model, job.kernel, sweeps=job.sweeps, chains=CHAINS, rng=rng, start=regression.mode, progress=False
     )
     names = job.model.sites
     means = np.array([result.marginals[name]["mean"] for name in names])
@@ -124,7 +118,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     tables, arrays, settings = [], {}, {}
     for name, (data, outcome, called) in sets.items():
         regression = logistic_regression(data, outcome, names=called)
-        largest = local_energies(gs.compile_graph(regression.model)).largest
+        largest = local_energies(gs.graphs.compile_graph(regression.model)).largest
         settings[name] = {"rows": len(data), "coefficients": data.shape[1], "L": largest}
         seen: dict[str, Seen] = {}
         for method, job in list_jobs(regression, quick, len(data)).items():
@@ -165,14 +159,7 @@ def _table(name: str, rows: int, seen: dict[str, Seen], largest: float) -> Table
                 s.ess / s.seconds,
             )
         )
-    columns = (
-        "kernel",
-        APART,
-        "effective draws",
-        "seconds",
-        "evaluations each",
-        "draws a second",
-    )
+    columns = ("kernel", APART, "effective draws", "seconds", "evaluations each", "draws a second")
     return Table(f"Posterior of {name} data, {rows:,} rows, L = {largest:.3g}", columns, lines)
 
 

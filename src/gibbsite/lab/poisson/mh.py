@@ -31,7 +31,7 @@ STEP = 0.45
 SWEEPS = {"quick": 4_000, "full": 20_000}
 
 
-def list_methods() -> dict[str, gs.Kernel]:
+def list_methods() -> dict[str, gs.kernels.Kernel]:
     """Return Poisson-MH with the lambda of the paper, and TunaMH, a later method.
 
     Examples
@@ -40,8 +40,8 @@ def list_methods() -> dict[str, gs.Kernel]:
     ['Poisson-MH', 'TunaMH']
     """
     return {
-        "Poisson-MH": gs.PoissonMH(scale=STEP, adapt=False, minibatch=BATCH),
-        "TunaMH": gs.TunaMH(scale=STEP, adapt=False),
+        "Poisson-MH": gs.kernels.PoissonMH(scale=STEP, adapt=False, minibatch=BATCH),
+        "TunaMH": gs.kernels.TunaMH(scale=STEP, adapt=False),
     }
 
 
@@ -55,10 +55,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     each = time_all_factors(model, gs.Metropolis(scale=STEP, adapt=False), rng)
     meter.tick()
     return Findings(
-        tables=[
-            tell_trials(truth, trials, "Metropolis-Hastings, all factors", each),
-            _claims(truth, trials, each),
-        ],
+        tables=[tell_trials(truth, trials, "Metropolis-Hastings, all factors", each), _claims(truth, trials, each)],
         arrays=collect(truth, trials),
         notes=[*NOTES, "Psi is the L of single sites here, because every factor touches both."],
         settings={
@@ -78,8 +75,7 @@ def _claims(truth: Floats, trials: Mapping[str, Trial], each: float) -> Table:
         [
             (
                 "the estimated density is very close to the true one",
-                f"variation {far['Poisson-MH']:.3f} from {len(first.draws):,} draws, TunaMH "
-                f"{far['TunaMH']:.3f}",
+                f"variation {far['Poisson-MH']:.3f} from {len(first.draws):,} draws, TunaMH {far['TunaMH']:.3f}",
                 far["Poisson-MH"] < 0.1 or (None if far["Poisson-MH"] < 0.3 else False),
             ),
             (

@@ -23,13 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.graph.functions.bounds import known_bounds
-from gibbsite.kernel.minibatch.factors import local_energies
+from gibbsite.graphs.functions.bounds import known_bounds
+from gibbsite.kernels.minibatch.factors import local_energies
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.occupancy import Floats, watch
 from gibbsite.lab.sources import POISSON
-from gibbsite.report._canvas import COLORS, FAINT, INK, tidy
+from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,9 +57,9 @@ class Trial(NamedTuple):
     each: float
 
 
-def list_methods() -> dict[str, gs.ContinuousGibbs]:
+def list_methods() -> dict[str, gs.kernels.ContinuousGibbs]:
     """Return the methods: those of the paper, and PGDA with degrees that are raised until they suffice."""
-    kernel = gs.ContinuousGibbs
+    kernel = gs.kernels.ContinuousGibbs
     return {
         "PGITS": kernel("its", minibatch=BATCH, degree=DEGREE),
         "PGDA": kernel("double", minibatch=BATCH, degree=DEGREE, fine=FINE),
@@ -84,11 +84,11 @@ def make_model(data: Floats) -> gs.ContinuousModel:
     Examples
     --------
     >>> model = make_model(draw_data(10_000, np.random.default_rng(1)))
-    >>> 1300 < local_energies(gs.compile_graph(model)).largest < 1500
+    >>> 1300 < local_energies(gs.graphs.compile_graph(model)).largest < 1500
     True
     """
-    likelihood = gs.mixture_factors([0, 1], data, sd=np.sqrt(VARIANCE), weight=INFORMATION / data.size)
-    prior = gs.normal_factors([0, 1], 0.0, np.sqrt(PRIORS), always=True)
+    likelihood = gs.factors.mixture_factors([0, 1], data, sd=np.sqrt(VARIANCE), weight=INFORMATION / data.size)
+    prior = gs.factors.normal_factors([0, 1], 0.0, np.sqrt(PRIORS), always=True)
     box = gs.Interval(-EDGE, EDGE)
     return gs.ContinuousModel({"x1": box, "x2": box}, [likelihood, prior])
 
@@ -156,28 +156,24 @@ def histogram(draws: Floats) -> Floats:
     return shares
 
 
-def try_method(model: gs.ContinuousModel, kernel: gs.Kernel, sweeps: int, rng: int) -> Trial:
+def try_method(model: gs.ContinuousModel, kernel: gs.kernels.Kernel, sweeps: int, rng: int) -> Trial:
     """Sample with a method."""
     begun = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gs.ConvergenceWarning)  # that is seen by comparison
-        result = gs.sample(
-            model, kernel, sweeps=sweeps // 2, chains=2, rng=rng, record="draws", progress=False
-        )
+        result = gs.sample(model, kernel, sweeps=sweeps // 2, chains=2, rng=rng, record="draws", progress=False)
     updates = 1.1 * sweeps * (1 if kernel.joint else 2)  # a tenth is warmup
     return Trial(result.values.reshape(-1, 2), result.report, 1e3 * (time.process_time() - begun) / updates)
 
 
-def time_all_factors(model: gs.ContinuousModel, kernel: gs.Kernel, rng: int) -> float:
+def time_all_factors(model: gs.ContinuousModel, kernel: gs.kernels.Kernel, rng: int) -> float:
     """Return milliseconds of an update that evaluates everything."""
     cells: dict[str, Any] = {"cells": 1, "low": -EDGE, "width": 2.0 * EDGE}
     seen = watch(model, kernel, np.array([4]), lambda counts: 0.0, rng=rng, **cells)
     return float(1e3 * seen.seconds[0, -1] / 4)
 
 
-def log_acceptance(
-    model: gs.ContinuousModel, data: Floats, largest: float, rng: np.random.Generator
-) -> float:
+def log_acceptance(model: gs.ContinuousModel, data: Floats, largest: float, rng: np.random.Generator) -> float:
     """Return the logarithm (base 10) of the share of uniform proposals for x_1 that rejection accepts.
 
     It is that given a minibatch at the first mode.
@@ -189,7 +185,7 @@ def log_acceptance(
     >>> log_acceptance(make_model(data), data, 1410.0, rng) < -6
     True
     """
-    floor, bound = (part[: data.size] for part in known_bounds(gs.compile_graph(model)))
+    floor, bound = (part[: data.size] for part in known_bounds(gs.graphs.compile_graph(model)))
     tau, (x, shift) = BATCH / largest, MODES[0]
 
     def height(v: float, of: Any) -> Floats:
@@ -212,11 +208,11 @@ def prepare(quick: bool, rng: int) -> tuple[Floats, gs.ContinuousModel, float, F
     size = 20_000 if quick else 1_000_000
     data = draw_data(size, np.random.default_rng([rng, size]))
     model = make_model(data)
-    return data, model, local_energies(gs.compile_graph(model)).largest, true_probabilities(data)
+    return data, model, local_energies(gs.graphs.compile_graph(model)).largest, true_probabilities(data)
 
 
 def try_all(
-    model: gs.ContinuousModel, methods: Mapping[str, gs.Kernel], sweeps: int, rng: int, meter: Meter
+    model: gs.ContinuousModel, methods: Mapping[str, gs.kernels.Kernel], sweeps: int, rng: int, meter: Meter
 ) -> dict[str, Trial]:
     """Sample with all methods."""
     trials = {}
@@ -239,7 +235,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     data, model, largest, truth = prepare(quick, rng)
     meter.tick()
     trials = try_all(model, methods, sweeps, rng, meter)
-    each = time_all_factors(model, gs.ContinuousGibbs("double", degree=DEGREE, fine=FINE), rng)
+    each = time_all_factors(model, gs.kernels.ContinuousGibbs("double", degree=DEGREE, fine=FINE), rng)
     share = log_acceptance(model, data, largest, np.random.default_rng([rng, 1]))
     meter.tick()
     return Findings(
@@ -275,9 +271,7 @@ def tell_trials(truth: Floats, trials: Mapping[str, Trial], everything: str, eac
     """Make the table of what methods found; the last row is one that evaluates all factors, timed only."""
     centre = (np.arange(CELLS) + 0.5) * 2.0 * EDGE / CELLS - EDGE
     mean = f"({truth.sum(axis=1) @ centre:.2f}, {truth.sum(axis=0) @ centre:.2f})"
-    rows: list[tuple[Any, ...]] = [
-        ("truth", None, None, f"{share_of_first_mode(truth):.3f}", mean, *[None] * 4)
-    ]
+    rows: list[tuple[Any, ...]] = [("truth", None, None, f"{share_of_first_mode(truth):.3f}", mean, *[None] * 4)]
     for name, trial in trials.items():
         p = histogram(trial.draws)
         rows.append(
@@ -321,11 +315,7 @@ def _claims(truth: Floats, trials: Mapping[str, Trial], largest: float, each: fl
                 f"{100 * share_of_first_mode(truth):.1f} % of the mass has x_2 > 0",
                 bool(np.abs(np.array(peaks) - MODES).max() < 0.25) or None,
             ),
-            (
-                "1802 factors are evaluated on average",
-                f"{batch:.0f}",
-                bool(abs(batch / 1802 - 1) < 0.05),
-            ),
+            ("1802 factors are evaluated on average", f"{batch:.0f}", bool(abs(batch / 1802 - 1) < 0.05)),
             (
                 "densities of PGITS and PGDA are very accurate",
                 f"variation {far['PGITS']:.3f} and {far['PGDA']:.3f}, with free degrees {far[FREE]:.3f}",

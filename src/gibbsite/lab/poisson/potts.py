@@ -5,7 +5,7 @@ symmetry; the error is the mean over sites of the Euclidean distance between the
 and 1 / 10. Chains start with all sites in the same state, and sites are visited at random.
 
 Time is that of updates. In the paper plain Gibbs reads the factors of a site at every visit; that of this
-library keeps log-weights up to date (:mod:`gibbsite.kernel.gibbs.running_weights`). Here are both.
+library keeps log-weights up to date (:mod:`gibbsite.kernels.gibbs.running_weights`). Here are both.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.kernel.base import Buffer
-from gibbsite.kernel.minibatch.factors import local_energies
+from gibbsite.kernels.base import Buffer
+from gibbsite.kernels.minibatch.factors import local_energies
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.follow import space_lengths
 from gibbsite.lab.occupancy import Floats, Longs, Trajectory, watch
 from gibbsite.lab.sources import MINIBATCH, POISSON
-from gibbsite.report._canvas import COLORS, FAINT, INK, tidy
+from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from gibbsite.graph.graph import Graph
+    from gibbsite.graphs.graph import Graph
 
 SIDE, STATES, GAMMA, BETA = 20, 10, 1.5, 4.6
 LOOKED_AT = (1_000, 10_000, 100_000, 1_000_000)
@@ -41,7 +41,7 @@ LOOKED_AT = (1_000, 10_000, 100_000, 1_000_000)
 class Method(NamedTuple):
     """A kernel; how many updates are affordable, quick and in full; colour and dashes; paper's factors."""
 
-    kernel: gs.Kernel
+    kernel: gs.kernels.Kernel
     quick: int
     full: int
     look: tuple[str, str]
@@ -62,11 +62,11 @@ def make_model(side: int = SIDE) -> gs.FactorGraph:
 
     Examples
     --------
-    >>> seen = local_energies(gs.compile_graph(make_model()))
+    >>> seen = local_energies(gs.graphs.compile_graph(make_model()))
     >>> round(seen.largest, 4), round(seen.total, 2)
     (5.0878, 957.13)
     """
-    return gs.distance_potts(np.argwhere(np.ones((side, side))), STATES, GAMMA, BETA)
+    return gs.models.distance_potts(np.argwhere(np.ones((side, side))), STATES, GAMMA, BETA)
 
 
 def list_methods(largest: float) -> dict[str, Method]:
@@ -75,17 +75,15 @@ def list_methods(largest: float) -> dict[str, Method]:
     return {
         "Gibbs": Method(gs.Gibbs(), 100_000, 1_000_000, (INK, "--")),
         "Gibbs, reading": Method(ReadingGibbs(), 100_000, 1_000_000, (FAINT, "--")),
-        "Poisson-Gibbs 0.1 L^2": Method(
-            gs.PoissonGibbs(0.1 * square), 100_000, 1_000_000, (COLORS[4], "-"), 7
-        ),
+        "Poisson-Gibbs 0.1 L^2": Method(gs.PoissonGibbs(0.1 * square), 100_000, 1_000_000, (COLORS[4], "-"), 7),
         "Poisson-Gibbs L^2": Method(gs.PoissonGibbs(square), 100_000, 1_000_000, (COLORS[5], "-"), 28),
         "Poisson-Gibbs 5 L^2": Method(gs.PoissonGibbs(5 * square), 100_000, 1_000_000, (COLORS[1], "-"), 132),
-        "MGPMH L^2": Method(gs.MGPMH(square), 100_000, 1_000_000, (COLORS[2], "-")),
-        "DoubleMIN L^2, L^2": Method(gs.DoubleMinGibbs(square, square), 100_000, 1_000_000, (COLORS[0], "-")),
+        "MGPMH L^2": Method(gs.kernels.MGPMH(square), 100_000, 1_000_000, (COLORS[2], "-")),
+        "DoubleMIN L^2, L^2": Method(gs.kernels.DoubleMinGibbs(square, square), 100_000, 1_000_000, (COLORS[0], "-")),
         "DoubleMIN L^2, 1e4 L^2": Method(
-            gs.DoubleMinGibbs(square, 1e4 * square), 100, 10_000, (COLORS[0], ":")
+            gs.kernels.DoubleMinGibbs(square, 1e4 * square), 100, 10_000, (COLORS[0], ":")
         ),
-        "MIN-Gibbs 1e4 L^2": Method(gs.MinGibbs(1e4 * square), 10, 300, (COLORS[3], "-")),
+        "MIN-Gibbs 1e4 L^2": Method(gs.kernels.MinGibbs(1e4 * square), 10, 300, (COLORS[3], "-")),
     }
 
 
@@ -105,7 +103,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Follow all methods."""
     chains = 4 if quick else 3
     model = make_model()
-    energies = local_energies(gs.compile_graph(model))
+    energies = local_energies(gs.graphs.compile_graph(model))
     methods = list_methods(energies.largest)
     meter.expect(chains * len(methods))
     arrays: dict[str, NDArray[Any]] = {}
@@ -124,8 +122,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         ],
         arrays=arrays,
         notes=[
-            "Seconds are time of the processor, and depend on the machine; everything else depends on the "
-            "seed alone.",
+            "Seconds are time of the processor, and depend on the machine; everything else depends on the seed alone.",
             "Factors are counted as often as they are drawn: a minibatch of Poisson-Gibbs holds few "
             "different ones, because most couplings are next to nothing.",
             "The paper stops where others would take hours; DoubleMIN with the large minibatch and MIN-Gibbs "
@@ -197,9 +194,7 @@ def _claims(arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Trajectory
     goal = 1.05 * max(last["Gibbs"], last[poisson[1]])
     times = {name: seconds_to(arrays, name, goal) for name in (poisson[1], "Gibbs", "Gibbs, reading")}
     faster = [times[name] / times[poisson[1]] for name in ("Gibbs, reading", "Gibbs")]
-    each = {
-        name: arrays[f"{name}: seconds"][:, -1].mean() / arrays[f"{name}: updates"][-1] for name in courses
-    }
+    each = {name: arrays[f"{name}: seconds"][:, -1].mean() / arrays[f"{name}: updates"][-1] for name in courses}
     return compare_claims(
         [
             ("L = 5.09", f"{largest:.4f}", round(largest, 2) == 5.09),
@@ -220,8 +215,7 @@ def _claims(arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Trajectory
             ),
             (
                 "it takes 10^4 L^2 to make it converge",
-                f"accepts {100 * accepted[1]:.0f} %; error {there:.4f} after {far:,} updates, Poisson-Gibbs "
-                f"{ours:.4f}",
+                f"accepts {100 * accepted[1]:.0f} %; error {there:.4f} after {far:,} updates, Poisson-Gibbs {ours:.4f}",
                 bool(accepted[1] > 0.1),
             ),
             (

@@ -23,13 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.kernel.minibatch.factors import local_energies
+from gibbsite.kernels.minibatch.factors import local_energies
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.follow import space_lengths
 from gibbsite.lab.occupancy import Floats, Longs, Trajectory, watch
 from gibbsite.lab.sources import POISSON
-from gibbsite.report._canvas import COLORS, FAINT, INK, tidy
+from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,7 +42,7 @@ EXACT, UNSHIFTED = "Gibbs, exact", "PGDA, bounds of the paper"
 class Method(NamedTuple):
     """A kernel; how many updates it makes compared with the others; colour and dashes."""
 
-    kernel: gs.Kernel
+    kernel: gs.kernels.Kernel
     share: float
     look: tuple[str, str]
 
@@ -71,19 +71,19 @@ def unshifted_model(side: int = SIDE) -> gs.ContinuousModel:
 
     Examples
     --------
-    >>> round(local_energies(gs.compile_graph(unshifted_model())).largest, 3)
+    >>> round(local_energies(gs.graphs.compile_graph(unshifted_model())).largest, 3)
     13.708
     """
     weights = couplings(side)
     pairs = np.argwhere(np.triu(weights, 1))
     each = weights[tuple(pairs.T)]
-    factors = gs.FunctionFactors(raised_product, pairs, each, bounds=(np.zeros(each.size), 2.0 * each))
+    factors = gs.factors.FunctionFactors(raised_product, pairs, each, bounds=(np.zeros(each.size), 2.0 * each))
     return gs.ContinuousModel(side * side, [factors], states=gs.Interval(0.0, 1.0))
 
 
 def list_methods(size: float, unshifted: float) -> dict[str, Method]:
     """Return the methods, for lambdas of the model and of that with the factors of the paper."""
-    kernel = gs.ContinuousGibbs
+    kernel = gs.kernels.ContinuousGibbs
     double: dict[str, Any] = {"method": "double", "degree": DEGREE, "fine": FINE}
     return {
         EXACT: Method(kernel("exact-inverse"), 1.0, (FAINT, "--")),
@@ -130,7 +130,7 @@ def true_marginals(model: gs.ContinuousModel, weights: Floats, draws: int, rng: 
         warnings.simplefilter("ignore", gs.ConvergenceWarning)
         result = gs.sample(
             model,
-            gs.ContinuousGibbs("exact-inverse"),
+            gs.kernels.ContinuousGibbs("exact-inverse"),
             sweeps=2 * draws,
             thin=4,
             chains=2,
@@ -159,8 +159,8 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Find the truth, and follow all methods."""
     updates, chains, draws = (10_000, 2, 200) if quick else (100_000, 3, 2_000)
     weights = couplings()
-    models = {False: gs.continuous_spins(weights), True: unshifted_model()}
-    largest = {kind: local_energies(gs.compile_graph(model)).largest for kind, model in models.items()}
+    models = {False: gs.models.continuous_spins(weights), True: unshifted_model()}
+    largest = {kind: local_energies(gs.graphs.compile_graph(model)).largest for kind, model in models.items()}
     methods = list_methods(*(energy**2 for energy in largest.values()))
     meter.expect(1 + chains * len(methods))
     truth, slopes = true_marginals(models[False], weights, draws, rng)
@@ -188,15 +188,10 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     known = {"mean": float(truth @ ((np.arange(CELLS) + 0.5) / CELLS) @ np.full(len(truth), 1 / len(truth)))}
     known |= {"slope": float(slopes.mean()), "tries": tries}
     return Findings(
-        tables=[
-            _divergences(arrays, courses),
-            _costs(arrays, courses),
-            _claims(arrays, courses, largest, tries),
-        ],
+        tables=[_divergences(arrays, courses), _costs(arrays, courses), _claims(arrays, courses, largest, tries)],
         arrays=arrays,
         notes=[
-            "Seconds are time of the processor, and depend on the machine; everything else depends on the "
-            "seed alone.",
+            "Seconds are time of the processor, and depend on the machine; everything else depends on the seed alone.",
             "From zero on: factors are x y times a coupling, which leaves the model as it is.",
             "The paper does not say how densities were compared; cells and what is added to them are a "
             "choice. All spins start at 0.",
@@ -240,15 +235,10 @@ def _costs(arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Trajectory]
 
 
 def _claims(
-    arrays: Mapping[str, NDArray[Any]],
-    courses: Mapping[str, Trajectory],
-    largest: Mapping[bool, float],
-    tries: float,
+    arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Trajectory], largest: Mapping[bool, float], tries: float
 ) -> Table:
     last = {name: float(arrays[f"{name}: errors"][:, -1].mean()) for name in courses}
-    each = {
-        name: arrays[f"{name}: seconds"][:, -1].mean() / arrays[f"{name}: updates"][-1] for name in courses
-    }
+    each = {name: arrays[f"{name}: seconds"][:, -1].mean() / arrays[f"{name}: updates"][-1] for name in courses}
     kept = {name: courses[name].report["minibatch"] for name in ("PGDA", UNSHIFTED)}
     accepted = {name: courses[name].report["acceptance"] for name in ("PGITS", "PGDA")}
     ratios = [last["PGDA"] / last["Gibbs-DA"], last["PGITS"] / last["Gibbs-ITS"]]

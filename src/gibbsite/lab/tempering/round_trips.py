@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import gibbsite as gs
-from gibbsite.kernel.tempered.ladder import rungs_for, spread_rungs
+from gibbsite.kernels.tempered.ladder import rungs_for, spread_rungs
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.quiet import Floats, sample_quietly
 from gibbsite.lab.sources import TEMPERING
-from gibbsite.report._canvas import COLORS, FAINT, tidy
+from gibbsite.results.plots._canvas import COLORS, FAINT, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,10 +73,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     table = Table(
         f"Numbers of rungs on the {size} x {size} lattice, coupling {COUPLING}",
         ("rungs", "barrier", "round trips per 1000 sweeps", "expected", "per 1000 sweeps of a replica"),
-        [
-            (int(k), f"{b:.2f}", f"{1e3 * m:.1f}", f"{1e3 * e:.1f}", f"{1e3 * m / k:.2f}")
-            for k, b, m, e in rates
-        ],
+        [(int(k), f"{b:.2f}", f"{1e3 * m:.1f}", f"{1e3 * e:.1f}", f"{1e3 * m / k:.2f}") for k, b, m, e in rates],
     )
     best = max(rates, key=lambda row: row[2] / row[0])[0]
     barriers = np.array([row[1] for row in rates[2:]])
@@ -117,9 +114,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     return Findings(
         [claims, table],
         arrays,
-        notes=[
-            "The lattice is small enough for exact answers; its two modes are far apart for plain chains."
-        ],
+        notes=["The lattice is small enough for exact answers; its two modes are far apart for plain chains."],
         settings={"size": size, "sweeps": sweeps, "coupling": COUPLING, "chains": found.chains},
     )
 

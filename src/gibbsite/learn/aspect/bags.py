@@ -103,27 +103,20 @@ def _from_counts(X: Any) -> Bags:
             try:
                 X = X.astype(np.float64)
             except (TypeError, ValueError):
-                raise IncompatibleError(
-                    "X is a table of counts: argument must be a string or a number."
-                ) from None
+                raise IncompatibleError("X is a table of counts: argument must be a string or a number.") from None
     rows = sparse.csr_array(X, dtype=np.float64)
     rows.sum_duplicates()
     documents, words = rows.shape
     for what, many in (("sample", documents), ("feature", words)):
         if many == 0:
-            raise ModelError(
-                f"Found array with 0 {what}(s) (shape={rows.shape}) while a minimum of 1 is required."
-            )
+            raise ModelError(f"Found array with 0 {what}(s) (shape={rows.shape}) while a minimum of 1 is required.")
     if not np.isfinite(rows.data).all():
         raise ModelError("X has counts that are NaN or infinity; give finite ones.")
     if (rows.data < 0).any():
         raise ModelError("Negative values in data passed to AspectModel: X must be a table of counts.")
     rows.eliminate_zeros()
     return Bags(
-        rows.indptr.astype(np.int64),
-        rows.indices.astype(np.int64)[:, None],
-        rows.data.astype(np.float64),
-        words,
+        rows.indptr.astype(np.int64), rows.indices.astype(np.int64)[:, None], rows.data.astype(np.float64), words
     )
 
 
@@ -143,9 +136,7 @@ def _from_lists(X: Sequence[Any]) -> Bags:
         raise ModelError("there is no document; give at least one.")
     kinds = {part.shape[1] for part in parts if len(part)}
     if len(kinds) > 1:
-        raise ModelError(
-            f"tokens of documents have {min(kinds)} and {max(kinds)} kinds of words; give as many."
-        )
+        raise ModelError(f"tokens of documents have {min(kinds)} and {max(kinds)} kinds of words; give as many.")
     many = kinds.pop() if kinds else 1
     words = np.concatenate([part if len(part) else np.zeros((0, many), np.int64) for part in parts])
     if words.size and words.min() < 0:

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._wording import argument
+from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.learn.aspect.bags import Bags, Floats, is_counts, read_bags
 from gibbsite.learn.aspect.maximisation import Ascent, Aspects, climb, fit_mixtures, make_tokens, start_words
 from gibbsite.learn.crf.tables import not_fitted
 from gibbsite.learn.parameters import Parameters
-from gibbsite.run.budget import check_integer, is_real
-from gibbsite.run.plan import read_entropy
+from gibbsite.sampling.budget import check_integer, is_real
+from gibbsite.sampling.plan import read_entropy
 
 Mask = NDArray[np.bool_]
 
@@ -81,14 +81,14 @@ class AspectModel(Parameters):
     --------
     >>> import gibbsite as gs
     >>> counts = [[4, 3, 0, 0], [2, 5, 0, 1], [0, 0, 6, 2], [1, 0, 3, 4]]
-    >>> model = gs.AspectModel(topics=2, rng=1).fit(np.array(counts))
+    >>> model = gs.learn.AspectModel(topics=2, rng=1).fit(np.array(counts))
     >>> model.transform(np.array([[0, 0, 9, 9]])).max() > 0.9
     np.True_
 
     Two classes that are known of whole documents:
 
     >>> documents = [[0, 0, 1, 2], [0, 1, 1, 3], [2, 3, 3]]
-    >>> model = gs.AspectModel().fit(documents, [["sky", "sea"], ["sky", "sea"], ["sea"]])
+    >>> model = gs.learn.AspectModel().fit(documents, [["sky", "sea"], ["sky", "sea"], ["sea"]])
     >>> [model.classes_[p.argmax(axis=1)].tolist() for p in model.posterior([[0, 3]])]
     [['sky', 'sea']]
     """
@@ -139,16 +139,12 @@ class AspectModel(Parameters):
         smoothing, starts = self._smoothing(), check_integer("starts", self.starts, 1)
         iterations = check_integer("iterations", self.iterations, 1)
         if not is_real(self.tolerance) or not 0.0 <= self.tolerance < np.inf:
-            raise ArgumentError(
-                f"{argument('tolerance')} must be a number of at least 0, got {self.tolerance!r}."
-            )
+            raise ArgumentError(f"{argument('tolerance')} must be a number of at least 0, got {self.tolerance!r}.")
         bags = read_bags(X)
         offsets = self._read_sizes(bags, sizes)
         classes, allowed = self._read_classes(y, bags.n_documents)
         tokens = make_tokens(bags, offsets, allowed)
-        alike = np.array(
-            [(allowed == allowed[:, [a]]).all(axis=0).sum() > 1 for a in range(allowed.shape[1])]
-        )
+        alike = np.array([(allowed == allowed[:, [a]]).all(axis=0).sum() > 1 for a in range(allowed.shape[1])])
         streams = np.random.SeedSequence(read_entropy(self.rng)).spawn(starts)
         best: Ascent | None = None
         for number, stream in enumerate(streams):
@@ -156,13 +152,7 @@ class AspectModel(Parameters):
             beta = start_words(bags, offsets, allowed, noisy, np.random.default_rng(stream))
             start = Aspects(allowed / allowed.sum(axis=1, keepdims=True), beta)
             found = climb(
-                tokens,
-                start,
-                allowed,
-                offsets,
-                smoothing,
-                iterations=iterations,
-                tolerance=float(self.tolerance),
+                tokens, start, allowed, offsets, smoothing, iterations=iterations, tolerance=float(self.tolerance)
             )
             if best is None or found.values[-1] > best.values[-1]:
                 best = found
@@ -195,7 +185,7 @@ class AspectModel(Parameters):
         Examples
         --------
         >>> import gibbsite as gs
-        >>> model = gs.AspectModel(topics=2, rng=1).fit([[0, 0, 1], [2, 2, 2]])
+        >>> model = gs.learn.AspectModel(topics=2, rng=1).fit([[0, 0, 1], [2, 2, 2]])
         >>> [part.shape for part in model.log_weights([[0, 2], [1]])]
         [(2, 2), (1, 2)]
         """
@@ -244,7 +234,7 @@ class AspectModel(Parameters):
         Examples
         --------
         >>> import gibbsite as gs
-        >>> model = gs.AspectModel.from_words([[[0.9, 0.1], [0.2, 0.8]]], ["day", "night"])
+        >>> model = gs.learn.AspectModel.from_words([[[0.9, 0.1], [0.2, 0.8]]], ["day", "night"])
         >>> model.classes_.tolist()
         ['day', 'night']
         """
@@ -281,8 +271,7 @@ class AspectModel(Parameters):
         if bags.words.shape[0] and (bags.words.max(axis=0) >= counts).any():
             kind = int(np.argmax(bags.words.max(axis=0) >= counts))
             raise ModelError(
-                f"there is word {bags.words[:, kind].max()} of kind {kind}, but its words are 0 to "
-                f"{counts[kind] - 1}."
+                f"there is word {bags.words[:, kind].max()} of kind {kind}, but its words are 0 to {counts[kind] - 1}."
             )
 
     def _read_classes(self, y: Any, documents: int) -> tuple[NDArray[Any], Mask]:
@@ -312,9 +301,7 @@ class AspectModel(Parameters):
         bags = read_bags(X)
         counts = np.diff(self._offsets)
         if bags.width and bags.width != counts[0]:
-            raise ValueError(
-                f"X has {bags.width} features, but AspectModel is expecting {counts[0]} features as input"
-            )
+            raise ValueError(f"X has {bags.width} features, but AspectModel is expecting {counts[0]} features as input")
         if bags.kinds != counts.size and bags.words.shape[0]:
             raise ModelError(f"tokens have {bags.kinds} kinds of words, but {counts.size} were learnt.")
         if bags.kinds != counts.size:

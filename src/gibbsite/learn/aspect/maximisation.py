@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import compiled_loop
+from gibbsite._numba.jit import compiled_loop
 from gibbsite.learn.aspect.bags import Bags, Floats
 
 Index = NDArray[np.int64]
@@ -70,20 +70,11 @@ class Ascent(NamedTuple):
 def make_tokens(bags: Bags, offsets: Index, allowed: NDArray[np.bool_]) -> Tokens:
     """Lay tokens out for compiled code; ``offsets`` tells where the words of each kind begin."""
     begin = np.concatenate([[0], np.cumsum(allowed.sum(axis=1))]).astype(np.int64)
-    return Tokens(
-        bags.first, bags.words + offsets[:-1], bags.times, begin, np.nonzero(allowed)[1].astype(np.int64)
-    )
+    return Tokens(bags.first, bags.words + offsets[:-1], bags.times, begin, np.nonzero(allowed)[1].astype(np.int64))
 
 
 @compiled_loop
-def _expect(
-    tokens: Tokens,
-    log_theta: Floats,
-    log_beta: Floats,
-    theta: Floats,
-    beta: Floats,
-    weight: Floats,
-) -> float:
+def _expect(tokens: Tokens, log_theta: Floats, log_beta: Floats, theta: Floats, beta: Floats, weight: Floats) -> float:
     """Add up responsibilities by topic of documents and by word; return the log-likelihood."""
     total = 0.0
     for d in range(tokens.first.size - 1):
@@ -132,9 +123,7 @@ def normalise_words(beta: Floats, offsets: Index, smoothing: float) -> Floats:
     found = beta + smoothing
     for low, high in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
         total = found[low:high].sum(axis=0)
-        found[low:high] = np.where(
-            total > 0, found[low:high] / np.where(total > 0, total, 1.0), 1 / (high - low)
-        )
+        found[low:high] = np.where(total > 0, found[low:high] / np.where(total > 0, total, 1.0), 1 / (high - low))
     return found
 
 
@@ -183,9 +172,7 @@ def climb(
         slow = len(values) > 1 and values[-1] - values[-2] <= tolerance * abs(values[-1])
         if slow or len(values) > iterations:
             break
-        aspects = Aspects(
-            normalise_topics(theta, allowed, smoothing[0]), normalise_words(beta, offsets, smoothing[1])
-        )
+        aspects = Aspects(normalise_topics(theta, allowed, smoothing[0]), normalise_words(beta, offsets, smoothing[1]))
     return Ascent(aspects, values)
 
 
@@ -226,13 +213,7 @@ def _mix(
 
 
 def fit_mixtures(
-    bags: Bags,
-    log_words: Floats,
-    allowed: NDArray[np.bool_],
-    smoothing: float,
-    *,
-    iterations: int,
-    tolerance: float,
+    bags: Bags, log_words: Floats, allowed: NDArray[np.bool_], smoothing: float, *, iterations: int, tolerance: float
 ) -> Floats:
     """Return mixtures of topics by EM, with probabilities of words as they are.
 
@@ -258,11 +239,7 @@ def fit_mixtures(
 
 
 def start_words(
-    bags: Bags,
-    offsets: Index,
-    allowed: NDArray[np.bool_],
-    noisy: NDArray[np.bool_],
-    rng: np.random.Generator,
+    bags: Bags, offsets: Index, allowed: NDArray[np.bool_], noisy: NDArray[np.bool_], rng: np.random.Generator
 ) -> Floats:
     """Return where to start: words of a topic are those of the documents that may have it, perhaps perturbed.
 

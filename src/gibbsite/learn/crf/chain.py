@@ -32,8 +32,8 @@ from gibbsite.learn.crf.passes import (
 from gibbsite.learn.crf.quasi_newton import Minimum, minimise
 from gibbsite.learn.crf.sequences import Sequences
 from gibbsite.learn.crf.structure import Moves, Structure
-from gibbsite.model import FactorGraph, TableFactors
-from gibbsite.run.executor import Executor
+from gibbsite.models import FactorGraph, TableFactors
+from gibbsite.sampling.executor import Executor
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.uint8]
@@ -177,9 +177,7 @@ class Chain:
         order = np.argsort(sequence, kind="stable")
         found = np.zeros(len(order))
         scratch = make_scratch(sequences.longest, self.moves)
-        arrays: Any = [
-            np.ascontiguousarray(each[order], np.int64) for each in (sequence, start, length, pattern)
-        ]
+        arrays: Any = [np.ascontiguousarray(each[order], np.int64) for each in (sequence, start, length, pattern)]
         arguments: Any = (self.weights.rows(sequences), self.weight, self.moves, len(self.labels), *arrays)
         compute: Any = pattern_probabilities
         compute(*arguments, sets, scratch, found)
@@ -194,9 +192,7 @@ class Chain:
     def factor_graph(self, sequences: Sequences, sites: Sequence[str] | None = None) -> FactorGraph:
         """Return the law of the labels of all positions as a model: a site each, named by its number."""
         return FactorGraph(
-            sites if sites is not None else sequences.n_positions,
-            groups=self.factors(sequences),
-            states=self.labels,
+            sites if sites is not None else sequences.n_positions, groups=self.factors(sequences), states=self.labels
         )
 
     def factors(self, sequences: Sequences) -> list[TableFactors]:
@@ -226,8 +222,7 @@ def _on_threads(one: Callable[[tuple[int, int]], None], sequences: Sequences, th
 def _refuse_impossible(score: Floats) -> None:
     if not np.isfinite(score).all():
         raise ModelError(
-            f"no labelling of sequence {int(np.argmin(np.isfinite(score)))} is allowed; "
-            "allow more pairs of labels."
+            f"no labelling of sequence {int(np.argmin(np.isfinite(score)))} is allowed; allow more pairs of labels."
         )
 
 

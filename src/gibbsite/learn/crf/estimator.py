@@ -12,7 +12,7 @@ from gibbsite.learn.crf.chain import Chain, fit_chain
 from gibbsite.learn.crf.tables import is_table, not_fitted, read_table
 from gibbsite.learn.crf.vocabulary import Vocabulary, read_labels
 from gibbsite.learn.parameters import Parameters
-from gibbsite.run.executor import read_threads
+from gibbsite.sampling.executor import read_threads
 
 Floats = NDArray[np.float64]
 
@@ -199,10 +199,7 @@ class ChainCRF(Parameters):
         sequences, _ = self._read(X)
         log_z = self._chain.marginals(sequences)[1]
         return [
-            [
-                (self.classes_[row].tolist(), float(np.exp(value - log_z[s])))
-                for row, value in zip(*found, strict=True)
-            ]
+            [(self.classes_[row].tolist(), float(np.exp(value - log_z[s]))) for row, value in zip(*found, strict=True)]
             for s, found in enumerate(self._chain.several_best(sequences, best))
         ]
 
@@ -235,8 +232,7 @@ class ChainCRF(Parameters):
             X = read_table(X)[0]
             if X.shape[1] != getattr(self, "n_features_in_", X.shape[1]):
                 raise ValueError(
-                    f"X has {X.shape[1]} features, but ChainCRF is expecting {self.n_features_in_} "
-                    "features as input"
+                    f"X has {X.shape[1]} features, but ChainCRF is expecting {self.n_features_in_} features as input"
                 )
             X = X[:, None, :]
         return self.vocabulary_.read(X, bias=bool(self.bias)), flat

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._wording import unknown
+from gibbsite._common.wording import unknown
 from gibbsite.errors import ArgumentError, ModelError
 
 Flags = NDArray[np.bool_]
@@ -92,10 +92,7 @@ def find_fault(labels: Sequence[str], scheme: str = "bio") -> tuple[int, str] | 
             return at, f"{label!r} is no label of the scheme {scheme}"
         if not follows(before, label, scheme):
             if letter in "IE" and split_label(before) not in (("B", name), ("I", name)):
-                return (
-                    at,
-                    f"{label!r} follows {before!r}, but only 'B-{name}' or 'I-{name}' may stand before it",
-                )
+                return (at, f"{label!r} follows {before!r}, but only 'B-{name}' or 'I-{name}' may stand before it")
             return at, f"{label!r} follows {before!r}, whose span has not ended"
         before = label
     if scheme == "bioes" and before[0] in "BI":

@@ -15,7 +15,7 @@ from gibbsite.errors import ModelError
 from gibbsite.learn.crf.passes import Rows, Scratch, count_features, expect, make_scratch
 from gibbsite.learn.crf.sequences import Sequences
 from gibbsite.learn.crf.structure import Moves, Structure
-from gibbsite.run.executor import Executor
+from gibbsite.sampling.executor import Executor
 
 Floats = NDArray[np.float64]
 PARTS = 4  # of the data; more threads than that are not used
@@ -53,9 +53,7 @@ class Weights:
 
     def rows(self, sequences: Sequences) -> Rows:
         """Return sequences and weights together, for compiled code."""
-        return Rows(
-            sequences.begin, sequences.first, sequences.feature, sequences.value, self.start, self.label
-        )
+        return Rows(sequences.begin, sequences.first, sequences.feature, sequences.value, self.start, self.label)
 
     def split(self, x: Floats) -> tuple[Floats, Floats]:
         """Return the weights of features, and those of labels in a row."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._compile.jit import Integer, compiled_loop, inlined
+from gibbsite._numba.jit import Integer, compiled_loop, inlined
 from gibbsite.learn.crf.structure import Moves
 
 Floats = NDArray[np.float64]

@@ -142,22 +142,14 @@ def _minimise_smooth(function: Function, start: Floats, iterations: int, judge: 
         if judge.is_over(found.x, float(found.fun), latest[0]):
             raise StopIteration
 
-    options = {
-        "maxcor": _MEMORY,
-        "maxiter": iterations,
-        "maxfun": 20 * iterations + 20,
-        "ftol": 0.0,
-        "gtol": 0.0,
-    }
+    options = {"maxcor": _MEMORY, "maxiter": iterations, "maxfun": 20 * iterations + 20, "ftol": 0.0, "gtol": 0.0}
     found = minimize(keeping, start, jac=True, method="L-BFGS-B", options=options, callback=after)
     # where rounding leaves nothing to gain, SciPy ends by itself
     converged = judge.converged or (judge.done < iterations and found.status != 99)
     return Minimum(found.x, float(found.fun), int(found.nit), int(found.nfev), bool(converged))
 
 
-def _minimise_in_orthants(
-    function: Function, start: Floats, shrink: Floats, iterations: int, judge: _Judge
-) -> Minimum:
+def _minimise_in_orthants(function: Function, start: Floats, shrink: Floats, iterations: int, judge: _Judge) -> Minimum:
     x = np.array(start, np.float64)
     smooth, gradient = function(x)
     value, slope = smooth + _penalty(x, shrink), _pseudo(x, gradient, shrink)
@@ -236,13 +228,7 @@ class _Found:
 
 
 def _search(
-    function: Function,
-    x: Floats,
-    value: float,
-    slope: Floats,
-    direction: Floats,
-    step: float,
-    shrink: Floats,
+    function: Function, x: Floats, value: float, slope: Floats, direction: Floats, step: float, shrink: Floats
 ) -> _Found:
     """Halve the step along a direction, within the orthant, until the value falls enough."""
     orthant = np.where(x != 0.0, np.sign(x), -np.sign(slope))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gibbsite.errors import ModelError
-from gibbsite.model.reals import read_reals
+from gibbsite.models.reals import read_reals
 
 
 def is_table(X: Any) -> bool:

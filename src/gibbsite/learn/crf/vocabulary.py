@@ -75,9 +75,7 @@ class Vocabulary:
         value: NDArray[np.float64] = np.frombuffer(values) if len(values) else np.zeros(0)
         if (value == 1.0).all():
             value = np.zeros(0)
-        return Sequences(
-            np.array(begin, np.int64), np.array(first, np.int64), np.array(features, np.int32), value
-        )
+        return Sequences(np.array(begin, np.int64), np.array(first, np.int64), np.array(features, np.int32), value)
 
     def _number(self, name: str, grow: bool) -> int | None:
         return self.numbers.setdefault(name, len(self.numbers)) if grow else self.numbers.get(name)

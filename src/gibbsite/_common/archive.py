@@ -1,0 +1,209 @@
+"""Arrays in NumPy's formats, ``.npy`` and ``.npz``: their headers are read, and checked, before their data.
+
+NumPy's own readers believe what headers say: they allocate what a header asks for, and raise whatever their
+parsers raise. Here a header is text of bounded length, and all that can go wrong is one error.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from gibbsite._common.boundary import (
+    Fail,
+    Wanted,
+    check_description,
+    check_growth,
+    check_text_growth,
+    check_values,
+    read_json,
+)
+
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+_TEXT = "about"  # the entry of an archive that is a JSON text
+_PIECE = 1 << 20  # bytes read at a time, for data that are packed
+_ANY = Wanted(np.float64, (), finite=False, missing=True)  # whatever the values are
+
+
+class _Header:
+    """Type and shape of an array in a file that stands at the first of its numbers."""
+
+    def __init__(self, name: str, file: IO[bytes], fail: Fail) -> None:
+        try:
+            read = _HEADERS[npy.read_magic(file)]
+            self.shape, self.by_columns, self.dtype = read(file)
+        except Exception:  # NumPy's parser raises nearly anything
+            raise fail(f"the header of its array {name} is damaged") from None
+        if self.dtype.hasobject or min(self.shape, default=0) < 0:
+            raise fail(f"the header of its array {name} is damaged")
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all numbers."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def array(self, data: Any) -> NDArray[Any]:
+        """Return the array made of these bytes."""
+        found: NDArray[Any] = np.frombuffer(data, self.dtype)
+        return found.reshape(self.shape, order="F" if self.by_columns else "C")
+
+
+def map_array(path: Path, name: str, wanted: Wanted, sizes: dict[str, int], fail: Fail) -> NDArray[Any]:
+    """Return the array of an ``.npy`` file, mapped for reading; its type and shape are checked."""
+    with _opened(path, fail) as file:
+        header = _Header(name, file, fail)
+        check_description(name, header.dtype, header.shape, wanted, sizes, fail)
+        begin, size = file.tell(), os.fstat(file.fileno()).st_size
+        if size != begin + header.nbytes:
+            raise fail(f"its array {name} has another size than its header says")
+        if not header.nbytes:
+            return np.zeros(header.shape, header.dtype)
+        return np.asarray(np.memmap(file, header.dtype, "r", begin, header.shape))
+
+
+class Archive:
+    """An ``.npz`` file, opened by :func:`open_archive`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of its arrays.
+    """
+
+    def __init__(self, file: zipfile.ZipFile, size: int, fail: Fail, packed: bool) -> None:
+        self.file, self.size, self.fail = file, size, fail
+        members = [one for one in file.infolist() if one.filename.endswith(".npy")]
+        self.members = {one.filename.removesuffix(".npy"): one for one in members}
+        if len(self.members) != len(file.infolist()):
+            raise fail("it holds something twice, or what is no array")
+        total = sum(one.file_size for one in members)
+        if not packed and total > size:
+            raise fail("its data are packed")
+        check_growth(total, size, fail)
+        self.names = tuple(name for name in self.members if name != _TEXT)
+        self.sizes: dict[str, int] = {}
+
+    def header(self) -> dict[str, Any]:
+        """Return the JSON object that the archive holds besides its arrays."""
+        return read_json(self.text(_TEXT), self.fail)
+
+    def text(self, name: str) -> Any:
+        """Return an entry that is a text, or the bytes of one."""
+        member = self._member(name)
+        check_text_growth(member.file_size, self.size, self.fail)
+        with self._entry(name, member) as (header, file):
+            if header.shape != () or header.dtype.kind not in "SU":
+                raise self.fail(f"its entry {name} is no text")
+            try:
+                return self._array(name, header, file).item()
+            except ValueError:  # bytes that are no letters
+                raise self.fail(f"its entry {name} is no text") from None
+
+    def read(self, name: str, wanted: Wanted) -> NDArray[Any]:
+        """Return an array, checked; its type and shape are checked before its data are unpacked."""
+        with self._entry(name, self._member(name)) as (header, file):
+            check_description(name, header.dtype, header.shape, wanted, self.sizes, self.fail)
+            found = self._array(name, header, file)
+        check_values(name, found, wanted, self.fail)
+        return found
+
+    def admit(self, wanted: Mapping[str, Wanted]) -> dict[str, NDArray[Any]]:
+        """Return the arrays that are wanted, checked; others are not read."""
+        there = {name: one for name, one in wanted.items() if name in self.members or not one.optional}
+        return {name: self.read(name, one) for name, one in there.items()}
+
+    def read_all(self, prefix: str = "") -> dict[str, NDArray[Any]]:
+        """Return arrays, which must be of numbers; who takes them checks their shapes and ranges.
+
+        Those whose names begin so; all of them, unless told.
+        """
+        return {name: self.read_numbers(name) for name in self.names if name.startswith(prefix)}
+
+    def read_numbers(self, name: str) -> NDArray[Any]:
+        """Return an array of numbers, whatever their type and its shape."""
+        with self._entry(name, self._member(name)) as (header, file):
+            if header.dtype.kind not in "biuf" or not header.dtype.isnative:
+                raise self.fail(f"its array {name} holds something else than numbers")
+            found = self._array(name, header, file)
+        check_values(name, found, _ANY, self.fail)
+        return found
+
+    def _member(self, name: str) -> zipfile.ZipInfo:
+        if name not in self.members:
+            raise self.fail(f"its array {name} is missing" if name != _TEXT else "its header is missing")
+        return self.members[name]
+
+    @contextmanager
+    def _entry(self, name: str, member: zipfile.ZipInfo) -> Iterator[tuple[_Header, IO[bytes]]]:
+        with _unzipping(name, self.fail), self.file.open(member) as file:
+            yield _Header(name, file, self.fail), file
+
+    def _array(self, name: str, header: _Header, file: IO[bytes]) -> NDArray[Any]:
+        """Return the array whose header was read; the end of an entry is where its checksum is compared."""
+        if header.nbytes > self.members[name].file_size:
+            raise self.fail(f"its array {name} has fewer entries than its header says")
+        content = bytearray(header.nbytes)
+        view, at = memoryview(content), 0
+        while at < len(content):
+            part = file.read(min(_PIECE, len(content) - at))
+            if not part:
+                break
+            view[at : at + len(part)] = part
+            at += len(part)
+        if at < len(content) or file.read(1):
+            raise self.fail(f"its array {name} has another size than its header says")
+        return header.array(content)
+
+
+@contextmanager
+def open_archive(path: Path, fail: Fail, packed: bool = True) -> Iterator[Archive]:
+    """Open an ``.npz`` file, whose data may be packed; see :class:`Archive`."""
+    with _opened(path, fail) as raw:
+        with _unzipping("", fail):
+            file = zipfile.ZipFile(raw)
+        with file:
+            yield Archive(file, os.fstat(raw.fileno()).st_size, fail, packed)
+
+
+@contextmanager
+def _opened(path: Path, fail: Fail) -> Iterator[IO[bytes]]:
+    """Open a regular file; a pipe may be silent for ever, and a device without end."""
+    try:
+        regular = stat.S_ISREG(os.stat(path).st_mode)
+        file = open(path if regular else os.devnull, "rb")  # noqa: SIM115
+    except OSError as reason:
+        if isinstance(reason, FileNotFoundError):
+            raise fail("there is no such file") from None
+        raise fail(f"it cannot be read ({reason.strerror or reason})") from None
+    except ValueError:  # a NUL in the name
+        raise fail("there is no such file") from None
+    with file:
+        if not regular:
+            raise fail("it is no regular file")
+        yield file
+
+
+@contextmanager
+def _unzipping(name: str, fail: Fail) -> Iterator[None]:
+    try:
+        yield
+    except Exception as reason:  # names that are no text, ways of packing that nobody uses: nearly anything
+        if _ours(reason):
+            raise
+        raise fail(f"its array {name} is damaged" if name else "it is no archive of arrays") from None
+
+
+def _ours(reason: BaseException) -> bool:
+    from gibbsite.errors import GibbsiteError
+
+    return isinstance(reason, GibbsiteError)  # such as CheckpointError, which is an OSError

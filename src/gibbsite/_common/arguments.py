@@ -1,0 +1,195 @@
+"""Arguments of public functions are of the types that the functions declare, or an error of ours says so.
+
+What an annotation cannot tell, such as the range of a number, functions check themselves.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import wraps
+from numbers import Real
+from typing import Any, TypeVar
+
+from gibbsite._common.wording import argument
+from gibbsite.errors import ArgumentError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_MOST_SHOWN = 60  # characters of a wrong argument
+
+
+def is_path(value: Any) -> bool:
+    r"""Tell whether a value can be the path of a file.
+
+    Examples
+    --------
+    >>> is_path("a.uai"), is_path("a\0b"), is_path(3)
+    (True, False, False)
+    """
+    if not isinstance(value, str | os.PathLike):
+        return False
+    try:
+        return b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:  # half of a character
+        return False
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a real number that a float can hold; True and False are none.
+
+    Examples
+    --------
+    >>> is_number(0.5), is_number(True), is_number(10**400)
+    (True, False, False)
+    """
+    if not isinstance(value, Real) or is_flag(value):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+def is_flag(value: Any) -> bool:
+    """Tell whether an argument is True or False, of Python or of NumPy.
+
+    Examples
+    --------
+    >>> is_flag(True), is_flag(1)
+    (True, False)
+    """
+    return isinstance(value, bool) or (_is_of_numpy(value) and type(value).__name__ in ("bool", "bool_"))
+
+
+def _is_array(value: Any) -> bool:
+    return _is_of_numpy(value) and type(value).__name__ == "ndarray"
+
+
+def _is_of_numpy(value: Any) -> bool:
+    """Tell whether a value is of NumPy, which need not be loaded for that."""
+    return type(value).__module__ == "numpy"
+
+
+def is_iterable(value: Any) -> bool:
+    """Tell whether a value can be iterated over; an array without dimensions cannot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> is_iterable([]), is_iterable(np.array(3))
+    (True, False)
+    """
+    zero_dimensional = _is_array(value) and not getattr(value, "ndim", 1)
+    return isinstance(value, Iterable) and not zero_dimensional
+
+
+# What values of a type are, and what messages call them. Types that are not listed are not checked.
+_KNOWN: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "None": (lambda value: value is None, "None"),
+    "bool": (lambda value: is_flag(value), "True or False"),
+    "float": (is_number, "a number"),
+    "str": (lambda value: isinstance(value, str), "text"),
+    "Path": (is_path, "a path"),
+    "PathLike": (is_path, "a path"),
+    "Mapping": (lambda value: isinstance(value, Mapping), "a mapping"),
+    "Sequence": (is_iterable, "a list"),
+    "Iterable": (is_iterable, "a list"),
+    "Collection": (lambda value: isinstance(value, Collection) and is_iterable(value), "a list"),
+}
+
+
+def checked(function: F) -> F:
+    """Make a function refuse arguments that are not of the types it declares.
+
+    Types are those of its annotations, as far as this module knows them.
+
+    Examples
+    --------
+    >>> @checked
+    ... def repeat(word: str, loud: bool = False) -> str:
+    ...     return word.upper() if loud else word
+    >>> repeat("no", loud=[True, False])
+    Traceback (most recent call last):
+    gibbsite.errors.ArgumentError: loud must be True or False, got [True, False].
+    """
+    rules: dict[str, list[tuple[Callable[[Any], bool], str]]] = {}
+    places: list[str] = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is not parameter.KEYWORD_ONLY:
+            places.append(parameter.name)
+        names = _alternatives(str(parameter.annotation))
+        if all(name in _KNOWN for name in names) and parameter.kind is not parameter.VAR_KEYWORD:
+            paths = "Path" in names  # then a text is a path, too
+            rules[parameter.name] = [_KNOWN[name] for name in names if not (paths and name == "str")]
+
+    @wraps(function)
+    def call(*args: Any, **given: Any) -> Any:
+        for name, value in (*zip(places, args, strict=False), *given.items()):
+            rule = rules.get(name)
+            if rule is not None and not any(fits(value) for fits, _ in rule):
+                wanted = " or ".join(dict.fromkeys(words for _, words in rule))
+                raise ArgumentError(f"{argument(name)} must be {wanted}, got {describe(value)}.")
+        return function(*args, **given)
+
+    return call  # type: ignore[return-value]
+
+
+def check_flags(**given: Any) -> None:
+    """Refuse arguments that are neither True nor False.
+
+    Examples
+    --------
+    >>> check_flags(resume="yes")
+    Traceback (most recent call last):
+    gibbsite.errors.ArgumentError: resume must be True or False, got 'yes'.
+    """
+    for name, value in given.items():
+        if not is_flag(value):
+            raise ArgumentError(f"{argument(name)} must be True or False, got {describe(value)}.")
+
+
+def describe(value: Any) -> str:
+    """Return what a wrong argument is, in few words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> describe(np.zeros((2, 3))), describe(0.5)
+    ('an array of shape (2, 3)', '0.5')
+    """
+    if _is_array(value):
+        return f"an array of shape {value.shape}"
+    kind = type(value).__name__
+    if isinstance(value, int) and abs(value) > 10**18:
+        return "a whole number that is too large"
+    try:
+        shown = repr(value)
+    except Exception:
+        return f"an object of type {kind}"
+    return shown if len(shown) <= _MOST_SHOWN and "\n" not in shown else f"an object of type {kind}"
+
+
+def read_query(model: Any, query: Any) -> list[int] | None:
+    """Return the positions of the free sites that are asked for, sorted; None, for all, as it is."""
+    if query is None:
+        return None
+    if isinstance(query, str) or not is_iterable(query):
+        raise ArgumentError(f"{argument('query')} must be a list of sites, got {describe(query)}.")
+    seen = getattr(model, "evidence", {})
+    return sorted({int(model.index(site)) for site in query if not (isinstance(site, str) and site in seen)})
+
+
+def _alternatives(annotation: str) -> list[str]:
+    """Return the names of types in a union, without what is in brackets."""
+    names, depth, name = [], 0, ""
+    for letter in annotation:
+        depth += (letter == "[") - (letter == "]")
+        if letter == "|" and not depth:
+            names.append(name.strip())
+            name = ""
+        elif not depth and letter != "]":
+            name += letter
+    return [*names, name.strip()]

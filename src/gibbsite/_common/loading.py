@@ -1,0 +1,117 @@
+"""Find what the files of a package register: by loading them, or by reading their declarations alone.
+
+The command line offers the names of kernels and scans before any of them is loaded, which would take most of
+a second. Registrations are therefore written as literals, and read from the source.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+_MARK = "@register("
+
+#: Held while modules are loaded for users: threads that load modules of one package at the same time may
+#: wait for each other, because Python locks a module before it loads the package that the module is in.
+LOADING = threading.RLock()
+_APART = ("applications", "cli", "lab", "testing", "__main__")
+_ROOT = Path(__file__).parent.parent
+_loaded_all = False
+
+
+def load_modules(package: str) -> None:
+    """Import the modules of a package, and of the packages in it.
+
+    Examples
+    --------
+    >>> load_modules("gibbsite.scans")
+    """
+    for found in pkgutil.iter_modules(sys.modules[package].__path__):
+        name = f"{package}.{found.name}"
+        importlib.import_module(name)
+        if found.ispkg:
+            load_modules(name)
+
+
+def import_downwards(name: str) -> Any:
+    """Import a module, the packages that it is in first; see :data:`LOADING`.
+
+    Examples
+    --------
+    >>> import_downwards("gibbsite.scans.base").__name__
+    'gibbsite.scans.base'
+    """
+    parts = name.split(".")
+    for length in range(1, len(parts)):
+        importlib.import_module(".".join(parts[:length]))
+    return importlib.import_module(name)
+
+
+def load_for_threads() -> None:
+    """Load at once what would be loaded when it is first used, unless this is the main thread.
+
+    Functions that run in several threads would otherwise load modules at the same time. It takes half a
+    second in the first thread. What is left out is not loaded by functions of the library: the command line,
+    for example.
+
+    Examples
+    --------
+    >>> load_for_threads()
+    """
+    global _loaded_all
+    if _loaded_all or threading.current_thread() is threading.main_thread():
+        return
+    with LOADING:
+        if not _loaded_all:
+            for path in sorted(_ROOT.rglob("*.py")):
+                parts = path.relative_to(_ROOT).with_suffix("").parts
+                if parts[0] not in _APART and parts[-1] != "__init__":
+                    with suppress(ImportError):  # of optional dependencies
+                        import_downwards(".".join(("gibbsite", *parts)))
+            _loaded_all = True
+
+
+def read_declarations(folder: str) -> list[dict[str, Any]]:
+    """Return what is given to ``@register(...)`` in the files of a folder of gibbsite, without loading them.
+
+    Arguments that are no literals are left out; "class" is what is registered.
+
+    Examples
+    --------
+    >>> sorted(given["name"] for given in read_declarations("scans") if given.get("name"))[:2]
+    ['chromatic', 'palindromic']
+    """
+    found = []
+    for path in sorted((_ROOT / folder).rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if f"\n{_MARK}" in text:
+            found += [_read_call(part) for part in text.split(f"\n{_MARK}")[1:]]
+    return found
+
+
+def _read_call(text: str) -> dict[str, Any]:
+    """Return the literal arguments of a call, given what follows its opening bracket."""
+    end = -1
+    while True:  # the first bracket that closes the call; others are in its arguments
+        end = text.index(")", end + 1)
+        try:
+            call: Any = ast.parse(f"register({text[: end + 1]}", mode="eval").body
+        except SyntaxError:
+            continue
+        given = {one.arg: value for one in call.keywords if (value := _literal(one.value)) is not ...}
+        named = re.match(r"(?:\s*@[^\n]*)*\s*class (\w+)", text[end + 1 :])
+        return {**given, "class": named[1]} if named else given
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return ...

@@ -1,0 +1,110 @@
+"""Locks: a file, or a folder, has one writer at a time.
+
+A lock is a file beside what it protects, ``.NAME.lock``, and is held by ``flock``, which ends with its
+process. Where there is no ``flock`` (Windows, some network disks), the file says who holds it, and the lock
+of a process of this machine that has ended counts no more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from gibbsite._common.boundary import Fail
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+@contextlib.contextmanager
+def hold(path: Path, fail: Fail) -> Iterator[None]:
+    """Hold the lock of a path; refuse where another process, or another part of this one, holds it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, hold(Path(folder, "run"), ValueError):
+    ...     with hold(Path(folder, "run"), ValueError):
+    ...         pass
+    Traceback (most recent call last):
+    ValueError: another process is writing it; wait for that to end (.run.lock says that it has not)
+    """
+    lock = path.with_name(f".{path.name}.lock")
+    descriptor = None
+    while descriptor is None:
+        try:
+            descriptor = _take(lock)
+        except BlockingIOError:
+            raise fail(
+                f"another process is writing it; wait for that to end ({lock.name} says that it has not)"
+            ) from None
+        except OSError as reason:
+            raise fail(f"{reason.strerror or reason}; check the folder and its rights") from None
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # while it is held: the lock of another process stays
+            os.truncate(descriptor, 0)
+            lock.unlink()
+        os.close(descriptor)
+
+
+def _take(lock: Path) -> int | None:
+    """Return the descriptor of a lock that is held now; None where it has been removed meanwhile."""
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+    try:
+        if not _flock(descriptor):
+            _claim(descriptor)
+        with contextlib.suppress(FileNotFoundError):
+            if os.fstat(descriptor).st_ino == os.stat(lock).st_ino:
+                return descriptor
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None
+
+
+def _flock(descriptor: int) -> bool:
+    """Lock a file; return False where files cannot be locked."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return False
+    return True
+
+
+def _claim(descriptor: int) -> None:
+    """Write into a lock who holds it, unless somebody does who is still there."""
+    mine = f"{socket.gethostname()} {os.getpid()}"
+    holder = os.read(descriptor, 1000).decode("utf-8", "replace")
+    if holder and _is_there(holder):
+        raise BlockingIOError
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.truncate(descriptor, 0)
+    os.write(descriptor, mine.encode())
+
+
+def _is_there(holder: str) -> bool:
+    """Tell whether the holder of a lock may still be there."""
+    host, _, number = holder.rpartition(" ")
+    if host != socket.gethostname() or not number.isdecimal():
+        return True
+    if os.name == "nt":  # there, signal 0 ends a process
+        return True
+    try:
+        os.kill(int(number), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True

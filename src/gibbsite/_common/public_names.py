@@ -1,0 +1,81 @@
+"""Public names of a package, listed once in its stub ``__init__.pyi`` and loaded when they are first used."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+
+def read_stub(package: str, loader: Any) -> dict[str, tuple[str, str]]:
+    """Return module and name of each public name of a package.
+
+    Every import of the stub is ``from MODULE import NAME as NAME``, on a line of its own.
+    """
+    # the loader can also read packages inside a zip file
+    folder = os.path.dirname(loader.get_filename(package))
+    text = loader.get_data(os.path.join(folder, "__init__.pyi")).decode()
+    lines = [line.split() for line in text.splitlines() if line.startswith("from ")]
+    return {words[5]: (words[1], words[3]) for words in lines}
+
+
+def attach_stub(package: str, loader: Any) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package that has a stub.
+
+    Examples
+    --------
+    >>> import gibbsite.scans
+    >>> find, names, _ = attach_stub("gibbsite.scans", gibbsite.scans.__spec__.loader)
+    >>> find("Chromatic").__name__, "Systematic" in names()
+    ('Chromatic', True)
+    """
+    places = read_stub(package, loader)
+
+    def find(name: str) -> Any:
+        if name.startswith("__") or name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        from gibbsite._common.loading import LOADING, import_downwards, load_for_threads
+
+        module, inner = places[name]
+        load_for_threads()
+        with LOADING:
+            home = import_downwards(module)
+            if inner not in vars(home) and hasattr(home, "__path__") and find_spec(f"{module}.{inner}"):
+                return import_downwards(f"{module}.{inner}")
+            return getattr(home, inner)
+
+    def names() -> list[str]:
+        own = (name for name in vars(sys.modules[package]) if name.startswith("__"))
+        return sorted({*places, *own})
+
+    return find, names, sorted(places)
+
+
+@cache
+def public_place(name: str) -> str:
+    """Return a kernel or a scan as it is written after ``gs.``.
+
+    Examples
+    --------
+    >>> public_place("Gibbs"), public_place("PoissonMH")
+    ('Gibbs', 'kernels.PoissonMH')
+    """
+    for space in ("", "kernels", "scans"):
+        package = f"gibbsite.{space}".rstrip(".")
+        spec = find_spec(package)
+        if spec is not None and name in read_stub(package, spec.loader):
+            return f"{space}.{name}".lstrip(".")
+    return name
+
+
+def find_moved(name: str, spaces: Iterable[str], find: Callable[[str], Any]) -> Any:
+    """Return a name that used to be in the top package from the namespace that it moved to, with a warning."""
+    for space in spaces:
+        if name in find(space).__all__:
+            warnings.warn(f"gibbsite.{name} is now gibbsite.{space}.{name}", DeprecationWarning, stacklevel=3)
+            return getattr(find(space), name)
+    raise AttributeError(f"module 'gibbsite' has no attribute {name!r}")

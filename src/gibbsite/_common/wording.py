@@ -1,0 +1,188 @@
+"""Messages that name arguments and parts so that every reader sees the spelling of their own interface.
+
+In Python one writes ``chains=4`` and ``gs.Gibbs()``, on the command line ``--chains 4`` and
+``--method gibbs``. A message is written once; what it names is marked by :func:`argument` and :func:`part`.
+As a :class:`Text` it reads as for Python, and keeps the marks for whoever spells them otherwise
+(:mod:`gibbsite.cli.wording`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from gibbsite._common.public_names import public_place
+
+# Characters for private use: they stand for nothing, so no name of a site or of a file holds them by chance.
+_OPEN, _NEXT, _CLOSE = "\ue000", "\ue001", "\ue002"
+_LIKE = 0.65  # of 1: how much a name has to have in common with a known one to be taken for it
+# Characters that a terminal or a page acts on instead of showing them: control characters, line separators,
+# those that turn the direction of writing, and halves of characters, which no output can encode.
+_ACTING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_MARK = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
+
+
+class Mark(NamedTuple):
+    """What a message names: in Python's spelling, and as what it is.
+
+    Attributes
+    ----------
+    plain : str
+        How it is written in Python.
+    kind : {"argument", "part", "python"}
+        An argument of a function, a kernel or scan, or words for Python's users alone.
+    name : str
+        Name of the argument or of the class.
+    values : tuple of str
+        The value of the argument, if one is named; the parameters of the part, as ``"keys=blanket"``.
+    """
+
+    plain: str
+    kind: str
+    name: str
+    values: tuple[str, ...] = ()
+
+
+class Text(str):
+    """A message in Python's spelling that still knows its marks.
+
+    Examples
+    --------
+    >>> text = Text(f"{argument('chains')} must be at least 1; take {argument('chains', 4)}.")
+    >>> text
+    'chains must be at least 1; take chains=4.'
+    >>> text.spelled(lambda mark: " ".join(["--" + mark.name, *mark.values]))
+    '--chains must be at least 1; take --chains 4.'
+    """
+
+    __slots__ = ("marked",)
+    marked: str
+
+    def __new__(cls, marked: str) -> Text:
+        marked = getattr(marked, "marked", marked)
+        text = super().__new__(cls, _spell(marked, lambda mark: mark.plain))
+        text.marked = marked
+        return text
+
+    def __reduce__(self) -> tuple[type[Text], tuple[str]]:
+        return Text, (self.marked,)
+
+    def spelled(self, spell: Callable[[Mark], str]) -> str:
+        """Return the message with every mark spelled by a function."""
+        return _spell(self.marked, spell)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The names of the arguments that the message is about, in order."""
+        found = [_read(mark[1]) for mark in _MARK.finditer(self.marked)]
+        return tuple(mark.name for mark in found if mark.kind == "argument")
+
+
+def argument(name: str, *value: Any) -> str:
+    """Name an argument in a message, or an argument with its value.
+
+    Examples
+    --------
+    >>> Text(f"{argument('resume', True)} needs {argument('checkpoint')}.")
+    'resume=True needs checkpoint.'
+    """
+    plain = f"{name}={value[0]!r}" if value else name
+    return _mark(plain, "argument", name, *map(str, value))
+
+
+def part(name: str, plain: str | None = None, **parameters: Any) -> str:
+    """Name a kernel or a scan in a message by its class and, where it matters, parameters.
+
+    ``plain`` is what Python's users read, the call that makes it by default.
+
+    Examples
+    --------
+    >>> Text(f"use {part('HerdedGibbs', keys='site')}.")
+    "use gs.HerdedGibbs(keys='site')."
+    """
+    if plain is None:
+        plain = f"gs.{public_place(name)}({', '.join(f'{key}={value!r}' for key, value in parameters.items())})"
+    return _mark(plain, "part", name, *(f"{key}={value}" for key, value in parameters.items()))
+
+
+def in_python(words: str) -> str:
+    """Say something that only users of Python can do."""
+    return _mark(words, "python", "")
+
+
+def _mark(*fields: str) -> str:
+    return _OPEN + _NEXT.join(fields) + _CLOSE
+
+
+def _read(fields: str) -> Mark:
+    plain, kind, name, *values = fields.split(_NEXT)
+    return Mark(plain, kind, name, tuple(values))
+
+
+def _spell(marked: str, spell: Callable[[Mark], str]) -> str:
+    return _MARK.sub(lambda found: spell(_read(found[1])), marked)
+
+
+def escaped(text: object, keep: str = "") -> str:
+    r"""Return a text in which characters that would act on a terminal or a page are written out.
+
+    Names, states, paths and texts from files pass this function on their way to people.
+
+    Parameters
+    ----------
+    text : object
+        The text, or something whose text is shown.
+    keep : str
+        Such characters that stay as they are, for example ends of lines.
+
+    Examples
+    --------
+    >>> print(escaped("a\x1b[2Jb\n"), escaped("two\nlines", keep="\n"))
+    a\u001b[2Jb\u000a two
+    lines
+    """
+    return _ACTING.sub(lambda found: found[0] if found[0] in keep else f"\\u{ord(found[0]):04x}", str(text))
+
+
+def unknown(what: str, name: object, known: Iterable[object], also: str = "") -> str:
+    """Return the message on a name that nobody knows: the nearest known one, and all of them.
+
+    Parameters
+    ----------
+    what : str
+        What the name should be one of.
+    name : object
+        The name.
+    known : iterable
+        The names there are.
+    also : str
+        What else may be given, opening with a comma or "or".
+
+    Examples
+    --------
+    >>> unknown("method", "gibs", ["exact", "gibbs"])
+    "method 'gibs' is unknown; did you mean 'gibbs'? There are exact, gibbs."
+    >>> unknown("schedule", "x", ["linear", "exponential"], ", or give temperatures")
+    "schedule 'x' is unknown; choose one of linear, exponential, or give temperatures."
+    """
+    names = [str(each) for each in known]
+    near = nearest(name, names)
+    opening = f"did you mean {near!r}? There are" if near else "choose one of"
+    return f"{what} {name!r} is unknown; {opening} {', '.join(names)}{also}."
+
+
+def nearest(name: object, known: Iterable[str]) -> str | None:
+    """Return the known name that a misspelled one is most like, None if it is like none of them.
+
+    Examples
+    --------
+    >>> nearest("alram", ["alarm", "asia"]), nearest("zzz", ["alarm"])
+    ('alarm', None)
+    """
+    if not isinstance(name, str):
+        return None
+    by_lower = {each.lower(): each for each in known}
+    close = get_close_matches(name.lower(), by_lower, n=1, cutoff=_LIKE)
+    return by_lower[close[0]] if close else None

@@ -1,0 +1,89 @@
+"""Arrays by address: many of them in one array of whole numbers, of which compiled code takes what it needs.
+
+A function that takes twenty arrays passes on a hundred and forty numbers at every call, and so do the
+wrappers by which Python and other compiled code call it: most of the time that a short function takes to
+compile goes there. A book is one array whatever is in it. Whoever makes one keeps the arrays alive.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import DISABLED, Integer
+
+Book = NDArray[np.int64]
+
+
+def entries(*arrays: tuple[NDArray[Any], np.dtype[Any]]) -> list[int]:
+    """Return what a book has of some arrays, given with the types they are to have: address and size of each.
+
+    Compiled code believes what a book says, so arrays of other types are refused.
+
+    Examples
+    --------
+    >>> entries((np.zeros(3), np.dtype(float)))[1]
+    3
+    """
+    found: list[int] = []
+    for array, dtype in arrays:
+        if array.dtype != dtype or not array.flags.c_contiguous:
+            raise TypeError(f"the array is to be contiguous and of type {dtype}, not {array.dtype}.")
+        found += (array.__array_interface__["data"][0], array.size)
+    return found
+
+
+def array_in(book: Book, k: Integer, kind: Any) -> NDArray[Any]:
+    """Return array number ``k`` of a book, whose entries are of type ``kind``, as one row.
+
+    Examples
+    --------
+    >>> x = np.arange(6.0).reshape(2, 3)
+    >>> book = np.array(entries((np.zeros(1), x.dtype), (x, x.dtype)))
+    >>> array_in(book, 1, np.float64).tolist()
+    [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    """
+    dtype, size = np.dtype(kind), int(book[2 * k + 1])
+    if size == 0:
+        return np.zeros(0, dtype)
+    memory = (ctypes.c_char * (size * dtype.itemsize)).from_address(int(book[2 * k]))
+    return np.frombuffer(memory, dtype)
+
+
+if not DISABLED:
+    import numba.extending
+    from llvmlite import ir
+    from numba.core import types as numba_types
+
+    nb: Any = numba_types
+    type_callable: Any = numba.extending.type_callable
+    lower_builtin: Any = numba.extending.lower_builtin
+
+    @type_callable(array_in)  # type: ignore[untyped-decorator]
+    def _type_array(context: Any) -> Any:
+        def find(book: Any, k: Any, kind: Any) -> Any:
+            dtype = kind.dtype if isinstance(kind, nb.DType) else kind.instance_type
+            return nb.Array(dtype, 1, "C")(book, nb.intp, kind)
+
+        return find
+
+    @lower_builtin(array_in, nb.Array, nb.intp, nb.Any)  # type: ignore[untyped-decorator]
+    def _build_array(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word, kind = ir.IntType(64), signature.return_type
+        book = context.make_array(signature.args[0])(context, builder, arguments[0])
+        place = builder.gep(book.data, [builder.shl(arguments[1], word(1))])
+        size = builder.load(builder.gep(place, [word(1)]))
+        array = context.make_array(kind)(context, builder)
+        width = word(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+        context.populate_array(
+            array,
+            data=builder.inttoptr(builder.load(place), array.data.type),
+            shape=[size],
+            strides=[width],
+            itemsize=width,
+            meminfo=None,
+        )
+        return array._getvalue()

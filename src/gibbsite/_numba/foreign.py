@@ -1,0 +1,548 @@
+"""Functions of users, for compiled loops: one address, whatever they are written in.
+
+A loop that calls a function of the user through its address is compiled once for all such functions and kept
+on disk, and the call costs some nanoseconds. Every such function has the same signature,
+
+    double function(double *first, intp n_first, double *second, intp n_second, uint64 *words)
+
+and one of these shapes says what users write for it:
+
+* ``"value"``: ``f(first, second) -> number``, or ``f(first) -> number`` (a factor, a density);
+* ``"array"``: ``f(first) -> array`` of the size of ``second`` (a gradient);
+* ``"adding"``: ``f(first, second) -> array`` of the size of ``first``, which is added to the numbers that
+  stand behind ``first`` (the part of a gradient that stems from a row of data);
+* ``"draw"``: ``f(first, rng) -> number or array`` of the size of ``second`` (a conditional);
+* ``"scalar"``: ``f(first) -> number``, which becomes the first number of ``second`` (an observable);
+* ``"update"``: ``f(first, second)``, which changes ``second`` (a recorder).
+
+What Numba compiles is called directly. Anything else, if it is allowed, is called back in Python, which takes
+some microseconds and the interpreter's lock. In both ways an exception becomes NaN, which whoever calls
+checks for. The exception of a call back is kept; compiled functions are called once more in Python to learn
+what it was (:meth:`Foreign.cause_at`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import threading
+import types
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numba.core import types as numba_types
+from numpy.typing import NDArray
+
+import numba
+from gibbsite._numba.hidden_random import hidden_random
+from gibbsite._numba.jit import compiled
+from gibbsite._numba.options import HELPER, ON_STACK
+from gibbsite.errors import ModelError
+
+_numba: Any = numba
+nb: Any = numba_types
+_SIGNATURE = nb.float64(nb.CPointer(nb.float64), nb.intp, nb.CPointer(nb.float64), nb.intp, nb.CPointer(nb.uint64))
+# pointers as whole numbers: objects for them would take longer than most functions
+_C_SIGNATURE = ctypes.CFUNCTYPE(
+    ctypes.c_double, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p
+)
+_MIXING = 12  # numbers thrown away before the first one is used, as where such a generator is seeded
+SHAPES = ("value", "array", "adding", "draw", "scalar", "update")
+
+
+@dataclass
+class Foreign:
+    """A function of the user as compiled loops see it.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    address : int
+        Where its machine code is; valid as long as this object lives.
+    digest : str
+        Tells functions of different content apart.
+    compiled : bool
+        Whether Numba has compiled it; otherwise it is called back in Python.
+    reason : str
+        Why it was not compiled, in a line.
+    raised : list
+        The first exception of a function that is called back.
+    function : callable
+        What the user gave.
+    key : str
+        Its shape, and of values the number of arguments.
+    """
+
+    name: str
+    address: int
+    digest: str
+    compiled: bool
+    reason: str = ""
+    raised: list[BaseException] = field(default_factory=list)
+    alive: Any = field(repr=False, default=None)
+    function: Any = field(repr=False, default=None)
+    key: str = "value1"
+
+    def cause_at(
+        self, first: NDArray[np.float64], second: NDArray[np.float64], words: NDArray[np.uint64] | None = None
+    ) -> BaseException | None:
+        """Return the exception behind a failed call with these arrays, None if there was none.
+
+        Examples
+        --------
+        >>> adopt(lambda x: 1.0 / int(x[0]), "value").cause_at(np.zeros(1), np.zeros(0))
+        ZeroDivisionError('float division by zero')
+        """
+        kept = take_raised([self])
+        if kept is not None or not self.compiled:
+            return kept
+        inner = getattr(self.function, "py_func", self.function)
+        generator = np.zeros(4, np.uint64) if words is None else words.copy()
+        try:
+            with np.errstate(all="ignore"):
+                _call_in_python(inner, self.key, first.copy(), second.copy(), generator)
+        except Exception as reason:
+            return reason
+        return None
+
+
+def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool = False) -> Foreign:
+    """Make the address of a function of the user.
+
+    Parameters
+    ----------
+    function : callable
+        A Python function, or one decorated with ``numba.njit``.
+    shape : {"value", "array", "adding", "draw", "scalar", "update"}
+        What it takes and returns, see above.
+    arguments : int
+        Of a value: whether it takes one array or two.
+    must_compile : bool
+        Refuse a function that Numba cannot compile, rather than call it back in Python.
+
+    Raises
+    ------
+    ModelError
+        If it is no function, takes random numbers from elsewhere than its argument, or has to be compiled and
+        cannot be; with the reason in a line.
+
+    Examples
+    --------
+    >>> square = adopt(lambda x: x[0] ** 2, "value")
+    >>> none, words = np.zeros(0), np.zeros(4, np.uint64)
+    >>> square.compiled, call_at(square.address, np.array([3.0]), 0, 1, none, 0, 0, words)
+    (True, 9.0)
+    """
+    if not callable(function):
+        raise ModelError(f"A function is needed, got {function!r}.")
+    name = getattr(function, "__name__", type(function).__name__)
+    digest = digest_of(function)
+    key = shape if shape != "value" else f"value{arguments}"
+    if (digest, key) in _ADOPTED:
+        return _ADOPTED[digest, key]
+    _refuse_hidden_random(function, name, shape)
+    try:
+        thunk = _compile(function, key)
+        made = Foreign(name, thunk.address, digest, True, alive=thunk, function=function, key=key)
+        if function.__module__.partition(".")[0] == "gibbsite":
+            _ADOPTED[digest, key] = made
+        return made
+    except Exception as reason:  # whatever Numba raises: it says why the function is not for compiled code
+        said = _first_reason(reason)
+    if must_compile and not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        raise ModelError(f"the function {name} cannot be compiled: {said}")
+    found = Foreign(name, 0, digest, False, said, function=function, key=key)
+    found.alive = _C_SIGNATURE(_calling_back(function, key, found.raised))
+    found.address = ctypes.cast(found.alive, ctypes.c_void_p).value or 0
+    return found
+
+
+#: Compiled functions of the library, by what they do: they need not be compiled for every run.
+_ADOPTED: dict[tuple[str, str], Foreign] = {}
+
+
+def adopt_step(function: Any) -> Foreign:
+    """Make the address of a function of the library that takes both arrays and the words.
+
+    Examples
+    --------
+    >>> def total(first, second, words):
+    ...     second[0] = first.sum() + words[0]
+    ...     return 0.0
+    >>> out = np.zeros(1)
+    >>> call_at(adopt_step(total).address, np.ones(3), 0, 3, out, 0, 1, np.ones(4, np.uint64))
+    0.0
+    >>> out.tolist()
+    [4.0]
+    """
+    name = function.__name__
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+
+        def back(a: int, na: int, b: int, nb: int, words: int) -> float:
+            return float(function(_doubles(a, na), _doubles(b, nb), _doubles(words, 4).view(np.uint64)))
+
+        alive: Any = _C_SIGNATURE(back)
+        return Foreign(name, ctypes.cast(alive, ctypes.c_void_p).value or 0, "", False, alive=alive)
+    inner, carray = _numba.njit(error_model="numpy")(function), _numba.carray
+
+    def body(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:
+        return np.float64(inner(carray(a, (na,)), carray(b, (nb,)), carray(rng, (4,))))
+
+    thunk = _numba.cfunc(_SIGNATURE, error_model="numpy")(body)
+    return Foreign(name, thunk.address, "", True, alive=thunk)
+
+
+def _refuse_hidden_random(function: Any, name: str, shape: str) -> None:
+    source = hidden_random(function)
+    if source is None:
+        return
+    if shape == "draw":
+        raise ModelError(
+            f"the function {name} takes random numbers from {source}, which the seed of a run does not reach"
+            "; take them from its argument rng: rng.normal(...) in Python, gs.random.normal(rng, ...) in "
+            "functions that Numba compiles."
+        )
+    raise ModelError(
+        f"the function {name} takes random numbers from {source}; it must return the same whenever it is "
+        "called with the same values."
+    )
+
+
+def take_raised(functions: Iterable[Foreign]) -> BaseException | None:
+    """Return the first exception of functions that were called back, and forget it."""
+    for function in functions:
+        if function.raised:
+            first = function.raised[0]
+            function.raised.clear()
+            return first
+    return None
+
+
+def _compile(function: Any, key: str) -> Any:
+    """Return a C function around a function of the user; raise what Numba raises."""
+    inner = function
+    if not hasattr(function, "py_func"):  # an index beyond the end is an error, as in Python
+        # without machine code of its own, which would stay in memory for ever: it is merged into its caller
+        inner = _numba.njit(error_model="numpy", boundscheck=True, **HELPER)(function)
+    carray, nan = _numba.carray, np.nan
+
+    def value1(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:
+        try:
+            return np.float64(inner(carray(a, (na,))))
+        except Exception:
+            return nan
+
+    def value2(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:
+        try:
+            return np.float64(inner(carray(a, (na,)), carray(b, (nb,))))
+        except Exception:
+            return nan
+
+    def array(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:
+        try:
+            found, out = inner(carray(a, (na,))), carray(b, (nb,))
+            if found.size != nb:
+                return nan
+            for k in range(nb):
+                out[k] = found[k]
+            return 0.0
+        except Exception:
+            return nan
+
+    def adding(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:
+        try:
+            found, out = inner(carray(a, (na,)), carray(b, (nb,))), carray(a, (2 * na,))
+            if found.size != na:
+                return nan
+            for k in range(na):
+                out[na + k] += found[k]
+            return 0.0
+        except Exception:
+            return nan
+
+    def draw(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:
+        try:
+            carray(b, (nb,))[:] = inner(carray(a, (na,)), carray(rng, (4,)))
+            return 0.0
+        except Exception:
+            return nan
+
+    def scalar(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:
+        try:
+            carray(b, (nb,))[0] = np.float64(inner(carray(a, (na,))))
+            return 0.0
+        except Exception:
+            return nan
+
+    def update(a: Any, na: Any, b: Any, nb: Any, rng: Any) -> Any:
+        try:
+            inner(carray(a, (na,)), carray(b, (nb,)))
+            return 0.0
+        except Exception:
+            return nan
+
+    bodies = (value1, value2, array, adding, draw, scalar, update)
+    body = {each.__name__: each for each in bodies}[key]
+    return _numba.cfunc(_SIGNATURE, error_model="numpy")(body)
+
+
+def _calling_back(function: Any, key: str, raised: list[BaseException]) -> Callable[..., float]:
+    """Return a Python function with the C signature around a function of the user."""
+
+    def back(a: int, na: int, b: int, nb: int, words: int) -> float:
+        try:
+            first, second = _doubles(a, na).copy(), _doubles(b, nb)
+            if key in ("value1", "value2"):
+                return float(_call_in_python(function, key, first, second.copy(), None))
+            if key == "draw":
+                rng, move_on = _generator(_doubles(words, 4).view(np.uint64))
+                second[:] = _call_in_python(function, key, first, second, rng)
+                move_on()
+            elif key == "array":
+                second[:] = _call_in_python(function, key, first, second, None)
+            elif key == "scalar":
+                second[0] = _call_in_python(function, key, first, second, None)
+            elif key == "update":
+                _call_in_python(function, key, first, second, None)
+            else:
+                _doubles(a, 2 * na)[na:] += _call_in_python(function, key, first, second.copy(), None)
+            return 0.0
+        except BaseException as reason:
+            raised.append(reason)
+            return np.nan
+
+    return back
+
+
+def _doubles(address: int, size: int) -> NDArray[np.float64]:
+    """Return numbers in memory as an array, without a copy."""
+    if not size:
+        return np.zeros(0)
+    memory: Any = (ctypes.c_double * size).from_address(address)
+    return np.frombuffer(memory, np.float64)
+
+
+def _call_in_python(function: Any, key: str, first: NDArray[np.float64], second: NDArray[np.float64], rng: Any) -> Any:
+    """Call a function of the user in Python; return the number or the array that its shape promises."""
+    if key in ("value1", "scalar"):
+        return float(function(first))
+    if key == "update":
+        return function(first, second)
+    if key == "value2":
+        return float(function(first, second))
+    if key == "array":
+        return _of_size(function(first), second.size)
+    if key == "adding":
+        return _of_size(function(first, second), first.size)
+    found = _numbers(function(first, rng))
+    return found if found.ndim == 0 else _of_size(found, second.size)
+
+
+def _numbers(found: Any) -> NDArray[np.float64]:
+    """Return what a function of the user returned as numbers; NumPy would take None for NaN."""
+    array = np.asarray(found)
+    if array.dtype == object and any(value is None for value in array.flat):
+        raise ModelError(f"it returned {found!r}, and a number is needed.")
+    return np.asarray(array, float)
+
+
+def _of_size(found: Any, size: int) -> NDArray[np.float64]:
+    array = _numbers(found)
+    if array.shape != (size,):
+        raise ModelError(f"an array of shape ({size},) is needed, got {array.shape}.")
+    return array
+
+
+class _Generators(threading.local):
+    """A NumPy generator for each thread, to be set to where a chain is."""
+
+    def __init__(self) -> None:
+        self.bits = np.random.SFC64(0)
+        self.rng = np.random.Generator(self.bits)
+        self.state: Any = self.bits.state
+
+
+_GENERATORS = _Generators()
+
+
+def _generator(words: NDArray[np.uint64]) -> tuple[np.random.Generator, Callable[[], None]]:
+    """Return a NumPy generator that starts from the words of a chain, and what moves these on."""
+    mine = _GENERATORS
+    mine.state["state"]["state"] = words.copy()
+    bits = mine.bits
+    bits.state = mine.state
+    bits.random_raw(_MIXING, output=False)
+
+    def move_on() -> None:
+        words[:] = bits.random_raw(4)
+        words[0] |= np.uint64(1)  # not all zero
+
+    return mine.rng, move_on
+
+
+def call_at(
+    address: Any,
+    first: NDArray[np.float64],
+    first_at: Any,
+    first_count: Any,
+    second: NDArray[np.float64],
+    second_at: Any,
+    second_count: Any,
+    words: NDArray[np.uint64],
+) -> float:
+    """Call the function at an address with parts of two arrays: from ``at`` on, ``count`` numbers."""
+    function = _C_SIGNATURE(int(address))
+    starts = [array.ctypes.data + 8 * int(at) for array, at in ((first, first_at), (second, second_at))]
+    return float(function(starts[0], int(first_count), starts[1], int(second_count), words.ctypes.data))
+
+
+ROOM = 1024
+
+
+def stack_room() -> NDArray[np.float64]:
+    """Return an array of ``ROOM`` numbers, not cleared, on the stack of the compiled function that asks.
+
+    Examples
+    --------
+    >>> stack_room().size
+    1024
+    """
+    return np.empty(ROOM)
+
+
+if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+    import numba.extending
+    from llvmlite import ir
+    from numba.core import cgutils as numba_tools
+    from numba.core.typing import templates as typing_templates
+
+    from gibbsite._numba.intrinsic import intrinsic
+    from gibbsite._numba.jit import intrinsic_for
+
+    cgutils: Any = numba_tools
+    numba_templates: Any = typing_templates
+
+    @intrinsic
+    def _call(typing: Any, address: Any, first: Any, i: Any, m: Any, second: Any, j: Any, n: Any, words: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            def data(k: int) -> Any:
+                return context.make_array(signature.args[k])(context, builder, arguments[k]).data
+
+            double = ir.DoubleType()
+            size = ir.IntType(64)
+            pointer = double.as_pointer()
+            kind = ir.FunctionType(double, [pointer, size, pointer, size, size.as_pointer()])
+            function = builder.inttoptr(arguments[0], kind.as_pointer())
+            at = [builder.gep(data(1), [arguments[2]]), builder.gep(data(4), [arguments[5]])]
+            return builder.call(function, [at[0], arguments[3], at[1], arguments[6], data(7)])
+
+        whole = nb.int64
+        return nb.float64(whole, first, whole, whole, second, whole, whole, words), build
+
+    @intrinsic
+    def _stack_room(typing: Any) -> Any:
+        kind = nb.Array(nb.float64, 1, "C")
+
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            size = ir.IntType(64)
+            data = cgutils.alloca_once(builder, ir.DoubleType(), size(ROOM))
+            array = context.make_array(kind)(context, builder)
+            context.populate_array(
+                array, data=data, shape=[size(ROOM)], strides=[size(8)], itemsize=size(8), meminfo=None
+            )
+            return array._getvalue()
+
+        return kind(), build
+
+    if ON_STACK:  # not by ``intrinsic_for``, whose functions may not return arrays of their own
+        template = numba_templates.make_intrinsic_template(stack_room, _stack_room._defn, "stack_room")
+        numba_templates.infer(template)
+        numba_templates.infer_global(stack_room, nb.Function(template))
+    else:
+        allocate: Any = numba.extending.overload(stack_room)
+        allocate(lambda: lambda: np.empty(ROOM))
+    intrinsic_for(call_at)(
+        lambda address, first, first_at, first_count, second, second_at, second_count, words: (
+            lambda address, first, first_at, first_count, second, second_at, second_count, words: _call(
+                address, first, first_at, first_count, second, second_at, second_count, words
+            )
+        )
+    )
+
+
+@compiled
+def _fill_values(address: int, at: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    words = np.zeros(4, np.uint64)
+    for k in range(at.size):
+        out[k] = call_at(address, at, k, 1, at, 0, 0, words)
+
+
+def values_along(function: Any, at: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a function of one number at many of them.
+
+    Examples
+    --------
+    >>> values_along(lambda d: d[0] ** 2, np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [[1.0, 4.0], [9.0, 16.0]]
+    """
+    code = adopt(function, "value", must_compile=True)
+    out = np.empty(at.size)
+    _fill_values(code.address, np.ascontiguousarray(at, float).ravel(), out)
+    return out.reshape(at.shape)
+
+
+def digest_of(function: Any) -> str:
+    """Return a hash of what a function does: its code, its constants, and what it refers to.
+
+    Examples
+    --------
+    >>> digest_of(lambda x: x + 1) == digest_of(lambda x: x + 2)
+    False
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    _feed(digest, function, {})
+    return digest.hexdigest()
+
+
+def _feed(digest: Any, value: Any, seen: dict[int, Any]) -> None:
+    """Add a value to a digest; ``seen`` keeps what was added alive, so that nothing else gets its id."""
+    if id(value) in seen:
+        return
+    seen[id(value)] = value
+    value = getattr(value, "py_func", value)
+    if isinstance(value, functools.partial):
+        for part in (value.func, value.args, value.keywords):
+            _feed(digest, part, seen)
+    elif isinstance(value, types.FunctionType):
+        code = value.__code__
+        digest.update(code.co_code)
+        _feed(digest, code.co_consts, seen)
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        used = [value.__globals__.get(name) for name in code.co_names]
+        _feed(digest, (code.co_names, cells, used, value.__defaults__), seen)
+    elif isinstance(value, types.CodeType):
+        digest.update(value.co_code)
+        _feed(digest, value.co_consts, seen)
+    elif isinstance(value, np.ndarray):
+        digest.update(f"{value.dtype}{value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, tuple | list):
+        digest.update(f"({len(value)}".encode())
+        for item in value:
+            _feed(digest, item, seen)
+    elif value is None or isinstance(value, str | bytes | int | float | complex | np.generic):
+        digest.update(f"{value!r};".encode())  # where it ends matters: 1 and 23 are not 12 and 3
+    else:
+        digest.update(f"{type(value).__module__}.{getattr(value, '__name__', type(value).__name__)}".encode())
+
+
+def _first_reason(reason: Exception) -> str:
+    """Return the line of a message of Numba that says what is wrong."""
+    lines = [line.strip() for line in str(reason).splitlines() if line.strip()]
+    skip = ("Failed in", "During:", "File ", "Traceback", "- Resolution", "- of which")
+    telling = [line for line in lines if not line.startswith(skip)] or [type(reason).__name__]
+    return telling[0]

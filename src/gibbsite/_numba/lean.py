@@ -1,0 +1,166 @@
+"""Helpers of compiled code without machine code of their own: they are merged into their callers anyway.
+
+Numba makes every function it compiles ready to run, though a helper never runs by itself: it is linked into
+an entry point as LLVM code, and machine code is made of the whole. Leaving that out saves a fifth of the time
+that a first call takes. For the same reason helpers are optimised once rather than twice: the second, full
+course is for the whole, and leaving it out of helpers saves another tenth. Passes that would change nothing
+are left out of helpers and of loops, too. What is used of Numba is not public; versions that have not been
+tried take Numba's own pipeline.
+"""
+
+from __future__ import annotations
+
+from types import CodeType
+from typing import Any
+
+from gibbsite._numba.parts import try_part
+
+_TRIED = {(0, 68)}
+
+
+def lean_options() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return options of ``numba.jit`` for helpers, and for loops that allocate nothing.
+
+    Examples
+    --------
+    >>> helper, loop = lean_options()
+    >>> helper["no_cfunc_wrapper"]
+    True
+    """
+    helper: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    loop: dict[str, Any] = {}
+    made: list[tuple[type, type]] = []
+    if try_part("helpers", lambda: made.append(_make_pipelines())):
+        helper["pipeline_class"], loop["pipeline_class"] = made[0]
+    return helper, loop
+
+
+def _is_plain(function: Any) -> bool:
+    """Tell whether a function is one of ours, and has no functions inside."""
+    ours = function.__module__.partition(".")[0] == "gibbsite"
+    return ours and not any(isinstance(each, CodeType) for each in function.__code__.co_consts)
+
+
+def _make_pipelines() -> tuple[type, type]:
+    import numba
+
+    if numba.version_info.short not in _TRIED:
+        raise NotImplementedError(f"it has not been tried with Numba {numba.__version__}")
+    from numba.core import codegen, compiler, typed_passes, untyped_passes
+    from numba.core.compiler_machinery import register_pass
+
+    from numba import _dynfunc  # type: ignore[attr-defined]
+
+    # Looked for in vain in functions of ours: ``with`` blocks, functions inside of functions, expressions of
+    # whole arrays, functions marked as to be inlined before types are known.
+    needless = (
+        untyped_passes.WithLifting,
+        untyped_passes.InlineClosureLikes,
+        untyped_passes.MakeFunctionToJitFunction,
+        untyped_passes.InlineInlinables,
+        typed_passes.NopythonRewrites,
+    )
+    library: Any = codegen.JITCodeLibrary
+    lowering: Any = typed_passes.NativeLowering
+    builder: Any = compiler.DefaultPassBuilder
+    base: Any = compiler.CompilerBase
+    given_flags: Any = compiler.Flags
+    register: Any = register_pass
+
+    class HelperLibrary(library):  # type: ignore[misc]
+        """LLVM code that is optimised and linked into others, and not compiled further."""
+
+        def _finalize_final_module(self) -> None:
+            self._finalize_dynamic_globals()
+            self._finalized = True
+
+        def _optimize_functions(self, module: Any) -> None:
+            # as Numba does it, but not for functions that are only declared
+            module.data_layout = self._codegen._data_layout
+            for function in module.functions:
+                if not function.is_declaration:
+                    passes, builder = self._codegen._function_pass_manager()
+                    passes.run(function, builder)
+
+        def _optimize_final_module(self) -> None:
+            # what Numba does before it removes reference counting; the full course follows in the entry
+            # point. Without any, loops come out slower by up to a half.
+            generator = self._codegen
+            passes, builder = generator._module_pass_manager(
+                loop_vectorize=generator._loopvect, slp_vectorize=False, opt=generator._opt_level, cost="cheap"
+            )
+            passes.run(self._final_module, builder)
+
+        def get_pointer_to_function(self, name: str) -> int:
+            return 0
+
+    @register(mutates_CFG=True, analysis_only=False)
+    class HelperLowering(lowering):  # type: ignore[misc]
+        """ModelCompiler that stops at LLVM code."""
+
+        _name = "gibbsite_helper_lowering"
+
+        def run_pass(self, state: Any) -> bool:
+            if state.library is None:
+                state.library = HelperLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+            given, state.flags.no_compile = state.flags.no_compile, True
+            try:
+                super().run_pass(state)
+            finally:
+                state.flags.no_compile = given
+            found = state.cr
+            # callers know the function by this object, which nobody calls
+            name = found.fndesc.qualname.split(".")[-1]
+            key = _dynfunc.make_function(found.fndesc.lookup_module(), name, "", 0, found.env, (state.library,))
+            state.targetctx.insert_user_function(key, found.fndesc, [state.library])
+            state.reload_init.extend(state.library._reload_init)
+            state.cr = found._replace(cfunc=key)
+            return True
+
+    class Flags(given_flags):  # type: ignore[misc]
+        """Numba's flags, compared at once: it looks functions up by them thousands of times."""
+
+        def __hash__(self) -> int:
+            return number
+
+        def __eq__(self, other: object) -> bool:
+            if not isinstance(other, given_flags):
+                return NotImplemented
+            return self._values == other._values or _differing(self) == _differing(other)
+
+    def _differing(flags: Any) -> dict[str, Any]:
+        """Return the options of flags that are not as they are by default."""
+        return {name: value for name, value in flags._values.items() if value != defaults[name]}
+
+    defaults = {name: option.default for name, option in given_flags.options.items()}
+    number = hash(given_flags())  # which depends on the names of the options only
+    if hash(given_flags(Flags())) != number:
+        raise ValueError("flags have hashes of their own")
+
+    class LeanCompiler(base):  # type: ignore[misc]
+        """Numba's pipeline without what no function of ours needs."""
+
+        def __init__(
+            self, typing: Any, target: Any, library: Any, arguments: Any, returned: Any, flags: Any, local_types: Any
+        ) -> None:
+            super().__init__(typing, target, library, arguments, returned, Flags(flags), local_types)
+
+        def define_pipelines(self) -> list[Any]:
+            manager = builder.define_nopython_pipeline(self.state)
+            if _is_plain(self.state.func_id.func):
+                manager.passes = [(each, said) for each, said in manager.passes if each not in needless]
+            manager.finalize()
+            return [manager]
+
+    class HelperCompiler(LeanCompiler):
+        """The same with that lowering."""
+
+        def define_pipelines(self) -> list[Any]:
+            (manager,) = super().define_pipelines()
+            for place, (each, said) in enumerate(manager.passes):
+                if each is lowering:
+                    manager.passes[place] = HelperLowering, said
+            manager.finalize()
+            return [manager]
+
+    return HelperCompiler, LeanCompiler

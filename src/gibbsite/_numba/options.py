@@ -1,0 +1,72 @@
+"""Numba, imported without what is not needed, and the options that functions are compiled with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numba
+from gibbsite._numba.lean import lean_options
+from gibbsite._numba.parts import try_part
+
+
+@contextmanager
+def _postponed_blas_check() -> Iterator[None]:
+    """Keep Numba from importing ``scipy.linalg`` (0.25 s) just to learn that BLAS exists.
+
+    Numba asks once, while it loads its array functions. SciPy is a dependency, so the answer is yes;
+    functions that use BLAS still check for themselves.
+    """
+    import numba.np.linalg as linalg
+
+    asked = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        yield
+    finally:
+        linalg.ensure_blas = asked
+
+
+def _load_array_functions() -> None:
+    with _postponed_blas_check():
+        import numba.np.arraymath  # noqa: F401
+
+
+def _switch_off_runtime() -> None:
+    from numba.core import compiler
+    from numba.core.registry import cpu_target
+
+    options: Any = cpu_target.options
+    make_flags: Any = compiler.Flags
+    flags = make_flags()
+    options.parse_as_flags(flags, {"_nrt": False})
+    if flags.nrt:
+        raise ValueError("_nrt has no effect")
+
+
+def _find_templates() -> None:
+    from numba.core.typing import templates
+
+    found: Any = templates
+    if not all(map(callable, (found.make_intrinsic_template, found.infer, found.infer_global))):
+        raise TypeError("templates are no functions")
+
+
+try_part("blas", _load_array_functions)  # otherwise Numba loads them when it compiles
+
+_config: Any = numba.config
+DISABLED: bool = bool(_config.DISABLE_JIT)
+
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# Functions that only Python calls: nobody calls them from C.
+FROM_PYTHON: dict[str, Any] = {"no_cfunc_wrapper": True}
+# Without Numba's runtime there is no allocation in compiled code, and no reference counting either: a
+# sweep that hands tuples of arrays to its step pays several atomic operations per update otherwise (a
+# factor of three, and twice the compile time).
+LEAN: dict[str, Any] = {**OPTIONS}
+# Arrays that are not on the stack have to be counted.
+ON_STACK: bool = not DISABLED and try_part("stack", _find_templates)
+if ON_STACK and try_part("runtime", _switch_off_runtime):
+    LEAN["_nrt"] = False
+HELPER, LOOP = ({}, {}) if DISABLED else lean_options()

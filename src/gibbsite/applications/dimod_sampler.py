@@ -1,0 +1,252 @@
+"""dimod's sampler interface: Gibbs sampling for programs that speak of BQMs and sample sets.
+
+A read is the outcome of a chain of its own: the best state it saw while it was cooled down, or its last state
+at a given inverse temperature. dimod is imported when a sampler is made.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.wording import argument
+from gibbsite.errors import ArgumentError, IncompatibleError
+from gibbsite.formats.objects.bqm import from_bqm, import_extra, to_bqm
+from gibbsite.graphs.compile import compile_graph
+from gibbsite.inference.sampling import record_chains
+from gibbsite.kernels.base import Kernel
+from gibbsite.kernels.gibbs.annealed import AnnealedGibbs
+from gibbsite.kernels.gibbs.gibbs import Gibbs
+from gibbsite.kernels.gibbs.temperature import temperature_range
+from gibbsite.models import FactorGraph
+from gibbsite.models.reals import read_real, read_reals
+from gibbsite.results import Result
+from gibbsite.sampling.budget import check_integer, read_budget
+from gibbsite.sampling.engine import Recording
+from gibbsite.sampling.executor import read_threads
+from gibbsite.sampling.plan import package_version
+from gibbsite.sampling.progress import choose_progress
+from gibbsite.sampling.recorders import BestState, Marginals
+
+_SWEEPS = 1000
+
+_OTHER_SITES = "the result and the model have different sites; give the model that was sampled, observed or not."
+
+
+class DimodSampler:
+    """A dimod sampler: reads by simulated annealing, or at a given inverse temperature.
+
+    Examples
+    --------
+    >>> import dimod
+    >>> import gibbsite as gs
+    >>> bqm = dimod.BinaryQuadraticModel({"a": 1.0}, {("a", "b"): -2.0}, 0.5, "SPIN")
+    >>> found = gs.applications.DimodSampler().sample(bqm, num_reads=10, num_sweeps=50, seed=1)
+    >>> {variable: int(value) for variable, value in found.first.sample.items()}, float(found.first.energy)
+    ({'a': -1, 'b': -1}, -2.5)
+    """
+
+    def __init__(self) -> None:
+        # A virtual subclass: importing gibbsite does not need dimod.
+        import_extra("dimod").Sampler.register(type(self))
+
+    @property
+    def parameters(self) -> dict[str, list[str]]:
+        """What the methods take beside a problem, each with the properties it depends on."""
+        names = ("num_reads", "num_sweeps", "beta_range", "beta", "initial_state", "seed", "threads", "progress")
+        return {name: ["default_sweeps"] if name == "num_sweeps" else [] for name in names}
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """What there is to know about the sampler."""
+        return {"default_sweeps": _SWEEPS, "version": package_version()}
+
+    def sample(
+        self,
+        bqm: Any,
+        *,
+        num_reads: int = 1,
+        num_sweeps: int = _SWEEPS,
+        beta_range: Any = None,
+        beta: float | None = None,
+        initial_state: Mapping[Any, int] | None = None,
+        seed: Any = None,
+        threads: int | None = None,
+        progress: Any = False,
+        **unknown: Any,
+    ) -> Any:
+        """Return states of low energy, or states drawn at an inverse temperature.
+
+        Parameters
+        ----------
+        bqm : dimod.BinaryQuadraticModel
+            The problem.
+        num_reads : int
+            Number of reads.
+        num_sweeps : int
+            Sweeps over all variables in each of them.
+        beta_range : pair of float, optional
+            First and last inverse temperature of the annealing, which grow from sweep to sweep by the same
+            factor. By default every variable moves freely at first, and none does in the end.
+        beta : float, optional
+            Sample at this inverse temperature instead of annealing: each read is the state of a chain after
+            ``num_sweeps`` from a random state, for ``p(x) ~ exp(-beta * E(x))`` if these are enough.
+        initial_state : mapping, optional
+            Variable -> value, where all reads start; at random by default.
+        seed : int, Generator or SeedSequence, optional
+            Repeats reads exactly.
+        threads : int, optional
+            Number of threads; the reads do not depend on it.
+        progress : optional
+            As in :func:`gibbsite.sample`; silent by default.
+        **unknown
+            Ignored with a warning, as dimod's samplers do.
+
+        Returns
+        -------
+        dimod.SampleSet
+            A row for each read, with its energy. ``info`` has the inverse temperatures, the time taken, and
+            whether Ctrl-C ended the run.
+        """
+        dimod = import_extra("dimod")
+        for name in unknown:
+            warning = dimod.exceptions.SamplerUnknownArgWarning
+            warnings.warn(f"Ignoring unknown kwarg: {name!r}", warning, stacklevel=2)
+        reads, sweeps = check_integer("num_reads", num_reads, 1), check_integer("num_sweeps", num_sweeps, 1)
+        if beta is not None and beta_range is not None:
+            raise ArgumentError("give beta_range to anneal or beta to sample at one temperature, not both.")
+        # the temperatures of the annealing are those of the energy itself
+        model = from_bqm(bqm, beta=1.0 if beta is None else beta)
+        if not model.n_sites:
+            return _sample_set(np.zeros((reads, 0), np.int8), bqm, {})
+        inverse = _inverse_temperatures(model, beta_range, sweeps) if beta is None else np.array([float(beta)])
+        kernel: Kernel = Gibbs() if beta is not None else AnnealedGibbs(1.0 / inverse)
+        start = "random" if initial_state is None else _read_state(initial_state)
+        recording = record_chains(
+            model,
+            kernel,
+            scan=None,
+            length=partial(read_budget, sweeps=sweeps, steps=None, seconds=None, warmup=0, thin=1),
+            chains=reads,
+            rng=seed,
+            start=start,
+            record=BestState() if beta is None else Marginals(rao_blackwell=False, batches=False),
+            threads=read_threads(threads),
+            progress=choose_progress(progress),
+        )
+        info = {
+            "beta_range": [float(inverse[0]), float(inverse[-1])],
+            "seconds": recording.seconds,
+            "interrupted": recording.interrupted,
+        }
+        return _sample_set(_outcomes(recording, beta is None), bqm, info)
+
+    def sample_ising(self, h: Any, J: Any, **parameters: Any) -> Any:
+        """Return reads of an Ising problem, given by linear and quadratic biases; see :meth:`sample`."""
+        return self.sample(import_extra("dimod").BinaryQuadraticModel.from_ising(h, J), **parameters)
+
+    def sample_qubo(self, Q: Any, **parameters: Any) -> Any:
+        """Return reads of a QUBO, pair of variables -> bias; see :meth:`sample`."""
+        return self.sample(import_extra("dimod").BinaryQuadraticModel.from_qubo(Q), **parameters)
+
+
+def to_sampleset(draws: Any, model: Any, *, beta: float = 1.0) -> Any:
+    """Return draws of a model of two-state sites and at most pairwise factors as a dimod sample set.
+
+    Parameters
+    ----------
+    draws : Result, Inference, SearchResult or int array (..., sites)
+        A result with draws of all sites (``record="draws"``), or with a best state, which is a single row
+        then; an answer of ``gs.infer(model, "MAP")``, a row for each of its best states; or state codes such
+        as ``gs.solve_exact(model, task="PR").draw(100)`` gives.
+    model : FactorGraph or dimod.BinaryQuadraticModel
+        What was sampled, which energies are of: the model, or the BQM it was made from.
+    beta : float
+        Inverse temperature: the energy of a model is ``-log_potential / beta``.
+
+    Returns
+    -------
+    dimod.SampleSet
+        A row for each draw, chain after chain; variables are the site names, or those of the BQM.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising([[0, 0.5], [0.5, 0]])
+    >>> result = gs.sample(model, sweeps=10, chains=2, record="draws", rng=1, progress=False)
+    >>> found = to_sampleset(result, model)
+    >>> len(found), float(found.first.energy)
+    (20, -0.5)
+    """
+    bqm = to_bqm(model, beta=beta) if isinstance(model, FactorGraph) else model
+    sites = from_bqm(bqm).sites
+    ranked = getattr(draws, "ranked", getattr(draws, "best", None))  # of a search, or of an inference
+    if isinstance(ranked, tuple) and ranked:
+        named = model if isinstance(model, FactorGraph) else from_bqm(bqm)
+        return _sample_set(_codes_of([one.assignment for one in ranked], named), bqm, {})
+    draws = getattr(draws, "result", draws)
+    if not isinstance(draws, Result):
+        codes = np.asarray(draws)
+        if codes.dtype.kind not in "iu" or codes.shape[-1:] != (len(sites),) or not _are_bits(codes):
+            raise ArgumentError(f"{argument('draws')} must be a result or state codes 0 and 1 of {len(sites)} sites.")
+        return _sample_set(codes.reshape(-1, len(sites)), bqm, {})
+    if draws.domains.names.all() != sites:
+        raise IncompatibleError(_OTHER_SITES)
+    if draws.values.shape[-1] == len(sites):
+        return _sample_set(draws.values.reshape(-1, len(sites)), bqm, {})
+    if draws.best is None:
+        raise IncompatibleError('the result has no draws of all sites; sample with record="draws".')
+    return _sample_set(draws.best_codes[None], bqm, {})
+
+
+def _codes_of(states: list[dict[str, Any]], model: FactorGraph) -> NDArray[np.int64]:
+    """Return states by name and label as codes of the sites of a model, a row for each."""
+    if not all(set(model.sites) <= set(state) for state in states):
+        raise IncompatibleError(_OTHER_SITES)
+    rows = [[model.code(i, state[site]) for i, site in enumerate(model.sites)] for state in states]
+    return np.array(rows, np.int64).reshape(len(states), -1)
+
+
+def _sample_set(codes: NDArray[Any], bqm: Any, info: dict[str, Any]) -> Any:
+    """Return state codes (rows, sites) as values of the variables, with energies."""
+    values = codes if bqm.vartype.name == "BINARY" else 2 * codes.astype(np.int8) - 1
+    found = import_extra("dimod").SampleSet.from_samples_bqm((values.astype(np.int8), list(bqm.variables)), bqm)
+    found.info.update(info)
+    return found
+
+
+def _outcomes(recording: Recording, best: bool) -> NDArray[Any]:
+    """Return a state of each chain: the best it saw, or its last."""
+    return np.stack([tape.best_x for tape in recording.tapes] if best else recording.states)
+
+
+def _inverse_temperatures(model: FactorGraph, given: Any, sweeps: int) -> NDArray[np.float64]:
+    """Return an inverse temperature for each sweep, each the same multiple of the one before."""
+    if given is None:
+        found = temperature_range(compile_graph(model))
+        hot, cold = 1.0 / found.hot, 1.0 / found.cold
+    else:
+        ends = read_reals(given, "beta_range")
+        if ends.shape != (2,) or not (0.0 < ends[0] <= ends[1] < np.inf):
+            raise ArgumentError(
+                f"{argument('beta_range')} must be two positive numbers, the smaller first, got {given!r}."
+            )
+        hot, cold = ends.tolist()
+    return np.asarray(np.geomspace(hot, cold, sweeps) if sweeps > 1 else np.array([cold]), np.float64)
+
+
+def _read_state(given: Any) -> dict[str, int]:
+    if not isinstance(given, Mapping):
+        raise ArgumentError(
+            f"{argument('initial_state')} must be a mapping variable -> value, got {type(given).__name__}."
+        )
+    return {str(variable): int(read_real(value, "initial_state")) for variable, value in given.items()}
+
+
+def _are_bits(codes: NDArray[Any]) -> bool:
+    return bool(((codes == 0) | (codes == 1)).all())

@@ -1,0 +1,158 @@
+"""Coloring of the Markov graph: sites of one color do not depend on each other.
+
+Two colors where two suffice (bipartite graphs, found by breadth-first search), otherwise greedy in
+order of falling degree, which never needs more than the largest degree plus one. Rows of graphs in files are
+read from the first to the last, once for either: sites are joined into components with their parities, and
+greedy colors are given in the order of the sites.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, compiled, inlined, interpreted
+from gibbsite.errors import IncompatibleError
+from gibbsite.graphs.compile import as_tables
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.rows import build_rows
+
+
+def color_sites(graph: Graph) -> NDArray[np.int32]:
+    """Return the color of every site, 0 .. number of colors - 1.
+
+    The coloring depends on the structure only and is kept for all models that share it.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> graph = gs.graphs.compile_graph(gs.ising_grid((2, 3), coupling=1.0))
+    >>> color_sites(graph).tolist()
+    [0, 1, 0, 1, 0, 1]
+    """
+    if not isinstance(graph, Graph):
+        raise IncompatibleError(
+            f"color_sites takes a compiled graph, gs.graphs.compile_graph(model), got {type(graph).__name__}."
+        )
+    key = f"colors-{'pairs' if graph.kind != 'table' else 'table'}"
+    if key not in graph.structure:
+        known = getattr(graph.arrays, "colors", None)
+        colors: NDArray[np.int32] | None = None if known is None else known()
+        if colors is None:
+            start, neighbour = markov_graph(graph)
+            colors = np.full(graph.n_sites, -1, np.int32)
+            with interpreted(2.0 * (colors.size + neighbour.size)):
+                if graph.on_disk:
+                    if not _two_streamed(start, neighbour, colors):
+                        _greedy(start, neighbour, np.arange(colors.size), colors)
+                elif not _two_colors(start, neighbour, colors):
+                    order = np.argsort(-np.diff(start.astype(np.int64)), kind="stable")
+                    _greedy(start, neighbour, order, colors)
+        colors.setflags(write=False)
+        graph.structure[key] = colors
+    found: NDArray[np.int32] = graph.structure[key]
+    return found
+
+
+def markov_graph(graph: Graph) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return row starts and neighbours of the graph that joins sites sharing a factor.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> start, neighbour = markov_graph(gs.graphs.compile_graph(gs.ising_grid((1, 3), coupling=1.0)))
+    >>> start.tolist(), neighbour.tolist()
+    ([0, 1, 3, 4], [1, 0, 2, 1])
+    """
+    arrays: Any = graph.arrays
+    if hasattr(arrays, "neighbour"):
+        return arrays.start, arrays.neighbour
+    if not hasattr(arrays, "pairs"):  # a kind that does not say
+        return markov_graph(as_tables(graph))
+    rows = build_rows(arrays.pairs(), graph.n_sites)
+    return rows.start, rows.neighbour
+
+
+@compiled
+def _two_colors(start: NDArray[np.uint32], neighbour: NDArray[np.uint32], colors: NDArray[np.int32]) -> bool:
+    """Color by breadth-first search; return False (colors unusable) if an odd cycle is met."""
+    n = colors.size
+    queue = np.empty(n, np.int32)
+    for root in range(n):
+        if colors[root] >= 0:
+            continue
+        colors[root] = 0
+        queue[0] = root
+        head, tail = 0, 1
+        while head < tail:
+            i = queue[head]
+            head += 1
+            for k in range(start[i], start[i + 1]):
+                j = neighbour[k]
+                if colors[j] < 0:
+                    colors[j] = 1 - colors[i]
+                    queue[tail] = j
+                    tail += 1
+                elif colors[j] == colors[i]:
+                    return False
+    return True
+
+
+@inlined
+def _climb(parent: NDArray[np.int32], parity: NDArray[np.int32], i: Integer) -> tuple[Integer, Integer]:
+    """Return the first site of a component, and whether site i has its color; paths become shorter."""
+    other: Integer = np.int32(0)
+    while parent[i] != i:
+        above = parent[i]
+        parity[i] ^= parity[above]
+        parent[i] = parent[above]
+        other ^= parity[i]
+        i = parent[i]
+    return i, other
+
+
+@compiled
+def _two_streamed(start: NDArray[np.uint32], neighbour: NDArray[np.uint32], colors: NDArray[np.int32]) -> bool:
+    """Color by joining sites into components, row after row; return False if an odd cycle is met."""
+    n = colors.size
+    parent = np.arange(n).astype(np.int32)
+    colors[:] = 0  # until the end, whether a site has another color than its parent
+    for i in range(n):
+        for k in range(start[i], start[i + 1]):
+            j = np.int64(neighbour[k])
+            if j < i:
+                first, here = _climb(parent, colors, i)
+                second, there = _climb(parent, colors, j)
+                if first == second:
+                    if here == there:
+                        return False
+                else:  # the first site of a component is the smallest
+                    low, high = min(first, second), max(first, second)
+                    parent[high] = low
+                    colors[high] = here ^ there ^ 1
+    for i in range(n):
+        root, other = _climb(parent, colors, i)
+        parent[i], colors[i] = root, other
+    return True
+
+
+@compiled
+def _greedy(
+    start: NDArray[np.uint32], neighbour: NDArray[np.uint32], order: NDArray[np.int64], colors: NDArray[np.int32]
+) -> None:
+    """Give each site, in the given order, the smallest color no neighbour has."""
+    n = colors.size
+    colors[:] = -1
+    taken = np.full(n + 1, -1, np.int64)
+    for position in range(n):
+        i = order[position]
+        for k in range(start[i], start[i + 1]):
+            c = colors[neighbour[k]]
+            if c >= 0:
+                taken[c] = i
+        c = 0
+        while taken[c] == i:
+            c += 1
+        colors[i] = c

@@ -1,0 +1,259 @@
+"""Elimination orders: which site is summed out first, second, ...
+
+The work of exact inference is decided here. Sites whose neighbours are all joined already (simplicial ones,
+isolated sites and leaves among them) go first, without loss. On what remains greedy rules are tried
+(min-fill, min-fill weighted by state numbers, smallest table), and breadth-first orders, which suit
+lattices. The best order is then improved by keeping its beginning and completing it anew with noise.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import compiled_loop, interpreted
+from gibbsite._numba.random.generators import stream
+from gibbsite.graphs.elimination.fillgraph import EliminationGraph, make_workspace
+from gibbsite.graphs.elimination.greedy import FILL, SIMPLICIAL, TABLE, eliminate
+from gibbsite.graphs.rows import row_starts
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# A step of a try costs about as much as a table entry in both passes; the search gets a share of that.
+_STEPS_PER_ENTRY = 0.2
+_MOST_STEPS = 2e8
+_NOISE = (0.0, 0.1, 0.3, 0.6, 1.0)
+_FRESH_TRIES = 20
+# No number of tries brings such a total into reach; a few are made for a fair prediction.
+_HOPELESS = 2.0**46
+_HOPELESS_STEPS = 2e7
+_MOST_DENSE = 100
+
+
+class Order(NamedTuple):
+    """An elimination order and what it costs.
+
+    ``sites`` is in order of elimination, ``log2_largest`` belongs to the largest table, ``total`` is the
+    number of entries of all tables (infinite beyond the range of floats), ``members`` that of their sites.
+    """
+
+    sites: Longs
+    members: int
+    log2_largest: float
+    total: float
+    tries: int
+
+
+def find_order(start: Longs, neighbour: Longs, cards: Longs, *, seed: int = 0, tries: int = 3000) -> Order:
+    """Find a good elimination order.
+
+    How many tries are made depends on how much there is to win, counted in operations and not in seconds: the
+    result is the same on every machine.
+
+    Parameters
+    ----------
+    start, neighbour : int arrays
+        The interaction graph in compressed rows: site i has the neighbours ``start[i]`` to ``start[i + 1]``.
+    cards : int array
+        Number of states of each site, at least two.
+    seed : int
+        Decides ties and noise.
+    tries : int
+        Largest number of tries.
+
+    Returns
+    -------
+    Order
+
+    Examples
+    --------
+    >>> ring = np.array([0, 2, 4, 6, 8]), np.array([1, 3, 0, 2, 1, 3, 0, 2])
+    >>> order = find_order(*ring, np.full(4, 2))
+    >>> sorted(order.sites.tolist()), order.log2_largest
+    ([0, 1, 2, 3], 3.0)
+    """
+    n = cards.size
+    dense = neighbour.size / max(2 * n, 1)
+    if dense > _MOST_DENSE:  # tables of k sites eliminate at most k - 1 edges per site
+        return Order(np.arange(n), 0, dense, np.inf, 0)
+    words = stream(seed, 0)
+    graph = EliminationGraph(start, neighbour, np.log2(cards))
+    found = np.zeros(n, np.int64)
+    first, _ = eliminate(graph, make_workspace(graph), np.ones(n), SIMPLICIAL, words, found)
+    if first.eliminated == n:
+        return Order(found, first.members, first.log2_largest, first.entries, 0)
+    # eliminating simplicial sites adds no edges: what is left is a part of the graph
+    kept = np.ones(n, np.bool_)
+    kept[found[: first.eliminated]] = False
+    core = np.flatnonzero(kept)
+    search = _Search(_induced(graph, kept), cards[core], words, first.entries)
+    search.run(tries, random.Random(seed))
+    found[first.eliminated :] = core[search.best]
+    largest = max(first.log2_largest, search.log2_largest)
+    return Order(found, first.members + search.members, largest, search.total, search.tries)
+
+
+def measure_order(start: Longs, neighbour: Longs, cards: Longs, sites: Longs) -> Order:
+    """Return what a given elimination order costs.
+
+    Examples
+    --------
+    >>> star = np.array([0, 3, 4, 5, 6]), np.array([1, 2, 3, 0, 0, 0])
+    >>> measure_order(*star, np.full(4, 2), np.arange(4)).log2_largest
+    4.0
+    """
+    graph = EliminationGraph(start, neighbour, np.log2(cards))
+    sites = np.array(sites, np.int64)
+    outcome, _ = eliminate(
+        graph, make_workspace(graph), np.ones(sites.size), FILL, stream(0, 0), sites, given=sites.size
+    )
+    return Order(sites, outcome.members, outcome.log2_largest, outcome.entries, 1)
+
+
+class _Search:
+    """The best order of a graph so far, and what the search has cost."""
+
+    def __init__(self, graph: EliminationGraph, cards: Longs, words: NDArray[np.uint64], before: float) -> None:
+        self.graph, self.cards, self.words, self.before = graph, cards, words, before
+        self.space = make_workspace(graph)
+        self.best = np.arange(cards.size)
+        self.total, self.log2_largest, self.members = np.inf, np.inf, 0
+        self.tries, self.steps = 0, 0.0
+
+    def attempt(
+        self, rule: int, weight: Floats, noise: float = 0.0, order: Longs | None = None, given: int = 0
+    ) -> None:
+        """Complete an order and keep it if it is at least as good as the best."""
+        order = np.empty(self.cards.size, np.int64) if order is None else order
+        most = (self.total - self.before) * (1 + 1e-9)  # equally good orders are welcome: they lead elsewhere
+        outcome, self.space = eliminate(
+            self.graph, self.space, weight, rule, self.words, order, noise=noise, most=most, given=given
+        )
+        self.tries += 1
+        self.steps += outcome.steps
+        total = self.before + outcome.entries
+        finished = outcome.eliminated == order.size
+        if finished and (total < np.inf or outcome.log2_largest < self.log2_largest):
+            self.best, self.members = order, outcome.members
+            self.total, self.log2_largest = total, outcome.log2_largest
+
+    def run(self, tries: int, choice: random.Random) -> None:
+        """Try every rule, then improve."""
+        n, log_card = self.cards.size, self.graph.log_card
+        ones, card = np.ones(n), self.cards.astype(np.float64)
+        equal = bool((card == card[0]).all())
+        rules = [(FILL, ones)] if equal else [(FILL, log_card), (FILL, card), (FILL, ones)]
+        for rule, weight in (rules[0], (TABLE, ones)):
+            self.attempt(rule, weight)
+            if self.done(tries) or self.hopeless():
+                return
+        line = breadth_first(self.graph)
+        for order in (line, line[::-1].copy()):
+            if not self.hopeless():
+                self.attempt(FILL, ones, 0.0, order, n)
+        with interpreted(self.most_steps()):
+            while not self.done(tries) and not self.hopeless():
+                rule, weight = choice.choice(rules)
+                noise = choice.choice(_NOISE)
+                if self.tries < _FRESH_TRIES or choice.random() < 0.1:
+                    self.attempt(rule, weight, noise)
+                else:  # most of what matters is decided late
+                    given = int(n * (1.0 - choice.random() ** 2))
+                    self.attempt(rule, weight, noise, self.best.copy(), given)
+
+    def hopeless(self) -> bool:
+        """Whether some tries have shown that no number of them will help."""
+        enough = self.tries >= _FRESH_TRIES or self.steps > _HOPELESS_STEPS
+        return enough and self.total > _HOPELESS
+
+    def done(self, tries: int) -> bool:
+        """Whether more tries are not allowed, or would cost more than they could save."""
+        return self.tries >= tries or self.steps > self.most_steps()
+
+    def most_steps(self) -> float:
+        """Return how many steps the search may take."""
+        return min(_STEPS_PER_ENTRY * self.total, _MOST_STEPS)
+
+
+def _induced(graph: EliminationGraph, kept: NDArray[np.bool_]) -> EliminationGraph:
+    """Return the graph on some of the vertices, renumbered in their order."""
+    vertex = np.repeat(np.arange(kept.size), np.diff(graph.start))
+    inside = kept[vertex] & kept[graph.neighbour]
+    number = np.cumsum(kept) - 1
+    rows = row_starts(np.bincount(number[vertex[inside]], minlength=int(kept.sum())))
+    return EliminationGraph(rows, number[graph.neighbour[inside]], graph.log_card[kept])
+
+
+def interaction_graph(member_start: Longs, member: Longs, n: int) -> tuple[Longs, Longs]:
+    """Join sites that share a factor: rows of neighbours without repeats.
+
+    Examples
+    --------
+    >>> start, neighbour = interaction_graph(np.array([0, 2, 5]), np.array([0, 1, 0, 1, 2]), 3)
+    >>> start.tolist(), neighbour.tolist()
+    ([0, 2, 4, 6], [1, 2, 0, 2, 0, 1])
+    """
+    width = np.diff(member_start)
+    keys = [np.zeros(0, np.int64)]
+    for arity in (np.flatnonzero(np.bincount(width, minlength=2)[2:]) + 2).tolist():
+        scope = member[member_start[:-1][width == arity][:, None] + np.arange(arity)]
+        a, b = np.nonzero(~np.eye(arity, dtype=np.bool_))
+        keys.append((scope[:, a] * n + scope[:, b]).ravel())
+    pair = np.concatenate(keys)
+    pair.sort()
+    pair = pair[np.concatenate([pair[:1] >= 0, pair[1:] != pair[:-1]])]
+    start = row_starts(np.bincount(pair // max(n, 1), minlength=n))
+    return start, pair % max(n, 1)
+
+
+def breadth_first(graph: EliminationGraph) -> Longs:
+    """Order vertices by distance from the rim, neighbours of few neighbours first (Cuthill and McKee 1969).
+
+    Examples
+    --------
+    >>> path = EliminationGraph(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]), np.ones(3))
+    >>> breadth_first(path).tolist()
+    [0, 1, 2]
+    """
+    n = graph.log_card.size
+    order, seen = np.empty(n, np.int64), np.full(n, -1, np.int64)
+    _walk(graph, order, seen)
+    return order
+
+
+@compiled_loop
+def _walk(graph: EliminationGraph, order: Longs, seen: Longs) -> None:
+    n = order.size
+    start, neighbour = graph.start, graph.neighbour
+    done = 0
+    for lowest in range(n):
+        if seen[lowest] >= 0:
+            continue
+        root = lowest
+        for sweep in range(3):  # the vertex found last is far out: start again from there
+            order[done] = root
+            seen[root] = sweep
+            head, tail = done, done + 1
+            while head < tail:
+                v = order[head]
+                head += 1
+                first = tail
+                for k in range(start[v], start[v + 1]):
+                    u = neighbour[k]
+                    if seen[u] != sweep:
+                        seen[u] = sweep
+                        # insert by degree, not too far from the end
+                        at = tail
+                        degree = start[u + 1] - start[u]
+                        stop = max(first, tail - 64)
+                        while at > stop and start[order[at - 1] + 1] - start[order[at - 1]] > degree:
+                            order[at] = order[at - 1]
+                            at -= 1
+                        order[at] = u
+                        tail += 1
+            root = order[tail - 1]
+        done = tail

@@ -1,0 +1,75 @@
+"""Conditionals as arrays: the blocks, and where the functions are that draw them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.foreign import Foreign, adopt
+from gibbsite.errors import ModelError
+from gibbsite.graphs.registry import CompiledModel, compiles
+from gibbsite.graphs.rows import row_starts
+from gibbsite.models.conditionals import Conditionals
+
+
+class ConditionalsGraph(NamedTuple):
+    """Blocks of sites with functions that draw them.
+
+    Attributes
+    ----------
+    offset : int64 (n + 1,)
+        Cells of the sites.
+    low, high, period, card
+        Bounds of the sites, length of a turn of angles, 0 for others, and numbers of states, 0 for numbers.
+    start, member
+        Sites of block b: ``member[start[b] : start[b + 1]]``.
+    address : int64 (blocks,)
+        The function that draws the block; 0: slice sampling.
+    density : int
+        The joint log-density; 0: not given.
+    """
+
+    offset: NDArray[np.int64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    period: NDArray[np.float64]
+    card: NDArray[np.int32]
+    start: NDArray[np.int64]
+    member: NDArray[np.int32]
+    address: NDArray[np.int64]
+    density: int
+    nothing: NDArray[np.uint64]
+
+
+@compiles(Conditionals)
+def compile_conditionals(model: Conditionals) -> CompiledModel:
+    """Turn conditionals into arrays; compile their functions where Numba can."""
+    domains = model.domains
+    draws = [None if draw is None else _adopted(model, block) for block, draw in enumerate(model.draws)]
+    density = None if model.log_density is None else adopt(model.log_density, "value")
+    cards = np.asarray(domains.cards, np.int64)
+    low, high = domains.bounds
+    arrays = ConditionalsGraph(
+        offset=domains.offset,
+        low=low,
+        high=high,
+        period=domains.periods,
+        card=np.where(domains.numbers, 0, cards).astype(np.int32),
+        start=row_starts([len(block) for block in model.blocks]),
+        member=np.array([site for block in model.blocks for site in block], np.int32),
+        address=np.array([0 if draw is None else draw.address for draw in draws], np.int64),
+        density=0 if density is None else density.address,
+        nothing=np.zeros(4, np.uint64),
+    )
+    functions = [code for code in (*draws, density) if code is not None]
+    return CompiledModel("conditionals", arrays, functions, units=len(model.blocks))
+
+
+def _adopted(model: Conditionals, block: int) -> Foreign:
+    try:
+        return adopt(model.draws[block], "draw")
+    except ModelError as reason:
+        names = model.domains.scope_text(model.blocks[block])
+        raise ModelError(f"the conditional of {names}: {reason}") from None

@@ -1,0 +1,194 @@
+"""Log-densities as arrays: a box, the data, and where the code of the functions is.
+
+Functions are tried at random places first: what they return, whether they leave their argument alone, and
+whether a gradient is that of its function.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.foreign import Foreign, adopt, call_at, take_raised
+from gibbsite.errors import ModelError
+from gibbsite.graphs.functions.gradient_check import check_gradient, random_places
+from gibbsite.graphs.registry import CompiledModel, compiles
+from gibbsite.models.density import DataDensity, Density, LogDensity
+
+Floats = NDArray[np.float64]
+
+_ROWS = 3  # of the data, at which the gradient of a likelihood is compared in each place
+
+
+class DensityGraph(NamedTuple):
+    """A function of all coordinates.
+
+    Attributes
+    ----------
+    offset : int64 (n + 1,)
+        Cells of the coordinates.
+    low, high : float (n,)
+        The box.
+    value, gradient : int
+        Addresses; 0 where there is no gradient.
+    nothing : uint64 (4,)
+        Stands in for random words.
+    """
+
+    offset: NDArray[np.int64]
+    low: Floats
+    high: Floats
+    value: int
+    gradient: int
+    nothing: NDArray[np.uint64]
+
+
+class DataGraph(NamedTuple):
+    """A prior and a likelihood of rows of data.
+
+    Attributes
+    ----------
+    offset, low, high, nothing
+        As in :class:`DensityGraph`.
+    prior, prior_gradient, value, gradient : int
+        Addresses of log-prior and log-likelihood of a row; 0 where there is none.
+    data : float (rows * width,)
+        The rows one after another.
+    rows, width : int
+        Their number and length.
+    """
+
+    offset: NDArray[np.int64]
+    low: Floats
+    high: Floats
+    prior: int
+    prior_gradient: int
+    value: int
+    gradient: int
+    data: Floats
+    rows: int
+    width: int
+    nothing: NDArray[np.uint64]
+
+
+def _box(model: Density) -> tuple[NDArray[np.int64], Floats, Floats]:
+    low, high = model.domains.bounds
+    return model.domains.offset, low.copy(), high.copy()
+
+
+@compiles(LogDensity)
+def compile_density(model: LogDensity) -> CompiledModel:
+    """Compile the functions of a density, try them, and compare the gradient with finite differences."""
+    value = adopt(model.function, "value")
+    slope = None if model.gradient is None else adopt(model.gradient, "array")
+    arrays = DensityGraph(*_box(model), value.address, 0 if slope is None else slope.address, np.zeros(4, np.uint64))
+    functions = [value] if slope is None else [value, slope]
+    at = _valued(value)
+    places = random_places(model, at)
+    _try_value(model, value, at, places, "the log-density")
+    if slope is not None:
+        check_gradient(model, at, _sloped(model, slope, model.gradient), places, f"the log-density {value.name!r}")
+    take_raised(functions)
+    return CompiledModel("density", arrays, functions)
+
+
+@compiles(DataDensity)
+def compile_data(model: DataDensity) -> CompiledModel:
+    """Compile prior and likelihood, try them, and compare the gradients with finite differences."""
+    prior = None if model.prior is None else adopt(model.prior, "value")
+    prior_slope = None if model.prior_gradient is None else adopt(model.prior_gradient, "array")
+    value = adopt(model.likelihood, "value", arguments=2)
+    slope = None if model.likelihood_gradient is None else adopt(model.likelihood_gradient, "adding")
+    codes = [prior, prior_slope, value, slope]
+    addresses = [0 if code is None else code.address for code in codes]
+    offset, low, high = _box(model)
+    arrays = DataGraph(
+        offset=offset,
+        low=low,
+        high=high,
+        prior=addresses[0],
+        prior_gradient=addresses[1],
+        value=addresses[2],
+        gradient=addresses[3],
+        data=model.data.ravel(),
+        rows=model.n_rows,
+        width=int(model.data.shape[1]),
+        nothing=np.zeros(4, np.uint64),
+    )
+    functions = [code for code in codes if code is not None]
+    if prior is not None:
+        at = _valued(prior)
+        places = random_places(model, at)
+        _try_value(model, prior, at, places, "the log-prior")
+        if prior_slope is not None:
+            gradient = _sloped(model, prior_slope, model.prior_gradient)
+            check_gradient(model, at, gradient, places, f"the log-prior {prior.name!r}")
+    rng = np.random.default_rng(2)
+    for row in rng.integers(0, model.n_rows, _ROWS).tolist():
+        at = _valued(value, model.data[row])
+        places = random_places(model, at)
+        _try_value(model, value, at, places, "the log-likelihood", model.data[row])
+        if slope is not None:
+            gradient = _sloped(model, slope, model.likelihood_gradient, model.data[row])
+            what = f"the log-likelihood {value.name!r} of row {row}"
+            check_gradient(model, at, gradient, places, what)
+    take_raised(functions)
+    return CompiledModel("data", arrays, functions)
+
+
+_NONE = np.zeros(0)
+_WORDS = np.zeros(4, np.uint64)
+
+
+def _valued(code: Foreign, row: Floats = _NONE) -> Any:
+    def at(place: Floats) -> float:
+        return call_at(code.address, place, 0, place.size, row, 0, row.size, _WORDS)
+
+    return at
+
+
+def _sloped(model: Density, code: Foreign, function: Any, row: Floats = _NONE) -> Any:
+    """Return the gradient as a function that refuses what is no gradient at all."""
+
+    def at(place: Floats) -> Floats:
+        n = place.size
+        workspace = np.concatenate([place, np.zeros(n)])
+        if row.size:
+            said = call_at(code.address, workspace, 0, n, row, 0, row.size, _WORDS)
+        else:
+            said = call_at(code.address, workspace, 0, n, workspace[n:], 0, n, _WORDS)
+        if not (said == 0.0 and np.isfinite(workspace[n:]).all()):
+            raised = code.cause_at(place, row if row.size else np.zeros(n))
+            where = model.place_text(place)
+            if raised is not None and not isinstance(raised, ModelError):
+                raise ModelError(f"the gradient {code.name!r} raised {raised!r} at {where}.") from raised
+            shape = np.shape(function(place.copy(), row) if row.size else function(place.copy()))
+            if shape != (n,):
+                raise ModelError(f"the gradient {code.name!r} must have shape ({n},), got {shape} at {where}.")
+            raise ModelError(f"the gradient {code.name!r} is not finite at {where}.") from raised
+        if not np.array_equal(workspace[:n], place):
+            raise ModelError(f"the gradient {code.name!r} changes its argument; let it work on a copy.")
+        return workspace[n:]
+
+    return at
+
+
+def _try_value(model: Density, code: Foreign, at: Any, places: list[Floats], what: str, row: Floats = _NONE) -> None:
+    """Refuse a function that changes its argument, or is no number wherever it is tried."""
+    if not places:
+        place = model.draw_start(np.random.default_rng(0))
+        value = at(place)
+        if math.isnan(value) or value == math.inf:
+            raised = code.cause_at(place, row)
+            why = "" if raised is None else f" The function raised {raised!r}."
+            raise ModelError(
+                f"{what} is {value} at {model.place_text(place)}; it must be a number or -inf.{why}"
+            ) from raised
+    for place in places:
+        before = place.copy()
+        at(place)
+        if not np.array_equal(place, before):
+            raise ModelError(f"{what} changes its argument; let it work on a copy.")

@@ -1,0 +1,56 @@
+"""Normal distributions as arrays: the precision row by row."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.graphs.registry import CompiledModel, compiles
+from gibbsite.graphs.rows import row_starts
+from gibbsite.models.gaussian import Gaussian
+
+
+class GaussianGraph(NamedTuple):
+    """Site i, given the others, is normal with mean ``center[i] - sum_k weight[k] x[neighbour[k]]``.
+
+    k runs from ``start[i]`` to ``start[i + 1]``; weights are entries of the precision divided by that of the
+    diagonal, and ``sd[i]`` is one over the root of the latter. ``mean`` is that of the whole distribution.
+    """
+
+    offset: NDArray[np.int64]
+    start: NDArray[np.uint32]
+    neighbour: NDArray[np.uint32]
+    weight: NDArray[np.float64]
+    center: NDArray[np.float64]
+    sd: NDArray[np.float64]
+    mean: NDArray[np.float64]
+
+
+@compiles(Gaussian)
+def compile_gaussian(model: Gaussian) -> CompiledModel:
+    """Turn a normal distribution into arrays."""
+    precision, n = model.precision, model.n_sites
+    if model.sparse:
+        matrix = precision.tocsr()
+        row = np.repeat(np.arange(n), np.diff(matrix.indptr))
+        column, value = matrix.indices, matrix.data
+    else:
+        row, column = np.nonzero(precision)
+        value = precision[row, column]
+    diagonal = precision.diagonal()
+    apart = (row != column) & (value != 0.0)
+    row, column, value = row[apart], column[apart], value[apart]
+    weight = value / diagonal[row]
+    center = model.mean + np.bincount(row, weight * model.mean[column], minlength=n)
+    arrays = GaussianGraph(
+        offset=model.domains.offset,
+        start=row_starts(np.bincount(row, minlength=n), np.uint32),
+        neighbour=column.astype(np.uint32),
+        weight=weight,
+        center=center,
+        sd=1.0 / np.sqrt(diagonal),
+        mean=np.array(model.mean),
+    )
+    return CompiledModel("gaussian", arrays)

@@ -1,0 +1,130 @@
+"""Binary sites with pairwise log-linear interactions, in compressed rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, implement
+from gibbsite.graphs.column import entry_at
+from gibbsite.graphs.kinds.base import Floats, Index, all_binary, groups_of, pair_rows, too_many
+from gibbsite.graphs.local import (
+    ONE,
+    State,
+    log_odds,
+    log_potential,
+    log_weights,
+    log_weights_binary,
+    weights,
+    weights_binary,
+)
+from gibbsite.graphs.registry import builds
+
+if TYPE_CHECKING:
+    from gibbsite.models import FactorGraph, FactorGroup
+
+
+class IsingGraph(NamedTuple):
+    """Binary sites with pairwise log-linear interactions, in compressed rows.
+
+    ``log(P(x_i = 1 | rest) / P(x_i = 0 | rest)) = field[i] + sum_k coupling[k] * x[neighbour[k]]`` with k
+    from ``start[i]`` to ``start[i + 1]``. Every edge is stored in both rows. Couplings are an array, or
+    another column of :mod:`gibbsite.graphs.column`.
+    """
+
+    start: Index
+    neighbour: Index
+    coupling: Any
+    field: Floats
+
+
+@dataclass
+class _BinaryForm:
+    """Fields, pair weights and a constant: log-potentials of binary factors as polynomials in x."""
+
+    n: int
+    constant: float = 0.0
+    fields: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        self.fields = np.zeros(self.n)
+
+    def add(self, sites: NDArray[np.integer[Any]], values: NDArray[np.float64]) -> None:
+        if values.size == 1 and sites.size == self.n:
+            self.fields += float(values[0])
+        else:
+            self.fields += np.bincount(sites, np.broadcast_to(values, sites.shape), self.n)
+
+
+def _as_polynomials(group: FactorGroup, cards: NDArray[np.int32]) -> tuple[Floats, tuple[Floats, ...], Floats] | None:
+    """Return the coefficients of 1, of each x_i, and of the product x_i x_j; None if one is infinite.
+
+    There is one row where all factors are equal. Spins need no tables: these are the same numbers.
+    """
+    from gibbsite.models.weighted import SpinFactors, one_if_equal
+
+    if isinstance(group, SpinFactors) and group.arity:
+        w = one_if_equal(group.weights)
+        if not np.isfinite(w).all():
+            return None
+        return (-w, (2.0 * w,), w) if group.arity == 1 else (w, (-2.0 * w,) * 2, 4.0 * w)
+    tables = group.log_tables(cards)
+    if not np.isfinite(tables).all():
+        return None
+    base = tables.reshape(len(tables), -1)[:, 0]
+    if group.arity < 2:
+        return base, (tables[:, 1] - base,) * group.arity, base
+    first, second = tables[:, 1, 0] - base, tables[:, 0, 1] - base
+    return base, (first, second), tables[:, 1, 1] - base - first - second
+
+
+@builds("ising", IsingGraph, 1, binary=True)
+def build_ising(model: FactorGraph) -> tuple[IsingGraph, float] | None:
+    """Binary sites, factors of at most two sites, no zeros."""
+    if not all_binary(model) or any(group.arity > 2 for group in groups_of(model)) or too_many(model):
+        return None
+    form = _BinaryForm(model.n_sites)
+    pair_weights: list[NDArray[np.float64]] = []
+    for group in groups_of(model):
+        found = _as_polynomials(group, model.cards)
+        if found is None:
+            return None
+        base, linear, pair = found
+        form.constant += float(base.sum()) * (group.size if len(base) == 1 else 1)
+        for member, each in enumerate(linear):
+            form.add(group.scopes[:, member], each)
+        if group.arity == 2:
+            pair_weights.append(np.broadcast_to(pair, (group.size,)))
+    rows = pair_rows(model)
+    joined = np.concatenate(pair_weights) if pair_weights else np.zeros(0)
+    coupling = joined[rows.source]
+    return IsingGraph(rows.start, rows.neighbour, coupling, form.fields), form.constant
+
+
+@implement(log_odds, IsingGraph)
+def _log_odds_ising(arrays: IsingGraph, x: State, i: Integer) -> float:
+    total: Any = arrays.field[i]
+    for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
+        total += entry_at(arrays.coupling, k) * x[np.uintp(arrays.neighbour[k])]
+    return total  # type: ignore[no-any-return]
+
+
+implement(weights, IsingGraph)(weights_binary)
+implement(log_weights, IsingGraph)(log_weights_binary)
+
+
+@implement(log_potential, IsingGraph)
+def _log_potential_ising(arrays: IsingGraph, x: State) -> float:
+    total = 0.0
+    for site in range(x.size):
+        i = np.uintp(site)
+        if x[i]:
+            total += arrays.field[i] * x[i]
+            for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
+                j = np.uintp(arrays.neighbour[k])
+                if j > i:
+                    total += entry_at(arrays.coupling, k) * x[i] * x[j]
+    return total

@@ -1,0 +1,132 @@
+"""Sites with equally many states whose pairs ask whether their states agree, in compressed rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, implement
+from gibbsite.graphs.kinds.base import Cells, Floats, Index, groups_of, pair_rows, too_many
+from gibbsite.graphs.local import ONE, State, Work, from_logs, log_potential, log_weights, weights
+from gibbsite.graphs.registry import builds
+
+if TYPE_CHECKING:
+    from gibbsite.models import FactorGraph
+
+
+class PottsGraph(NamedTuple):
+    """Sites with equally many states whose pairs only ask whether their states agree, in compressed rows.
+
+    The log-weight of state a at site i is ``log_unary[offset[i] + a]`` plus the sum of ``coupling[step * k]``
+    over the neighbours k of its row that are in state a; ``factor`` is exp(coupling). Both have length one
+    (step 0) where all couplings are equal. Rows of ``steep`` sites have couplings so large that products of
+    factors could leave the range of floats. Where most pairs are coupled, ``dense`` is the matrix of
+    couplings, row after row; otherwise it is empty.
+    """
+
+    start: Index
+    neighbour: Index
+    step: int
+    coupling: Floats
+    factor: Floats
+    steep: NDArray[np.bool_]
+    dense: Floats
+    card: NDArray[np.int32]
+    offset: NDArray[np.int64]
+    unary: Floats
+    log_unary: Floats
+
+
+# Products of factors stay between exp(-300) and exp(300) unless a site is steep.
+_STEEP = 300.0
+_DENSE = 0.25  # share of coupled pairs from which on the couplings are kept as a matrix, too
+
+
+@builds("potts", PottsGraph, 2)
+def build_potts(model: FactorGraph) -> tuple[PottsGraph, float] | None:
+    """Equal cardinalities, pairs that reward or punish agreement, any factors of single sites."""
+    from gibbsite.models import AgreementFactors, DistanceFactors, LatticeFactors
+
+    if too_many(model) or (model.n_sites and (model.cards != model.cards[0]).any()):
+        return None
+    weights: list[NDArray[np.float64]] = []
+    constant = 0.0
+    for group in groups_of(model):
+        if group.arity == 0:
+            constant += float(np.broadcast_to(group.log_tables(model.cards), group.size).sum())
+        elif isinstance(group, AgreementFactors):
+            weights.append(group.weights)
+        elif isinstance(group, DistanceFactors) or (isinstance(group, LatticeFactors) and not group.spin):
+            weights.append(group.edge_weights())
+        elif group.arity != 1:
+            return None
+    cells, rows = Cells.collect(model), pair_rows(model)
+    joined = np.concatenate(weights) if weights else np.zeros(0)
+    uniform = bool((joined == joined[:1]).all())
+    coupling = joined[:1].copy() if uniform else joined[rows.source]
+    n, each = model.n_sites, np.broadcast_to(coupling, rows.neighbour.shape)
+    degree = rows.start[1:].astype(np.int64) - rows.start[:-1]
+    site = np.repeat(np.arange(n), degree)
+    dense = np.zeros(n * n if each.size and each.size >= _DENSE * n * n else 0)
+    if dense.size:
+        np.add.at(dense, site * n + rows.neighbour, each)
+    arrays = PottsGraph(
+        start=rows.start,
+        neighbour=rows.neighbour,
+        step=int(not uniform),
+        coupling=coupling,
+        factor=np.exp(np.clip(coupling, -_STEEP, _STEEP)),
+        steep=np.bincount(site, np.abs(each), n) > _STEEP,
+        dense=dense,
+        card=np.ascontiguousarray(model.cards),
+        offset=cells.offset,
+        unary=np.exp(cells.log_unary),
+        log_unary=cells.log_unary,
+    )
+    return arrays, cells.constant + constant
+
+
+@implement(log_weights, PottsGraph)
+def _log_weights_potts(arrays: PottsGraph, x: State, i: Integer, w: Work) -> Integer:
+    size = np.uintp(arrays.card[i])
+    cell, step = np.uintp(arrays.offset[i]), np.uintp(arrays.step)
+    for a in range(size):
+        w[a] = arrays.log_unary[cell + a]
+    for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
+        w[np.uintp(x[np.uintp(arrays.neighbour[k])])] += arrays.coupling[step * k]
+    return np.int64(size)
+
+
+@implement(weights, PottsGraph)
+def _weights_potts(arrays: PottsGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+    size = np.uintp(arrays.card[i])
+    cell, step = np.uintp(arrays.offset[i]), np.uintp(arrays.step)
+    first, last = np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])
+    total = 0.0
+    if arrays.steep[i]:
+        log_weights(arrays, x, i, w)
+        total = from_logs(w, size)
+    else:
+        for a in range(size):
+            w[a] = arrays.unary[cell + a]
+        for k in range(first, last):
+            w[np.uintp(x[np.uintp(arrays.neighbour[k])])] *= arrays.factor[step * k]
+        for a in range(size):
+            total += w[a]
+    return np.int64(size), total
+
+
+@implement(log_potential, PottsGraph)
+def _log_potential_potts(arrays: PottsGraph, x: State) -> float:
+    total = 0.0
+    step = np.uintp(arrays.step)
+    for site in range(x.size):
+        i = np.uintp(site)
+        total += arrays.log_unary[np.uintp(arrays.offset[i]) + np.uintp(x[i])]
+        for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
+            j = np.uintp(arrays.neighbour[k])
+            if j > i and x[j] == x[i]:
+                total += arrays.coupling[step * k]
+    return total

@@ -1,0 +1,148 @@
+"""Positions of a model that is laid out by color, cut into parts; what each part sees of the others.
+
+A *segment* is a range of positions of one color, which stand in an order that brings neighbours together: a
+color of a lattice, a class of sites of equal color and degree otherwise. A part is a range of every segment.
+Lattices are cut between rows, into strips. Other models are cut so that every part has as many sites of a
+color as any other, at the same ranks in all segments of it; they are close in the graph where the layout
+has brought neighbours together. Positions stay as they are, whatever the number of parts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.graphs.layouts.checkered import Checkerboard
+from gibbsite.graphs.layouts.colored import ColoredGraph
+from gibbsite.graphs.layouts.site_order import PackedModel
+
+Longs = NDArray[np.int64]
+
+
+def color_starts(arrays: Any) -> Longs:
+    """Return where each color begins, and where the last one ends.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> from gibbsite.graphs.layouts.checkered import pack_checkerboard
+    >>> color_starts(pack_checkerboard(gs.graphs.compile_graph(gs.ising_grid((3, 3)))).arrays).tolist()
+    [0, 5, 9]
+    """
+    if isinstance(arrays, ColoredGraph):
+        return arrays.color_start
+    start = arrays.board.start
+    return np.array([0, start[0, -1], start[0, -1] + start[1, -1]], np.int64)
+
+
+def segment_colors(arrays: Any) -> Longs:
+    """Return the first segment of each color, and the number of segments.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> from gibbsite.graphs.layouts.colored import pack_columns
+    >>> model = gs.ising(([0, 1, 2], [1, 2, 3], [1.0, 1.0, 1.0]))
+    >>> segment_colors(pack_columns(model, gs.graphs.compile_graph(model)).arrays).tolist()
+    [0, 2, 4]
+    """
+    return arrays.color_class if isinstance(arrays, ColoredGraph) else np.arange(3)
+
+
+def cut_positions(packed: PackedModel, parts: int) -> Longs:
+    """Cut every segment into so many parts: part k of segment s begins at entry (s, k) of what is returned.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> from gibbsite.graphs.layouts.checkered import pack_checkerboard
+    >>> cut_positions(pack_checkerboard(gs.graphs.compile_graph(gs.ising_grid((4, 3)))), 2).tolist()
+    [[0, 3, 6], [6, 9, 12]]
+    """
+    arrays, share = packed.arrays, np.arange(parts + 1)
+    if isinstance(arrays, ColoredGraph):
+        return _cut_classes(arrays, packed.near, share)
+    starts = color_starts(arrays)
+    rows = arrays.board.start.shape[1] - 1
+    if rows >= parts:
+        found: Longs = starts[:-1, None] + arrays.board.start[:, rows * share // parts]
+        return found
+    return starts[:-1, None] + np.diff(starts)[:, None] * share // parts
+
+
+def _cut_classes(arrays: ColoredGraph, near: NDArray[Any] | None, share: Longs) -> Longs:
+    """Cut all classes of a color at the same ranks, so that parts have equally many sites of the color."""
+    assert near is not None
+    found = np.empty((arrays.first.size - 1, share.size), np.int64)
+    for color in range(arrays.color_start.size - 1):
+        own = np.sort(near[arrays.color_start[color] : arrays.color_start[color + 1]])
+        # ranks are all different; behind the last there is one more
+        bounds = np.append(own, own[-1] + 1)[own.size * share // share[-1]]
+        for k in range(arrays.color_class[color], arrays.color_class[color + 1]):
+            low, high = arrays.first[k], arrays.first[k + 1]
+            found[k] = low + np.searchsorted(near[low:high], bounds)
+    return found
+
+
+def look_across(arrays: Any, ranges: Longs) -> Longs:
+    """Return the positions outside of a part that its sites depend on, in ascending order.
+
+    Parameters
+    ----------
+    arrays : NamedTuple
+        The model as it is laid out.
+    ranges : int (segments, 2)
+        The first position of the part in each segment, and the one behind its last.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> from gibbsite.graphs.layouts.colored import pack_columns
+    >>> model = gs.ising(([0, 1], [1, 2], [1.0, 1.0]))
+    >>> packed = pack_columns(model, gs.graphs.compile_graph(model))
+    >>> packed.arrays.color_start.tolist()
+    [0, 2, 3]
+    >>> look_across(packed.arrays, np.array([[0, 1], [2, 2]])).tolist()
+    [2]
+    """
+    seen = np.zeros(int(color_starts(arrays)[-1]), np.bool_)
+    for segment, (low, high) in enumerate(ranges.tolist()):
+        if low < high:
+            if isinstance(arrays, ColoredGraph):
+                _see_columns(arrays, segment, low, high, seen)
+            else:
+                _see_rows(arrays.board, segment, low, high, seen)
+    for low, high in ranges.tolist():
+        seen[low:high] = False
+    return np.flatnonzero(seen)
+
+
+def _see_columns(arrays: ColoredGraph, k: int, low: int, high: int, seen: NDArray[np.bool_]) -> None:
+    """Mark the neighbours of positions low to high of class k."""
+    first, end = int(arrays.first[k]), int(arrays.first[k + 1])
+    edges = arrays.neighbour[arrays.edge[k] : arrays.edge[k + 1]].reshape(int(arrays.degree[k]), end - first)
+    seen[edges[:, low - first : high - first].ravel()] = True
+
+
+def _see_rows(board: Checkerboard, color: int, low: int, high: int, seen: NDArray[np.bool_]) -> None:
+    """Mark all rows of the other color in which positions low to high have neighbours."""
+    rows = board.start.shape[1] - 1
+    even = int(board.start[0, rows])
+    off, other = even * color, even * (1 - color)
+    first = int(np.searchsorted(board.start[color], low - off, "right")) - 1
+    last = int(np.searchsorted(board.start[color], high - off, "left"))
+    row = np.arange(first, last)
+    plane, line = np.divmod(row, board.size_1)
+    near = [row]
+    for axis, size, wrap, step in (
+        (line, board.size_1, board.wrap_1, 1),
+        (plane, board.size_0, board.wrap_0, board.size_1),
+    ):
+        for to in (axis - 1, axis + 1):
+            there = (to >= 0) & (to < size) if not wrap else np.ones(to.size, np.bool_)
+            near.append((row + (to % size - axis) * step)[there])
+    starts = board.start[1 - color]
+    for r in np.unique(np.concatenate(near)).tolist():
+        seen[other + starts[r] : other + starts[r + 1]] = True

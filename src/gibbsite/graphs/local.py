@@ -1,0 +1,91 @@
+"""The local conditional of one site: what kernels need to know of a model, implemented by every graph kind.
+
+Four generic functions are all a kernel needs to know of a model:
+
+* :func:`log_odds`: binary kinds only, ``log P(x_i = 1 | rest) - log P(x_i = 0 | rest)``;
+* :func:`weights`: every kind, unnormalised conditional weights of all states of a site;
+* :func:`log_weights`: the same in logarithms, however small they are;
+* :func:`log_potential`: every kind, the log-potential of a whole state (up to ``Graph.log_offset``).
+
+On binary kinds these are linear in the code of every single site, so that codes may be replaced by
+independent sites' probabilities of state 1: that gives expectations (:mod:`gibbsite.inference.mean_field`).
+
+Weights are products of table entries (each at most one). A product that becomes tiny is computed again
+in logarithms, so nothing underflows to a wrong answer; which way is taken depends on the neighbours only.
+Agreements multiply the weight of one state per neighbour, by a factor of any size; where products could
+leave the range of floats, which the graph knows, they are sums of logarithms from the start.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, generic, inlined
+
+State = NDArray[np.signedinteger[Any]]
+Work = NDArray[np.float64]
+
+ONE = np.uintp(1)
+TINY = 1e-150  # below this the product of weights is taken again in logarithms
+
+
+@generic
+def log_odds(arrays: Any, x: State, i: Integer) -> float:
+    """Log-odds of state 1 against state 0 at site i given its neighbours (binary kinds)."""
+    raise NotImplementedError
+
+
+@generic
+def weights(arrays: Any, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+    """Fill ``w`` with the conditional weights of site i; return the number of states and their sum."""
+    raise NotImplementedError
+
+
+@generic
+def log_weights(arrays: Any, x: State, i: Integer, w: Work) -> Integer:
+    """Fill ``w`` with the logarithms of the conditional weights of site i; return the number of states."""
+    raise NotImplementedError
+
+
+@generic
+def log_potential(arrays: Any, x: NDArray[Any]) -> float:
+    """Log-potential of the whole state, without the graph's constant."""
+    raise NotImplementedError
+
+
+def weights_binary(arrays: Any, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+    """Conditional weights of a binary kind, from the log-odds."""
+    odds = log_odds(arrays, x, i)
+    if odds >= 0.0:  # both are exact in the tails, and their sum is one
+        tail = math.exp(-odds)
+        w[0] = tail / (1.0 + tail)
+        w[1] = 1.0 / (1.0 + tail)
+    else:
+        tail = math.exp(odds)
+        w[0] = 1.0 / (1.0 + tail)
+        w[1] = tail / (1.0 + tail)
+    return 2, w[0] + w[1]
+
+
+def log_weights_binary(arrays: Any, x: State, i: Integer, w: Work) -> Integer:
+    """Log-weights of a binary kind, from the log-odds."""
+    w[0], w[1] = 0.0, log_odds(arrays, x, i)
+    return 2
+
+
+@inlined
+def from_logs(w: Work, size: Integer) -> float:
+    """Turn log-weights into weights with maximum one; return their sum (0 if all are impossible)."""
+    top = -np.inf
+    for a in range(size):
+        top = max(top, w[a])
+    total = 0.0
+    if top > -np.inf:
+        for a in range(size):
+            w[a] = math.exp(w[a] - top)
+            total += w[a]
+    return total

@@ -1,0 +1,330 @@
+"""Where chains start: random, dispersed states of positive probability.
+
+Without zeros every state will do. With zeros a start is drawn forward (Bayesian networks) or at random
+among the states that survive propagation, then repaired, and if repair gets stuck it is searched for.
+Everything is bounded by numbers of table entries read, not by time, so that a seed always gives the same
+start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.wording import unknown
+from gibbsite._numba.jit import interpreted
+from gibbsite.errors import ArgumentError, SupportError
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.kinds.table import TableGraph
+from gibbsite.graphs.support.given import check_support, read_start
+from gibbsite.graphs.support.possible import (
+    copy_live,
+    evidence_text,
+    has_zeros,
+    propagated,
+    scope_text,
+    steps_to_propagate,
+)
+from gibbsite.graphs.support.propagate import Constraints, LiveStates, is_allowed, tighten
+from gibbsite.graphs.support.start_values import start_values
+
+if TYPE_CHECKING:
+    from gibbsite.graphs.support.forward import Network
+    from gibbsite.models import FactorGraph
+
+State = NDArray[np.signedinteger[Any]]
+
+_TRIES = 4  # rounds of repairs and a search, each with four times the effort of the one before
+_PATIENCE, _PATIENCE_PER_FACTOR = 200_000, 50  # table entries a repair reads without progress
+_SEARCH, _SEARCH_PER_SITE = 1_000_000, 100  # table entries the search reads
+_STEPS_TO_DRAW = 5.0  # of plain Python, for each state and member of a factor
+_OTHERS = 10  # sites at which a start equal to that of another chain is tried to be made different
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """What is known about the zeros of a graph."""
+
+    constraints: Constraints
+    board: LiveStates
+    network: tuple[TableGraph, Network] | None
+    touched: NDArray[np.bool_]  # sites that have more than one living state and zeros around them
+
+
+def _pose(model: FactorGraph, graph: Graph) -> _Problem:
+    """Propagate the zeros of a graph; the answer is kept for the next question about the same graph."""
+    kept = graph.structure.get("zeros")
+    if kept is not None and kept[0] == graph.digest:
+        problem: _Problem = kept[1]
+        return problem
+    from gibbsite.graphs.support.forward import find_network
+
+    constraints, board = propagated(graph, model)
+    touched = (np.diff(constraints.start) > 0) & (board.living > 1)
+    problem = _Problem(constraints, board, find_network(model, graph), touched)
+    # one slot: reweighted copies share the dictionary, and their zeros may differ
+    graph.structure["zeros"] = (graph.digest, problem)
+    return problem
+
+
+def _tighten(problem: _Problem, board: LiveStates, graph: Graph, site: int, code: int) -> bool:
+    """Give a site a state and propagate; tell whether every site has a state left."""
+    steps = steps_to_propagate(graph)
+    with interpreted(steps, least_charge=steps):
+        return int(tighten(problem.constraints, board, site, code)) < 0
+
+
+def find_start(model: FactorGraph, graph: Graph, rng: np.random.Generator, tries: int = _TRIES) -> State:
+    """Return a random state of positive probability.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        The model.
+    graph : Graph
+        The same, compiled.
+    rng : numpy.random.Generator
+        Source of randomness.
+    tries : int
+        Rounds of repair and search, each with four times the effort of the one before.
+
+    Returns
+    -------
+    int array (n,)
+        State codes.
+
+    Raises
+    ------
+    SupportError
+        If there is no such state, or none was found; it names factors that stay in conflict.
+
+    Examples
+    --------
+    >>> from gibbsite.graphs import compile_graph
+    >>> from gibbsite.models import FactorGraph
+    >>> model = FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[0, 1], [1, 0]])])
+    >>> x = find_start(model, compile_graph(model), np.random.default_rng(1))
+    >>> int(x[0] + x[1])
+    1
+    """
+    if not has_zeros(graph):
+        return _uniform_codes(graph, rng)
+    problem = _pose(model, graph)
+    return _found(model, problem, _solve(problem, problem.board, graph, rng, tries))
+
+
+def find_state_with(
+    model: FactorGraph, graph: Graph, site: int, code: int, rng: np.random.Generator
+) -> tuple[State | None, bool]:
+    """Return a state of positive probability in which a site has a given state.
+
+    Parameters
+    ----------
+    model, graph, rng
+        As for :func:`find_start`.
+    site, code : int
+        Position of the site, code of its state.
+
+    Returns
+    -------
+    int array (n,) or None
+        State codes, None if none was found.
+    bool
+        Whether it is proved that there is none.
+
+    Examples
+    --------
+    >>> from gibbsite.graphs import compile_graph
+    >>> from gibbsite.models import FactorGraph
+    >>> model = FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[0, 1], [0, 0]])])
+    >>> find_state_with(model, compile_graph(model), 0, 1, np.random.default_rng(1))
+    (None, True)
+    """
+    if not has_zeros(graph):
+        x = _uniform_codes(graph, rng)
+        x[site] = code
+        return x, False
+    try:
+        problem = _pose(model, graph)
+    except SupportError:
+        return None, True
+    if not problem.board.alive[problem.constraints.offset[site] + code]:
+        return None, True
+    board = copy_live(problem.board)
+    if not _tighten(problem, board, graph, site, code):
+        return None, True
+    found, proved, _ = _solve(problem, board, graph, rng, _TRIES - 1)
+    return found, proved
+
+
+_Answer = tuple[State | None, bool, NDArray[np.int64]]
+
+
+def _solve(problem: _Problem, board: LiveStates, graph: Graph, rng: np.random.Generator, tries: int) -> _Answer:
+    """Return a possible state that lives on the board, or None, whether that is proved, and culprits."""
+    from gibbsite.graphs.support.backtracking import FOUND, IMPOSSIBLE, search
+    from gibbsite.graphs.support.repair import repair
+
+    c = problem.constraints
+    words = rng.integers(1, 2**64, 4, np.uint64)
+    culprits, fewest = np.full(3, -1), c.table.size + 1
+    for attempt in range(tries):
+        effort = 4**attempt
+        patience = effort * (_PATIENCE + _PATIENCE_PER_FACTOR * c.table.size)
+        x = _draw(problem, board, graph, rng, words)
+        if is_allowed(c, x):
+            return x, False, np.full(3, -1)
+        with interpreted(np.inf):  # nobody knows how long these take
+            for greedy in (False, True):
+                named = np.full(3, -1)
+                left = repair(c, board, x, words, patience, greedy, named)
+                if left == 0:
+                    return x, False, named
+                if left < fewest:
+                    fewest, culprits = left, named
+            # where the walk ended only few factors are violated: a good hint for the search
+            budget = effort * (_SEARCH + _SEARCH_PER_SITE * graph.n_sites)
+            answer = search(c, copy_live(board), x, words, budget)
+        if answer == FOUND:
+            return x, False, culprits
+        if answer == IMPOSSIBLE:
+            return None, True, culprits
+    return None, False, culprits
+
+
+def _draw(
+    problem: _Problem, board: LiveStates, graph: Graph, rng: np.random.Generator, words: NDArray[np.uint64]
+) -> State:
+    """Draw a state of living codes: forward in a network, otherwise each site on its own."""
+    if problem.network is not None:
+        from gibbsite.graphs.support.forward import draw_forward
+
+        x = np.zeros(graph.n_sites, graph.state_dtype)
+        steps = _STEPS_TO_DRAW * (graph.n_cells + problem.network[0].member.size)
+        with interpreted(steps, least_charge=steps):
+            draw_forward(*problem.network, board.alive, x, words)
+        return x
+    # the k-th living cell of a site, k uniform
+    living = np.flatnonzero(board.alive)
+    first = np.cumsum(board.living) - board.living
+    cells = living[first + rng.integers(0, board.living)]
+    drawn: State = (cells - problem.constraints.offset[:-1]).astype(graph.state_dtype)
+    return drawn
+
+
+def _uniform_codes(graph: Graph, rng: np.random.Generator) -> State:
+    cards = graph.cards
+    if cards.size and cards.strides == (0,):
+        return rng.integers(0, int(cards[0]), cards.size, graph.state_dtype)
+    return rng.integers(0, cards, dtype=graph.state_dtype)
+
+
+def start_states(model: Any, graph: Graph, chains: int, start: Any = None, entropy: int = 0) -> list[NDArray[Any]]:
+    """Return the start of every chain.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    graph : Graph
+        The same, compiled.
+    chains : int
+        Number of chains.
+    start : None, "auto", "random", mapping or int array
+        By default random states of positive probability, different ones if possible; "random": all
+        codes uniform; site -> label for every site; codes (n,) for all chains or (chains, n).
+    entropy : int
+        The seed of the run; chain c has a generator of its own, whatever the other chains do.
+
+    Returns
+    -------
+    list of arrays (n,)
+        State codes; numbers, where the model has such sites (:func:`start_values`).
+
+    Raises
+    ------
+    SupportError
+        If no start is found or a given one is impossible; it names a factor.
+    ModelError
+        If a given start has a wrong shape, or unknown sites, labels or codes.
+
+    Examples
+    --------
+    >>> from gibbsite.graphs import compile_graph
+    >>> from gibbsite.models import FactorGraph
+    >>> model = FactorGraph({"a": ["x", "y"], "b": 2}, [(("a", "b"), [[0, 1], [1, 0]])])
+    >>> [x.tolist() for x in start_states(model, compile_graph(model), 2, {"a": "y", "b": 0})]
+    [[1, 0], [1, 0]]
+    """
+    if not graph.discrete:
+        return start_values(model, graph, [_chain_rng(entropy, c) for c in range(chains)], start)
+    if start is None or (isinstance(start, str) and start == "auto"):
+        return _automatic(model, graph, chains, entropy)
+    if isinstance(start, str):
+        if start != "random":
+            raise ArgumentError(
+                unknown("start", start, ("auto", "random"), ", or give a mapping site -> label or codes")
+            )
+        codes = np.stack([_uniform_codes(graph, _chain_rng(entropy, c)) for c in range(chains)])
+        advice = 'use the default start="auto", which looks for a possible state'
+    else:
+        codes = read_start(model, graph, chains, start)
+        advice = "change the start or leave it out"
+    check_support(model, graph, codes, advice)
+    return [x.copy() for x in np.broadcast_to(codes, (chains, graph.n_sites))]
+
+
+def _chain_rng(entropy: int, chain: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(chain, 1)))
+
+
+def _automatic(model: FactorGraph, graph: Graph, chains: int, entropy: int) -> list[State]:
+    states: list[State] = []
+    zeros = has_zeros(graph)
+    for chain in range(chains):
+        rng = _chain_rng(entropy, chain)
+        x = find_start(model, graph, rng)
+        if zeros:
+            problem = _pose(model, graph)
+            touched = problem.touched
+            if any((x[touched] == other[touched]).all() for other in states):
+                x = _elsewhere(problem, graph, rng, states, x)
+        states.append(x)
+    return states
+
+
+def _elsewhere(problem: _Problem, graph: Graph, rng: np.random.Generator, taken: list[State], x: State) -> State:
+    """Return a start that differs from all taken ones at some site; ``x`` if none is found quickly."""
+    sites, c = np.flatnonzero(problem.touched), problem.constraints
+    for site in rng.permutation(sites)[:_OTHERS].tolist():
+        fresh = problem.board.alive[c.offset[site] : c.offset[site + 1]].copy()
+        fresh[[other[site] for other in taken]] = False
+        if not fresh.any():
+            continue
+        board = copy_live(problem.board)
+        if _tighten(problem, board, graph, site, int(rng.choice(np.flatnonzero(fresh)))):
+            found, _, _ = _solve(problem, board, graph, rng, 1)
+            if found is not None:
+                return found
+    return x
+
+
+def _found(model: FactorGraph, problem: _Problem, answer: _Answer) -> State:
+    """Return the state in an answer, or raise the error that says why there is none."""
+    x, proved, culprits = answer
+    if x is not None:
+        return x
+    fighting = [scope_text(problem.constraints, int(f), model) for f in culprits if f >= 0]
+    scopes = f"; the factors over {', '.join(fighting)} stay in conflict" if fighting else ""
+    observed = evidence_text(model)
+    if proved:
+        raise SupportError(
+            f"No state of this model has positive probability{observed}{scopes}; check their zeros and the evidence."
+        )
+    raise SupportError(
+        f"No state of positive probability was found{observed}{scopes}; check the evidence, or give "
+        "a possible state as start=."
+    )

@@ -1,0 +1,30 @@
+"""Public names of this package, a line each; they are loaded when they are first used."""
+
+from gibbsite.inference import exact as exact
+from gibbsite.inference import importance as importance
+from gibbsite.inference import influence as influence
+from gibbsite.inference import log_z as log_z
+from gibbsite.inference.advice import Advice as Advice
+from gibbsite.inference.advice import recommend as recommend
+from gibbsite.inference.answer import Inference as Inference
+from gibbsite.inference.answer import Verdict as Verdict
+from gibbsite.inference.asking import infer as infer
+from gibbsite.inference.batch import sample_batch as sample_batch
+from gibbsite.inference.batch import sample_models as sample_models
+from gibbsite.inference.belief import BeliefResult as BeliefResult
+from gibbsite.inference.belief import belief_propagation as belief_propagation
+from gibbsite.inference.compatibility import Compatibility as Compatibility
+from gibbsite.inference.compatibility import check_conditionals as check_conditionals
+from gibbsite.inference.coupling.couple import couple as couple
+from gibbsite.inference.coupling.result import Coupling as Coupling
+from gibbsite.inference.mean_field.fixed_point import mean_field as mean_field
+from gibbsite.inference.mean_field.result import MeanFieldResult as MeanFieldResult
+from gibbsite.inference.methods import ARGUMENTS as ARGUMENTS
+from gibbsite.inference.methods import KERNELS as KERNELS
+from gibbsite.inference.methods import METHODS as METHODS
+from gibbsite.inference.methods import SAMPLING as SAMPLING
+from gibbsite.inference.methods import TASKS as TASKS
+from gibbsite.inference.methods import WEIGHTED as WEIGHTED
+from gibbsite.inference.perfect import perfect_draws as perfect_draws
+from gibbsite.inference.persistent import PersistentChains as PersistentChains
+from gibbsite.inference.sampling import sample as sample

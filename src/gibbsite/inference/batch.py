@@ -1,0 +1,184 @@
+"""Many models in one call: hundreds of small ones at little more than the cost of their updates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gibbsite._numba.jit import announcing
+from gibbsite.errors import ArgumentError
+from gibbsite.inference.sampling import check_parts
+from gibbsite.kernels.base import Kernel
+from gibbsite.results.result import Result
+from gibbsite.results.verdict.judge import Judge
+from gibbsite.sampling.budget import Budget, check_integer, read_budget
+from gibbsite.sampling.engine import Recording, Setup
+from gibbsite.sampling.executor import Executor, read_threads
+from gibbsite.sampling.plan import read_entropy
+from gibbsite.sampling.progress import choose_progress, name_kernel
+from gibbsite.sampling.record import keep_marginals
+from gibbsite.sampling.standing import Standing
+
+if TYPE_CHECKING:
+    from gibbsite.models import FactorGraph, Model
+    from gibbsite.scans.base import Scan
+
+
+def sample_models(
+    models: Iterable[Model],
+    kernel: Kernel | None = None,
+    *,
+    scan: Scan | None = None,
+    sweeps: int | None = None,
+    warmup: int | None = None,
+    chains: int = 4,
+    rng: Any = None,
+    start: Any = None,
+    record: Any = None,
+    threads: int | None = None,
+    progress: Any = None,
+    second_look: bool = True,
+) -> list[Result]:
+    """Sample from many models; each result is that of a run of its own.
+
+    Parameters
+    ----------
+    models : iterable of Model
+        The models. Those that differ in weights alone, as made by ``model.reweight``, share their structure.
+    kernel, scan, sweeps, warmup, chains, start, record, threads, progress, second_look : optional
+        As in :func:`gibbsite.sample`.
+    rng : int, Generator, SeedSequence, or a sequence of one seed for each model
+        A single one is the seed of the seeds. The seed of model k is ``results[k].plan.entropy``:
+        ``gs.sample(models[k], ..., rng=results[k].plan.entropy)`` gives the same numbers.
+
+    Returns
+    -------
+    list of Result
+        In the order of the models. No warnings are given: see ``result.diagnostics``.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> models = [gs.ising_grid((3, 3), coupling=0.1, field=h) for h in (-0.5, 0.0, 0.5)]
+    >>> results = gs.inference.sample_models(models, sweeps=500, rng=1, progress=False)
+    >>> [round(result.marginals["4"][1]) for result in (results[0], results[2])]
+    [0, 1]
+    """
+    if not isinstance(models, Iterable):
+        raise ArgumentError(f"sample_models takes a list of models, got one {type(models).__name__}.")
+    listed = list(models)
+    for model in listed:
+        check_parts(model, kernel, scan)
+    chains, threads = check_integer("chains", chains, 1), read_threads(threads)
+    seeds = _read_seeds(rng, len(listed))
+    show = choose_progress(progress)
+    standing: list[Standing] = []
+    budgets = []
+    with announcing(show.say, name_kernel(kernel)):
+        for model, seed in zip(listed, seeds, strict=True):
+            one = Standing(model, kernel, scan, keep_marginals(record, kernel), chains, seed, start, sweeps)
+            span = one.kernel.natural_sweeps(model.n_sites)
+            budgets.append(
+                read_budget(
+                    one.graph.n_units, sweeps, None, None, warmup, 1, natural_sweeps=span, warms=one.kernel.estimates
+                )
+            )
+            standing.append(one)
+        begun = time.monotonic()
+        with Executor(threads) as executor:
+            executor.map(lambda pair: _run(*pair), list(zip(standing, budgets, strict=True)))
+    seconds = time.monotonic() - begun
+    show.close()
+    judge = Judge(None, second_look, threads, None)
+    return [
+        judge.conclude(_recording(one, budget.warmup or 0, seconds))
+        for one, budget in zip(standing, budgets, strict=True)
+    ]
+
+
+def sample_batch(model: FactorGraph, kernel: Kernel | None = None, *, rng: Any = None, **given: Any) -> list[Result]:
+    """Sample from models that differ in the weights of named groups of factors.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        The model whose structure all of them share.
+    kernel, rng : optional
+        As in :func:`sample_models`.
+    **given
+        Arguments of :func:`sample_models`; every other name is that of a group of factors, with weights that
+        have one more axis in front: one row for each model.
+
+    Returns
+    -------
+    list of Result
+        One for each row.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> import numpy as np
+    >>> pair = gs.ising(np.array([[0, 0.5], [0.5, 0]]), [0.0, 0.0])
+    >>> fields = np.array([[1.0, 1.0], [-1.0, -1.0]])
+    >>> results = gs.sample_batch(pair, fields=fields, sweeps=500, rng=1, progress=False)
+    >>> [round(result.marginals["0"][1]) for result in results]
+    [1, 0]
+    """
+    arguments = {"scan", "sweeps", "warmup", "chains", "start", "record", "threads", "progress", "second_look"}
+    weights = {name: given[name] for name in given if name not in arguments}
+    others = {name: given[name] for name in given if name in arguments}
+    return sample_models(_reweighted(model, weights), kernel, rng=rng, **others)
+
+
+def _reweighted(model: FactorGraph, weights: dict[str, Any]) -> Iterator[FactorGraph]:
+    """Yield the model with each row of weights."""
+    check_parts(model, None, None)
+    if not weights:
+        raise ArgumentError("sample_batch needs weights with a row for each model, such as fields=array(batch, n).")
+    rows: dict[str, Any] = {}
+    for name, values in weights.items():
+        model.group(name)
+        rows[name] = values if isinstance(values, list | tuple) else np.atleast_1d(values)
+        if not isinstance(values, list | tuple) and np.ndim(values) == 0:
+            raise ArgumentError(f"{name} needs a row of weights for each model of the batch, got one number.")
+    many = {name: len(values) for name, values in rows.items()}
+    if len(set(many.values())) > 1:
+        said = ", ".join(f"{name} has {count}" for name, count in many.items())
+        raise ArgumentError(f"A batch needs as many rows of weights in every group: {said}.")
+    for k in range(next(iter(many.values()))):
+        yield model.reweight(**{name: rows[name][k] for name in rows})
+
+
+def _read_seeds(rng: Any, many: int) -> list[int]:
+    """Return one seed for each model."""
+    if isinstance(rng, Sequence | np.ndarray) and not isinstance(rng, str):
+        seeds = [read_entropy(seed) for seed in rng]
+        if len(seeds) != many:
+            raise ArgumentError(f"There are {many} models and {len(seeds)} seeds; give one for each, or one for all.")
+        return seeds
+    return [read_entropy(child) for child in np.random.SeedSequence(read_entropy(rng)).spawn(many)]
+
+
+def _run(one: Standing, budget: Budget) -> None:
+    """Make the warmup and the draws of one model; on the thread that calls."""
+    if budget.warmup:
+        for move in one.moves(budget.warmup, False, 1):
+            move()
+    one.freeze()
+    for move in one.moves(budget.draws or 0, True, 1):
+        move()
+
+
+def _recording(one: Standing, warmup: int, seconds: float) -> Recording:
+    """Return what the run of one model leaves behind."""
+    one.inspect()
+    released = one.released()
+    remarks = one.kernel.remarks(one.model, one.graph, one.scan)
+    setup = Setup(one.model, one.kernel, one.scan, one.layout, one.form, one.plan(warmup), remarks)
+    memories = tuple(state.memory for state in one.states)
+    report = one.kernel.report(memories)
+    states, tapes = [x for x, _ in released], [tape for _, tape in released]
+    return Recording(setup, states, tapes, warmup, seconds, False, report, memories)

@@ -1,0 +1,122 @@
+"""What messages say about the log-partition function, and about joint probabilities.
+
+With unnormalised beliefs b_i of sites and b_f = T_f^(1 / c_f) prod_i b_i / m_fi of factors, the model is
+prod_f b_f^c_f prod_i b_i^(1 - sum_f c_f), whatever the messages. If beliefs agree on the sites, the
+log-partition function of Bethe and its fractional kinds is the sum of the logarithms of their totals with
+these powers [1]_.
+
+The upper bound holds for any messages. Let forests of factors be drawn such that factor f is in one with
+probability c_f, and with site i towards the root with probability c_fi; r_i is the probability that i is a
+root. Any law p has an entropy of at most sum_i r_i H(x_i) + sum_fi c_fi H(x_f | x_i) [2]_. Share the
+log-potential out among these terms,
+
+    phi_fi = c_fi (log T_f / c_f + sum_(j != i) log q_jf - log M_fi),
+    psi_i = all the rest, which is of x_i alone,
+
+where M_fi is the message that q gives: then max_p E[phi_fi] + c_fi H(x_f | x_i) = 0, and log Z is at most
+sum_i r_i log sum exp(psi_i / r_i). At a fixed point psi_i = r_i log b_i, and this is the value of [3]_.
+
+References
+----------
+.. [1] Yedidia, J. S., Freeman, W. T. and Weiss, Y. (2005). Constructing free-energy approximations and
+   generalized belief propagation algorithms. IEEE Transactions on Information Theory 51.
+.. [2] Globerson, A. and Jaakkola, T. (2007). Approximate inference using conditional entropy
+   decompositions. AISTATS.
+.. [3] Wainwright, M. J., Jaakkola, T. S. and Willsky, A. S. (2005). A new class of upper bounds on the log
+   partition function. IEEE Transactions on Information Theory 51.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from gibbsite._numba.jit import Integer, compiled_loop, inlined
+from gibbsite.inference.belief.layout import Floats, MessageGraph
+from gibbsite.inference.belief.messages import ONE, Logs, Messages, log_message
+
+
+@inlined
+def _log_total(logs: Floats, first: Integer, size: Integer, by: float) -> float:
+    """Return the logarithm of the sum of exp(logs / by), times ``by``; the largest where ``by`` is zero."""
+    top = -np.inf
+    for a in range(size):
+        top = max(top, logs[first + a])
+    if top == -np.inf or by <= 0.0:
+        return top
+    total = 0.0
+    for a in range(size):
+        total += math.exp((logs[first + a] - top) / by)
+    return top + by * math.log(total)
+
+
+@compiled_loop
+def add_logs(graph: MessageGraph, state: Messages) -> None:
+    """Set beliefs to the logarithms of unary weights and messages, without normalising them."""
+    for site in range(graph.card.size):
+        i = np.uintp(site)
+        cell = np.uintp(graph.offset[i])
+        for a in range(np.uintp(graph.card[i])):
+            total = -np.inf
+            if state.belief[cell + a] > -np.inf:
+                total = graph.log_unary[cell + a]
+                for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
+                    power = graph.power[np.uintp(graph.factor[k])]
+                    total += power * state.message[np.uintp(graph.place[k]) + a]
+            state.belief[cell + a] = total
+
+
+@compiled_loop
+def log_z_of_beliefs(way: Logs, graph: MessageGraph, state: Messages) -> float:
+    """Return the log-partition function that beliefs give, for messages in logarithms and sums."""
+    total = 0.0
+    for site in range(graph.card.size):
+        i = np.uintp(site)
+        count = 1.0
+        for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
+            count -= graph.power[np.uintp(graph.factor[k])]
+        total += count * _log_total(state.belief, np.uintp(graph.offset[i]), np.uintp(graph.card[i]), 1.0)
+    for factor in range(graph.table.size):
+        f = np.uintp(factor)
+        e = np.uintp(graph.member[np.uintp(graph.member_start[f])])
+        cell, place = np.uintp(graph.offset[np.uintp(graph.site[e])]), np.uintp(graph.place[e])
+        size, scale = log_message(way, graph, state, e)
+        for a in range(size):
+            belief = state.belief[cell + a]
+            state.fresh[a] += belief - state.message[place + a] if belief > -np.inf else -np.inf
+        total += graph.power[f] * (scale + _log_total(state.fresh, np.uintp(0), size, 1.0))
+    return total
+
+
+@compiled_loop
+def upper_bound(way: Logs, graph: MessageGraph, state: Messages, lead: Floats, root: Floats, psi: Floats) -> float:
+    """Return an upper bound of the log-partition function, for any messages in logarithms.
+
+    Parameters
+    ----------
+    way : Logs
+        Sums.
+    lead : float (edges,)
+        How often the factor of an edge is in a forest with the site of the edge towards the root.
+    root : float (sites,)
+        How often a site is a root.
+    psi : float (cells,)
+        Room for what is left to the sites.
+    """
+    for c in range(psi.size):
+        psi[c] = graph.log_unary[c] if state.belief[c] > -np.inf else -np.inf
+    total = 0.0
+    for edge in range(graph.site.size):
+        e = np.uintp(edge)
+        cell, place = np.uintp(graph.offset[np.uintp(graph.site[e])]), np.uintp(graph.place[e])
+        rest = graph.power[np.uintp(graph.factor[e])] - lead[e]
+        size, scale = log_message(way, graph, state, e)
+        for a in range(size):
+            if psi[cell + a] > -np.inf:
+                q = state.belief[cell + a] - state.message[place + a]
+                psi[cell + a] += (lead[e] * (state.fresh[a] + scale) if lead[e] > 0.0 else 0.0) - rest * q
+    for site in range(graph.card.size):
+        i = np.uintp(site)
+        total += _log_total(psi, np.uintp(graph.offset[i]), np.uintp(graph.card[i]), root[i])
+    return total

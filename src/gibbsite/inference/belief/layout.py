@@ -1,0 +1,189 @@
+"""Sites, factors and the messages between them, as arrays.
+
+A message goes along an *edge*: from a factor to one of its sites. Edges are numbered by site, so that those
+that come in at a site lie side by side. Tables are stored as powers, T^(1 / power), because that is what
+messages are made of: power one is belief propagation, other powers are its fractional and tree-reweighted
+kinds.
+
+Factors over the same sites are one factor here: two of them would be a cycle that is none of the model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.graphs.compile import as_tables
+from gibbsite.graphs.graph import Graph, seal
+from gibbsite.graphs.kinds.table import TableGraph
+from gibbsite.graphs.rows import row_lengths, row_starts
+from gibbsite.graphs.support.possible import alive_states
+
+if TYPE_CHECKING:
+    from gibbsite.models import FactorGraph
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+
+class MessageGraph(NamedTuple):
+    """Where messages go, and the tables they are made of.
+
+    Attributes
+    ----------
+    card, offset : int (sites,), (sites + 1,)
+        Number of states of each site, and where its cells begin.
+    start : int (sites + 1,)
+        The edges of site i are ``start[i]`` to ``start[i + 1]``.
+    site, factor, stride, place : int (edges,)
+        Ends of an edge, the stride of the site in the table of the factor, and where the message begins.
+    member_start, member : int
+        Factor f has the edges ``member[member_start[f] : member_start[f + 1]]``, in the order of its table.
+    table : int (factors,)
+        Where the table of each factor begins in ``value``.
+    power : float (factors,)
+        Tables are stored to the power of one by this; messages count to this power.
+    value, log_value : float
+        Entries of the tables, the largest one of each table being one, and their logarithms.
+    unary, log_unary : float
+        Weights of the states of single sites, laid out by ``offset``; zero where a state is impossible.
+    """
+
+    card: Longs
+    offset: Longs
+    start: Longs
+    site: Longs
+    factor: Longs
+    stride: Longs
+    place: Longs
+    member_start: Longs
+    member: Longs
+    table: Longs
+    power: Floats
+    value: Floats
+    log_value: Floats
+    unary: Floats
+    log_unary: Floats
+
+    @property
+    def n_sites(self) -> int:
+        """Number of sites."""
+        return int(self.card.size)
+
+    @property
+    def n_factors(self) -> int:
+        """Number of factors of two sites or more."""
+        return int(self.table.size)
+
+    @property
+    def n_edges(self) -> int:
+        """Number of messages."""
+        return int(self.site.size)
+
+    @property
+    def n_numbers(self) -> int:
+        """Number of entries of all messages."""
+        return int(self.card[self.site].sum())
+
+
+def lay_out(graph: Graph, model: FactorGraph) -> tuple[MessageGraph, float]:
+    """Return the messages of a model, and the constant that log-potentials of the arrays leave out.
+
+    Raises
+    ------
+    SupportError
+        If propagation of zeros leaves a site without a state.
+    """
+    graph = as_tables(graph)
+    tables: Any = merge_equal_scopes(graph.arrays)
+    alive = alive_states(graph, model)
+    log_unary = np.where(alive, tables.log_unary, -np.inf)
+    width = row_lengths(tables.member_start)
+    by_site = np.argsort(tables.member, kind="stable")
+    edge = np.empty(by_site.size, np.int64)
+    edge[by_site] = np.arange(by_site.size)
+    site = tables.member[by_site].astype(np.int64)
+    card = tables.card.astype(np.int64)
+    return MessageGraph(
+        card=card,
+        offset=tables.offset.astype(np.int64),
+        start=row_starts(np.bincount(site, minlength=card.size)),
+        site=site,
+        factor=np.repeat(np.arange(width.size), width)[by_site],
+        stride=tables.stride[by_site],
+        place=row_starts(card[site])[:-1],
+        member_start=tables.member_start.astype(np.int64),
+        member=edge,
+        table=tables.table,
+        power=np.ones(width.size),
+        value=tables.value,
+        log_value=tables.log_value,
+        unary=np.exp(log_unary),
+        log_unary=log_unary,
+    ), graph.log_offset
+
+
+def merge_equal_scopes(tables: TableGraph) -> TableGraph:
+    """Return the same model with one table for all factors over the same set of sites."""
+    width = row_lengths(tables.member_start)
+    first = tables.member_start[:-1].astype(np.int64)
+    again: list[list[int]] = []  # factors over the same sites, two or more
+    for arity in np.unique(width):
+        which = np.flatnonzero(width == arity)
+        scope = np.sort(tables.member[first[which][:, None] + np.arange(arity)], axis=1)
+        order = np.lexsort(scope.T[::-1])
+        same = (scope[order][1:] == scope[order][:-1]).all(axis=1)
+        if same.any():
+            cuts = np.flatnonzero(~same) + 1
+            again += [part.tolist() for part in np.split(which[order], cuts) if part.size > 1]
+    if not again:
+        return tables
+    table, logs, size = tables.table.copy(), [tables.log_value], tables.log_value.size
+    keep = np.ones(width.size, np.bool_)
+    for group in again:
+        head = min(group)
+        members = tables.member[first[head] : first[head] + width[head]].astype(np.int64)
+        total = sum(_table_over(tables, one, members) for one in group)
+        assert isinstance(total, np.ndarray)
+        logs.append(total.ravel())
+        table[head], size = size, size + total.size
+        keep[[one for one in group if one != head]] = False
+    kept = np.repeat(keep, width)
+    log_value = np.concatenate(logs)
+    # strides of those that are kept stay what they were: tables are in the order of their members
+    return tables._replace(
+        member=tables.member[kept],
+        stride=tables.stride[kept],
+        member_start=row_starts(width[keep], np.uint32),
+        table=table[keep],
+        log_value=log_value,
+        value=np.exp(log_value),
+    )
+
+
+def _table_over(tables: TableGraph, f: int, members: Longs) -> Floats:
+    """Return the table of a factor with its axes in the order of ``members``."""
+    first, last = int(tables.member_start[f]), int(tables.member_start[f + 1])
+    mine = tables.member[first:last].astype(np.int64)
+    begin, shape = int(tables.table[f]), tables.card[mine].astype(np.int64)
+    table = tables.log_value[begin : begin + int(shape.prod())].reshape(shape)
+    return table.transpose([int(np.flatnonzero(mine == one)[0]) for one in members])
+
+
+def raise_to(graph: MessageGraph, power: Floats) -> MessageGraph:
+    """Return the same messages with factors of other powers."""
+    if (power == 1.0).all():
+        return graph
+    size = np.multiply.reduceat(graph.card[graph.site[graph.member]], graph.member_start[:-1])
+    begin = row_starts(size)
+    entry = np.repeat(graph.table - begin[:-1], size) + np.arange(begin[-1])
+    log_value = graph.log_value[entry] / np.repeat(power, size)
+    return graph._replace(table=begin[:-1], power=power, log_value=log_value, value=np.exp(log_value))
+
+
+def sealed(graph: MessageGraph) -> MessageGraph:
+    """Return the same arrays, contiguous and read-only: compiled code is for one type of them."""
+    parts: Any = tuple(np.ascontiguousarray(part).copy() for part in graph)
+    return seal(MessageGraph(*parts))

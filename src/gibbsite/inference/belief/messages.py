@@ -1,0 +1,541 @@
+"""Messages, one after the other in a given order: all of them, or those that should change.
+
+The message of factor f to site i is the sum (or maximum), over the states of the other members j of f, of
+T_f^(1 / c_f) times q_jf, where q_jf = b_j / m_fj, and the belief b_j is the product of the unary weights of j
+and of all messages m_gj^c_g that come in there; c is the power of a factor, one for plain belief
+propagation [1]_. Beliefs are kept and follow every message, so that a message costs what its table costs,
+however many neighbours a site has.
+
+Numbers are weights of at most one or, where a number of a possible state would become so small that products
+might leave the range of floats, logarithms. Impossible states have belief zero and stay out of everything;
+after propagation of zeros, every possible state has positive messages.
+
+How much a message should change is estimated from how much those that it depends on have changed since it
+was last computed, and how much came of that then. Residual schedules renew the messages first for which this
+is largest [2]_ [3]_; here a pass through the order of a sweep renews those for which it is not much smaller
+than for the first of them, so that news travel along a whole path in one pass.
+
+References
+----------
+.. [1] Wiegerinck, W. and Heskes, T. (2003). Fractional belief propagation. NIPS 15.
+.. [2] Elidan, G., McGraw, I. and Koller, D. (2006). Residual belief propagation. UAI.
+.. [3] Sutton, C. and McCallum, A. (2007). Improved dynamic schedules for belief propagation. UAI.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gibbsite._numba.jit import Integer, compiled_loop, generic, implement, inlined
+from gibbsite.inference.belief.layout import Floats, Longs, MessageGraph
+
+ONE = np.uintp(1)
+LEAST = 1e-100  # of the weights of possible states in a message, where the largest is one
+LEAST_BELIEF = 1e-150  # the same for beliefs
+_WORTH = 0.05  # messages are renewed that should change by so much of the largest change
+_FORGET = 0.6  # what is left at least of a gain when a smaller one is seen
+
+#: Which messages to renew: all; all, and what follows for others is noted; those that should change.
+ALL, NOTED, SOME = 0, 1, 2
+
+
+class Weights(NamedTuple):
+    """Messages and beliefs are weights; ``largest``: maxima instead of sums."""
+
+    largest: bool
+
+
+class Logs(NamedTuple):
+    """Messages and beliefs are logarithms; ``largest``: maxima instead of sums."""
+
+    largest: bool
+
+
+class Messages(NamedTuple):
+    """All messages and beliefs, and room to compute new ones.
+
+    Attributes
+    ----------
+    message : float (numbers,)
+        Laid out by ``place`` of edges; the largest of each is one, or zero in logarithms, unless damped.
+    belief : float (cells,)
+        Up to a constant for each site.
+    fresh, top : float (largest number of states,)
+        The new message; the largest term of its sums, where they are logarithms.
+    q : float
+        What the other members of a factor say, member after member.
+    other, at, code, entry, share
+        The other members of a factor, where they begin in ``q``, and for each of them the present state,
+        the position in the table it leads to, and the product of ``q`` of the members before it.
+    """
+
+    message: Floats
+    belief: Floats
+    fresh: Floats
+    top: Floats
+    q: Floats
+    other: Longs
+    at: Longs
+    code: Longs
+    entry: Longs
+    share: Floats
+
+
+class Residuals(NamedTuple):
+    """How much messages should change: ``moved`` times ``gain``.
+
+    Attributes
+    ----------
+    moved : float (edges,)
+        How much the messages that this one depends on have changed since it was computed.
+    gain : float (edges,)
+        How much it changed then, for each unit of ``moved``.
+    """
+
+    moved: Floats
+    gain: Floats
+
+
+def new_messages(graph: MessageGraph, logs: bool) -> Messages:
+    """Return messages that say nothing."""
+    states = int(graph.card.max(initial=1))
+    widest = int(np.diff(graph.member_start).max(initial=2))
+    zero = 0.0 if logs else 1.0
+    return Messages(
+        message=np.full(graph.n_numbers, zero),
+        belief=(graph.log_unary if logs else graph.unary).copy(),
+        fresh=np.zeros(states),
+        top=np.zeros(states),
+        q=np.zeros(states * widest),
+        other=np.zeros(widest, np.int64),
+        at=np.zeros(widest, np.int64),
+        code=np.zeros(widest, np.int64),
+        entry=np.zeros(widest, np.int64),
+        share=np.zeros(widest),
+    )
+
+
+def new_residuals(n_edges: int) -> Residuals:
+    """Return that nothing has moved, for so many edges."""
+    return Residuals(np.zeros(n_edges), np.ones(n_edges))
+
+
+@generic
+def renew(way: Any, graph: MessageGraph, state: Messages, e: Integer, damping: float) -> float:
+    """Compute the message of an edge anew; return how much it should change, -1 if numbers are too small."""
+    raise NotImplementedError
+
+
+@generic
+def multiply(way: Any, p: float, q: float) -> float:
+    """Multiply two weights."""
+    raise NotImplementedError
+
+
+@generic
+def divide(way: Any, p: float, q: float) -> float:
+    """Divide a weight by a positive one."""
+    raise NotImplementedError
+
+
+@generic
+def is_positive(way: Any, p: float) -> bool:
+    """Whether a weight is positive."""
+    raise NotImplementedError
+
+
+@generic
+def log_of(way: Any, p: float) -> float:
+    """Return the logarithm of a positive weight."""
+    raise NotImplementedError
+
+
+@generic
+def of_log(way: Any, log: float) -> float:
+    """Return the weight of a logarithm."""
+    raise NotImplementedError
+
+
+@generic
+def constants(way: Any, graph: MessageGraph) -> tuple[float, float, Floats]:
+    """Return the weights zero and one, and the tables."""
+    raise NotImplementedError
+
+
+@generic
+def add(way: Any, state: Messages, a: Integer, weight: float) -> None:
+    """Add a term to what the new message says of a state."""
+    raise NotImplementedError
+
+
+@generic
+def replace(way: Any, graph: MessageGraph, state: Messages, e: Integer, size: Integer, damping: float) -> float:
+    """Put the new message in the place of the old one, let the belief follow, and return the change."""
+    raise NotImplementedError
+
+
+@implement(multiply, Weights)
+def _multiply_weights(way: Weights, p: float, q: float) -> float:
+    return p * q
+
+
+@implement(divide, Weights)
+def _divide_weights(way: Weights, p: float, q: float) -> float:
+    return p / q
+
+
+@implement(is_positive, Weights)
+def _is_positive_weight(way: Weights, p: float) -> bool:
+    return p > 0.0
+
+
+@implement(log_of, Weights)
+def _log_of_weight(way: Weights, p: float) -> float:
+    return math.log(p)
+
+
+@implement(of_log, Weights)
+def _weight_of_log(way: Weights, log: float) -> float:
+    return math.exp(log)
+
+
+@implement(constants, Weights)
+def _constants_of_weights(way: Weights, graph: MessageGraph) -> tuple[float, float, Floats]:
+    return 0.0, 1.0, graph.value
+
+
+@implement(add, Weights)
+def _add_weight(way: Weights, state: Messages, a: Integer, weight: float) -> None:
+    old = float(state.fresh[a])
+    state.fresh[a] = max(old, weight) if way.largest else old + weight
+
+
+@implement(multiply, Logs)
+def _multiply_logs(way: Logs, p: float, q: float) -> float:
+    return p + q
+
+
+@implement(divide, Logs)
+def _divide_logs(way: Logs, p: float, q: float) -> float:
+    return p - q
+
+
+@implement(is_positive, Logs)
+def _is_positive_log(way: Logs, p: float) -> bool:
+    return p > -np.inf
+
+
+@implement(log_of, Logs)
+@implement(of_log, Logs)
+def _log_itself(way: Logs, log: float) -> float:
+    return log
+
+
+@implement(constants, Logs)
+def _constants_of_logs(way: Logs, graph: MessageGraph) -> tuple[float, float, Floats]:
+    return -np.inf, 0.0, graph.log_value
+
+
+@implement(add, Logs)
+def _add_log(way: Logs, state: Messages, a: Integer, weight: float) -> None:
+    """Keep the largest term in ``fresh``, and the sum of all in units of it in ``top``."""
+    old = state.fresh[a]
+    if weight > old:
+        state.fresh[a] = weight
+        if not way.largest:
+            state.top[a] = 1.0 + state.top[a] * math.exp(old - weight)
+    elif weight > -np.inf and not way.largest:
+        state.top[a] += math.exp(weight - old)
+
+
+@inlined
+def _collect(way: Any, graph: MessageGraph, state: Messages, e: Integer, f: Integer) -> tuple[Integer, float]:
+    """Write down what the other members of a factor say; return their number, and the constant left out."""
+    zero, scale, _ = constants(way, graph)
+    n = np.uintp(0)
+    at = np.uintp(0)
+    for m in range(np.uintp(graph.member_start[f]), np.uintp(graph.member_start[f + ONE])):
+        o = np.uintp(graph.member[m])
+        if o != e:
+            j = np.uintp(graph.site[o])
+            cell, place, card = np.uintp(graph.offset[j]), np.uintp(graph.place[o]), np.uintp(graph.card[j])
+            state.other[n], state.at[n] = np.int64(o), np.int64(at)
+            top = zero
+            for b in range(card):
+                belief = state.belief[cell + b]
+                q = divide(way, belief, state.message[place + b]) if is_positive(way, belief) else zero
+                state.q[at + b] = q
+                top = max(top, q)
+            if is_positive(way, top):
+                scale = multiply(way, scale, top)
+                for b in range(card):
+                    state.q[at + b] = divide(way, state.q[at + b], top)
+            at += card
+            n += ONE
+    return n, scale
+
+
+@inlined
+def sum_table(
+    way: Any, graph: MessageGraph, state: Messages, f: Integer, n: Integer, size: Integer, own: Integer
+) -> None:
+    """Go through the configurations of n other members, depth first; impossible branches end at once."""
+    _, one, value = constants(way, graph)
+    last = np.int64(n) - 1
+    depth = 0
+    state.code[0], state.entry[0], state.share[0] = -1, graph.table[f], one
+    while depth >= 0:
+        o = np.uintp(state.other[depth])
+        card, at = graph.card[np.uintp(graph.site[o])], np.uintp(state.at[depth])
+        if depth == last:
+            row, step = np.uintp(state.entry[depth]), np.uintp(graph.stride[o])
+            for b in range(np.uintp(card)):
+                p = multiply(way, state.share[depth], state.q[at + b])
+                if is_positive(way, p):
+                    for a in range(size):
+                        add(way, state, a, multiply(way, p, value[row + own * a]))
+                row += step
+            depth -= 1
+            continue
+        state.code[depth] += 1
+        code = state.code[depth]
+        if code == card:
+            depth -= 1
+            continue
+        p = multiply(way, state.share[depth], state.q[at + np.uintp(code)])
+        if is_positive(way, p):
+            state.code[depth + 1] = -1
+            state.entry[depth + 1] = state.entry[depth] + graph.stride[o] * code
+            state.share[depth + 1] = p
+            depth += 1
+
+
+@implement(renew, Weights)
+def _renew_weights(way: Weights, graph: MessageGraph, state: Messages, e: Integer, damping: float) -> float:
+    f = np.uintp(graph.factor[e])
+    size = np.uintp(graph.card[np.uintp(graph.site[e])])
+    own = np.uintp(graph.stride[e])
+    first = np.uintp(graph.member_start[f])
+    for a in range(size):
+        state.fresh[a] = 0.0
+    if np.uintp(graph.member_start[f + ONE]) - first == np.uintp(2):  # no need to write anything down
+        o = np.uintp(graph.member[first])
+        if o == e:
+            o = np.uintp(graph.member[first + ONE])
+        j = np.uintp(graph.site[o])
+        cell, place, step = np.uintp(graph.offset[j]), np.uintp(graph.place[o]), np.uintp(graph.stride[o])
+        row = np.uintp(graph.table[f])
+        for b in range(np.uintp(graph.card[j])):
+            belief = state.belief[cell + b]
+            if belief > 0.0:
+                q = belief / state.message[place + b]
+                for a in range(size):
+                    add(way, state, a, q * graph.value[row + own * a])
+            row += step
+    else:
+        n, _ = _collect(way, graph, state, e, f)
+        sum_table(way, graph, state, f, n, size, own)
+    return replace(way, graph, state, e, size, damping)
+
+
+@implement(replace, Weights)
+def _replace_weights(
+    way: Weights, graph: MessageGraph, state: Messages, e: Integer, size: Integer, damping: float
+) -> float:
+    i = np.uintp(graph.site[e])
+    power = graph.power[np.uintp(graph.factor[e])]
+    cell, place = np.uintp(graph.offset[i]), np.uintp(graph.place[e])
+    top = 0.0
+    for a in range(size):
+        if state.belief[cell + a] > 0.0:
+            top = max(top, state.fresh[a])
+    if not LEAST < top < np.inf:
+        return -1.0
+    scale = 1.0 / top
+    change, low, high = 0.0, np.inf, 0.0
+    for a in range(size):
+        belief = state.belief[cell + a]
+        if belief > 0.0:
+            old = state.message[place + a]
+            best = state.fresh[a] * scale
+            change = max(change, abs(best - old))
+            best = old + damping * (best - old)
+            if not best > LEAST:
+                return -1.0
+            state.fresh[a] = best
+            ratio = best / old
+            if power != 1.0:
+                ratio = math.exp(power * math.log(ratio))
+            belief *= ratio
+            state.top[a] = belief
+            low, high = min(low, belief), max(high, belief)
+    if not (low > LEAST_BELIEF * high and high < np.inf):
+        return -1.0
+    shrink = 1.0 if 1e-50 < high < 1e50 else 1.0 / high
+    for a in range(size):
+        if state.belief[cell + a] > 0.0:
+            state.belief[cell + a] = state.top[a] * shrink
+            state.message[place + a] = state.fresh[a]
+    return change
+
+
+@implement(renew, Logs)
+def _renew_logs(way: Logs, graph: MessageGraph, state: Messages, e: Integer, damping: float) -> float:
+    size, _ = log_message(way, graph, state, e)
+    return replace(way, graph, state, e, size, damping)
+
+
+@inlined
+def log_message(way: Logs, graph: MessageGraph, state: Messages, e: Integer) -> tuple[Integer, float]:
+    """Write the new message of an edge to ``fresh``; return its size, and the constant that it leaves out."""
+    f = np.uintp(graph.factor[e])
+    size = np.uintp(graph.card[np.uintp(graph.site[e])])
+    for a in range(size):
+        state.fresh[a], state.top[a] = -np.inf, 0.0
+    n, scale = _collect(way, graph, state, e, f)
+    sum_table(way, graph, state, f, n, size, np.uintp(graph.stride[e]))
+    if not way.largest:
+        for a in range(size):
+            if state.fresh[a] > -np.inf:
+                state.fresh[a] += math.log(state.top[a])
+    return size, scale
+
+
+@implement(replace, Logs)
+def _replace_logs(way: Logs, graph: MessageGraph, state: Messages, e: Integer, size: Integer, damping: float) -> float:
+    i = np.uintp(graph.site[e])
+    power = graph.power[np.uintp(graph.factor[e])]
+    cell, place = np.uintp(graph.offset[i]), np.uintp(graph.place[e])
+    top = -np.inf
+    for a in range(size):
+        if state.belief[cell + a] > -np.inf:
+            top = max(top, state.fresh[a])
+    if top == -np.inf:
+        return -1.0
+    change, high = 0.0, -np.inf
+    for a in range(size):
+        belief = state.belief[cell + a]
+        if belief > -np.inf:
+            old = state.message[place + a]
+            best = state.fresh[a] - top
+            change = max(change, abs(math.exp(best) - math.exp(old)))
+            if damping < 1.0 and best > -np.inf:
+                most = max(best, old)
+                best = most + math.log(damping * math.exp(best - most) + (1.0 - damping) * math.exp(old - most))
+            state.message[place + a] = best
+            belief += power * (best - old)
+            state.belief[cell + a] = belief
+            high = max(high, belief)
+    for a in range(size):
+        state.belief[cell + a] -= high
+    return change
+
+
+@compiled_loop
+def gather_beliefs(way: Any, graph: MessageGraph, state: Messages) -> None:
+    """Compute all beliefs from messages: those that follow every message gather rounding errors."""
+    zero = constants(way, graph)[0]
+    for site in range(graph.card.size):
+        i = np.uintp(site)
+        cell, size = np.uintp(graph.offset[i]), np.uintp(graph.card[i])
+        for a in range(size):
+            if is_positive(way, state.belief[cell + a]):  # what was excluded on the way stays excluded
+                total = graph.log_unary[cell + a]
+                for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
+                    total += graph.power[np.uintp(graph.factor[k])] * log_of(
+                        way, state.message[np.uintp(graph.place[k]) + a]
+                    )
+                state.fresh[a] = total
+            else:
+                state.fresh[a] = -np.inf
+        top = -np.inf
+        for a in range(size):
+            top = max(top, state.fresh[a])
+        for a in range(size):
+            possible = state.fresh[a] > -np.inf
+            state.belief[cell + a] = of_log(way, state.fresh[a] - top) if possible else zero
+
+
+@inlined
+def _note(graph: MessageGraph, residuals: Residuals, e: Integer, change: float, damping: float) -> None:
+    """Learn from the change of a message, and tell all messages that depend on it."""
+    moved, gain = residuals.moved, residuals.gain
+    if moved[e] > 0.0:
+        gain[e] = max(min(change / float(moved[e]), 1.0), _FORGET * float(gain[e]))
+    moved[e] = (1.0 - damping) * change / gain[e]  # what damping has left out is still to be done
+    i, f = np.uintp(graph.site[e]), np.uintp(graph.factor[e])
+    power = graph.power[f]
+    for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
+        g = np.uintp(graph.factor[k])
+        amount = damping * change * (power if g != f else abs(1.0 - power))
+        for m in range(np.uintp(graph.member_start[g]), np.uintp(graph.member_start[g + ONE])):
+            o = np.uintp(graph.member[m])
+            if o != k:
+                moved[o] += amount
+
+
+@inlined
+def _worth_it(residuals: Residuals, tolerance: float) -> float:
+    """Return the change that a message should make at least to be renewed in this pass."""
+    largest = 0.0
+    for e in range(residuals.moved.size):
+        largest = max(largest, residuals.moved[e] * residuals.gain[e])
+    return max(tolerance, _WORTH * largest)
+
+
+@compiled_loop
+def move(
+    way: Any,
+    graph: MessageGraph,
+    state: Messages,
+    residuals: Residuals,
+    order: Longs,
+    mode: int,
+    count: int,
+    tolerance: float,
+    damping: float,
+) -> tuple[int, float, int]:
+    """Go through messages in a given order, and renew them.
+
+    Parameters
+    ----------
+    way : Weights or Logs
+        What messages are.
+    order : int
+        Edges.
+    mode : int
+        ``ALL``: one pass. ``NOTED``: one pass, and what follows for other messages is noted. ``SOME``: passes
+        that renew messages that should change, until none should by more than ``tolerance``, or there have
+        been ``count`` of them.
+
+    Returns
+    -------
+    done : int
+        Messages renewed.
+    largest : float
+        Largest change that a message should have made in the last pass that renewed any.
+    bad : int
+        The edge at which numbers became too small, -1 if none did.
+    """
+    done, largest = 0, 0.0
+    while True:
+        least = _worth_it(residuals, tolerance) if mode == SOME else 0.0
+        before, most = done, 0.0
+        for t in range(order.size):
+            e = np.uintp(order[t])
+            if mode == SOME and residuals.moved[e] * residuals.gain[e] <= least:
+                continue
+            change = renew(way, graph, state, e, damping)
+            if change < 0.0:
+                return done, largest, order[t]
+            done += 1
+            most = max(most, change)
+            if mode != ALL:
+                _note(graph, residuals, e, change, damping)
+        if done > before:
+            largest = most
+        if mode != SOME or done == before or done >= count:
+            return done, largest, -1

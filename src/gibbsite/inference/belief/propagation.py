@@ -1,0 +1,494 @@
+"""Belief propagation: messages between factors and sites until they agree, and what they say then.
+
+A message is what a factor knows about one of its sites from all its other sites. On a tree messages settle
+after one sweep, and beliefs are exact marginals. With cycles they may settle at beliefs that are often good
+and sometimes not, or never settle; the fixed points are those of Bethe's free energy [1]_. Fractional
+messages count each factor with a power [2]_; with powers from forests, the free energy is concave, its
+maximum is unique, and it is an upper bound of the log-partition function [3]_. Maxima instead of sums look
+for a most probable state.
+
+References
+----------
+.. [1] Yedidia, J. S., Freeman, W. T. and Weiss, Y. (2005). Constructing free-energy approximations and
+   generalized belief propagation algorithms. IEEE Transactions on Information Theory 51.
+.. [2] Wiegerinck, W. and Heskes, T. (2003). Fractional belief propagation. NIPS 15.
+.. [3] Wainwright, M. J., Jaakkola, T. S. and Willsky, A. S. (2005). A new class of upper bounds on the log
+   partition function. IEEE Transactions on Information Theory 51.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.arguments import checked
+from gibbsite._common.wording import argument, unknown
+from gibbsite._numba.jit import announcing, interpreted
+from gibbsite.errors import ArgumentError, ConvergenceWarning, SupportError
+from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import Graph
+from gibbsite.inference.belief.decoding import decode
+from gibbsite.inference.belief.forests import ForestShares, grow_forests
+from gibbsite.inference.belief.free_energy import add_logs, log_z_of_beliefs, upper_bound
+from gibbsite.inference.belief.joint import LatticeBeliefs, TableBeliefs
+from gibbsite.inference.belief.lattice import OddsLattice, lay_out_lattice, summarise_lattice, sweep_lattice
+from gibbsite.inference.belief.layout import Floats, Longs, MessageGraph, lay_out, raise_to, sealed
+from gibbsite.inference.belief.messages import (
+    ALL,
+    LEAST,
+    NOTED,
+    SOME,
+    Logs,
+    Messages,
+    Residuals,
+    Weights,
+    gather_beliefs,
+    move,
+    new_messages,
+    new_residuals,
+)
+from gibbsite.inference.belief.order import order_messages
+from gibbsite.inference.belief.result import BeliefResult
+from gibbsite.sampling.budget import check_integer, is_real
+from gibbsite.sampling.interrupt import catch_interrupt
+from gibbsite.sampling.plan import package_version
+from gibbsite.sampling.progress import Progress, Status, choose_progress
+
+if TYPE_CHECKING:
+    from gibbsite.models import FactorGraph
+
+KINDS = ("sum", "max", "tree-reweighted", "fractional")
+SCHEDULES = ("residual", "sweep")
+# Small models run without the compiler: steps of plain Python for an entry of a table, and the usual sweeps.
+_STEPS_PER_ENTRY, _USUAL_SWEEPS = 5.0, 30
+_ROUNDING = 16  # passes after which beliefs are computed anew
+_KEPT = 1e6  # entries that a sweep reads, up to which a model is laid out once
+_CAREFUL = 0.1  # share of the tolerance that estimated changes must be below: estimates may be too small
+_AT_ONCE = 20_000  # messages between looks at the clock
+
+
+@checked
+def belief_propagation(
+    model: FactorGraph,
+    *,
+    kind: str = "sum",
+    schedule: str = "residual",
+    damping: float = 1.0,
+    weight: float | None = None,
+    sweeps: int = 1000,
+    tolerance: float = 1e-8,
+    seconds: float | None = None,
+    progress: Any = None,
+) -> BeliefResult:
+    """Approximate marginals and the log-partition function by messages; exact where factors form a tree.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        The model, with evidence folded in.
+    kind : {"sum", "max", "tree-reweighted", "fractional"}
+        "sum": belief propagation, or sum-product; ``log_z`` is Bethe's. "max": max-product, for a probable
+        state. "tree-reweighted": smoother beliefs, and a guaranteed upper bound of the log-partition
+        function, settled or not. "fractional": every factor counts with the power ``weight``.
+    schedule : {"residual", "sweep"}
+        "sweep": all messages, from the leaves of a spanning tree to its root and back, again and again.
+        "residual": the same, but after the first sweep messages that should change little are left out, until
+        all are looked at once more.
+    damping : float
+        The step D in (0, 1]: message <- (1 - D) message + D new; 1 is undamped. Fixed points stay the same;
+        some that were not reached are.
+    weight : float, optional
+        Power of all factors for "fractional", 0.5 by default; 1 is "sum".
+    sweeps : int
+        At most so many messages for each edge.
+    tolerance : float
+        Messages have settled when none of them would change by more; their maximum is one.
+    seconds : float, optional
+        Time limit.
+    progress : optional
+        As in :func:`gibbsite.sample`.
+
+    Returns
+    -------
+    BeliefResult
+        ``marginals``, approximate; ``log_z``; for "max" ``assignment`` and ``log_potential``; ``settled``,
+        ``messages`` and ``residual``; ``exact`` where there is no cycle.
+
+    Raises
+    ------
+    SupportError
+        If the zeros of the model contradict each other.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If messages have not settled, or the decoded state is impossible.
+
+    Notes
+    -----
+    Factors over the same sites are multiplied first. Zeros of the model are propagated first, and states that
+    they exclude have probability zero.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((10, 10), coupling=0.1, field=0.3)
+    >>> beliefs, exact = gs.belief_propagation(model), gs.solve_exact(model)
+    >>> gs.compare(beliefs, exact).max_abs < 1e-3, abs(beliefs.log_z - exact.log_z) < 0.01
+    (True, True)
+    >>> gs.belief_propagation(model, kind="tree-reweighted").log_z > exact.log_z
+    True
+    >>> pair = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[1, 2], [4, 3]])])
+    >>> gs.belief_propagation(pair, kind="max").assignment
+    {'a': 1, 'b': 0}
+    """
+    how = _read_settings(model, kind, schedule, damping, weight, sweeps, tolerance, seconds)
+    show = choose_progress(progress)
+    try:
+        with announcing(show.say, "belief propagation"):
+            kept = _find_laid_out(model)
+            if kept is None or (kept.kind == "lattice" and how.schedule == "sweep"):
+                graph = compile_graph(model)
+                odds = _as_odds(graph, how)
+                if odds is not None:
+                    result = _on_lattice(model, graph, odds, how, show)
+                else:
+                    result = _on_tables(model, _lay_out_once(model, graph), how, show)
+            else:
+                result = _on_tables(model, kept, how, show)
+    finally:
+        show.close()
+    if result.reasons:
+        reasons = " ".join(result.reasons)
+        warnings.warn(f"Belief propagation has not converged: {reasons}", ConvergenceWarning, stacklevel=2)
+    return result
+
+
+class _Settings(NamedTuple):
+    """How to go on, and until when."""
+
+    kind: str
+    schedule: str
+    damping: float
+    weight: float
+    sweeps: int
+    tolerance: float
+    seconds: float
+
+
+def _read_settings(
+    model: Any, kind: Any, schedule: Any, damping: Any, weight: Any, sweeps: Any, tolerance: Any, seconds: Any
+) -> _Settings:
+    from gibbsite.models import FactorGraph
+
+    if not isinstance(model, FactorGraph):
+        raise ArgumentError(
+            f"belief_propagation needs a model of states (gs.FactorGraph, gs.ising and so on), got "
+            f"{type(model).__name__}."
+        )
+    if kind not in KINDS:
+        raise ArgumentError(unknown("kind", kind, KINDS))
+    if schedule not in SCHEDULES:
+        raise ArgumentError(unknown("schedule", schedule, SCHEDULES))
+    if not is_real(damping) or not 0.0 < damping <= 1.0:
+        raise ArgumentError(f"{argument('damping')} must be a number above 0 and at most 1, got {damping!r}.")
+    if weight is not None and kind != "fractional":
+        raise ArgumentError(f"{argument('weight')} is for {argument('kind', 'fractional')}; leave it out.")
+    weight = (0.5 if kind == "fractional" else 1.0) if weight is None else weight
+    if not is_real(weight) or not 0.0 < weight < math.inf:
+        raise ArgumentError(f"{argument('weight')} must be a positive number, got {weight!r}.")
+    if not is_real(tolerance) or not 0.0 <= tolerance < math.inf:
+        raise ArgumentError(f"{argument('tolerance')} must be a number of at least 0, got {tolerance!r}.")
+    if seconds is not None and not (is_real(seconds) and 0.0 < seconds < math.inf):
+        raise ArgumentError(f"{argument('seconds')} must be a positive number, got {seconds!r}.")
+    limit = math.inf if seconds is None else float(seconds)
+    most = check_integer("sweeps", sweeps, 1)
+    return _Settings(kind, schedule, float(damping), float(weight), most, float(tolerance), limit)
+
+
+def _describe(digest: str, how: _Settings) -> dict[str, Any]:
+    """Return what decides the numbers."""
+    settings = {name: value for name, value in how._asdict().items() if name != "seconds"}
+    return {"gibbsite": package_version(), "method": "bp", "model": digest, **settings}
+
+
+@dataclass
+class _Run:
+    """Messages under way: as weights while they can be, otherwise as logarithms."""
+
+    graph: MessageGraph
+    way: Weights | Logs
+    state: Messages
+    residuals: Residuals
+    order: Longs
+    how: _Settings
+    messages: int = 0
+
+    def advance(self, mode: int, count: int = 0) -> tuple[int, float]:
+        """Go through all messages; return how many were renewed, and the largest change."""
+        order, how = self.order, self.how
+        while True:
+            done, largest, bad = move(
+                self.way,
+                self.graph,
+                self.state,
+                self.residuals,
+                order,
+                mode,
+                count,
+                _CAREFUL * how.tolerance,
+                how.damping,
+            )
+            self.messages += int(done)
+            if bad < 0:
+                return int(done), float(largest)
+            if isinstance(self.way, Logs):
+                raise _Contradiction(int(self.graph.site[bad]))
+            self.take_logs()  # and once more
+
+    def prepare(self) -> None:
+        """Compile or load the loop, so that this does not count as time of the iteration."""
+        none = self.order[:0]
+        move(self.way, self.graph, self.state, self.residuals, none, ALL, 0, 0.0, self.how.damping)
+
+    def take_logs(self) -> None:
+        """Go on with logarithms."""
+        with np.errstate(divide="ignore"):
+            state = self.state._replace(message=np.log(self.state.message), belief=np.log(self.state.belief))
+        self.state, self.way = state, Logs(self.way.largest)
+
+    def gather(self) -> None:
+        """Compute beliefs anew."""
+        gather_beliefs(self.way, self.graph, self.state)
+
+
+class _Contradiction(Exception):
+    """No state of a site is possible."""
+
+    def __init__(self, site: int) -> None:
+        super().__init__(site)
+        self.site = site
+
+
+class _LaidOut(NamedTuple):
+    """A model as messages, and the kind and digest of the graph that it was compiled to."""
+
+    kind: str
+    digest: str
+    graph: MessageGraph
+    constant: float
+    order: Longs
+    sites: Longs
+    forest: bool
+    entries: float
+
+
+def _find_laid_out(model: FactorGraph) -> _LaidOut | None:
+    """Return what an earlier call has laid out for the same model."""
+    kept: Any = model.structure.get("messages")
+    known: _LaidOut | None = kept[1] if kept is not None and kept[0] == model.digest else None
+    return known
+
+
+def _lay_out_once(model: FactorGraph, graph: Graph) -> _LaidOut:
+    """Lay a model out; what is small is kept for the next call."""
+    messages, constant = lay_out(graph, model)
+    messages, entries = sealed(messages), _count_entries(messages)
+    with interpreted(_STEPS_PER_ENTRY * entries):
+        order, sites, forest = order_messages(messages)
+    found = _LaidOut(graph.kind, graph.digest, messages, constant, order, sites, forest, entries)
+    if entries <= _KEPT:
+        # one slot: reweighted copies share the dictionary, and their tables differ
+        model.structure["messages"] = (model.digest, found)
+    return found
+
+
+def describe_messages(model: FactorGraph) -> tuple[int, float, bool]:
+    """Return how many messages there are, the table entries that a sweep reads, and whether one is enough.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> describe_messages(gs.ising_grid((5,), coupling=0.1))
+    (8, 32.0, True)
+    """
+    known = _find_laid_out(model) or _lay_out_once(model, compile_graph(model))
+    return known.graph.n_edges, known.entries, known.forest
+
+
+def _on_tables(model: FactorGraph, laid_out: _LaidOut, how: _Settings, show: Progress) -> BeliefResult:
+    """Propagate on tables, whatever they are."""
+    graph, forest = laid_out.graph, laid_out.forest
+    with interpreted(_STEPS_PER_ENTRY * laid_out.entries * min(how.sweeps, _USUAL_SWEEPS)):
+        shares = None
+        if how.kind == "tree-reweighted":
+            power, shares = grow_forests(graph)
+            graph = sealed(raise_to(graph, power))
+        elif how.weight != 1.0:
+            graph = sealed(raise_to(graph, np.full(graph.n_factors, how.weight)))
+        plain = bool((graph.power == 1.0).all())
+        once = forest and how.damping == 1.0 and plain
+        run = _start(graph, laid_out.order, how)
+        run.prepare()
+        begun = time.monotonic()
+        try:
+            with catch_interrupt(show.say) as interrupt:
+                residual = _settle(run, once, begun, show, interrupt)
+        except _Contradiction as found:
+            raise SupportError(
+                f"No state of site {model.sites[found.site]!r} is possible: the factors and evidence around "
+                "it contradict each other; check the evidence."
+            ) from None
+        answer = _read_off(run, shares, laid_out.sites)
+    return BeliefResult(
+        model=model,
+        cells=answer.cells,
+        binary=False,
+        kind=how.kind,
+        schedule=how.schedule,
+        log_z=answer.log_z + laid_out.constant,
+        messages=run.messages,
+        edges=graph.n_edges,
+        residual=residual,
+        tolerance=how.tolerance,
+        exact=forest and plain and residual <= how.tolerance,
+        codes=answer.codes,
+        plan=_describe(laid_out.digest, how),
+        interrupted=interrupt.up,
+        seconds=time.monotonic() - begun,
+        beliefs=TableBeliefs(graph, answer.message, answer.belief),
+    )
+
+
+def _count_entries(graph: MessageGraph) -> float:
+    """Return the table entries that a sweep reads."""
+    if not graph.n_factors:
+        return 0.0
+    width = np.diff(graph.member_start)
+    size = np.multiply.reduceat(graph.card[graph.site[graph.member]], graph.member_start[:-1])
+    return float((width * size).sum())
+
+
+def _start(graph: MessageGraph, order: Longs, how: _Settings) -> _Run:
+    """Return a run whose messages say nothing yet."""
+    finite = graph.log_value[graph.log_value > -np.inf]
+    known = graph.log_unary[graph.log_unary > -np.inf]
+    steep = min(finite.min(initial=0.0), known.min(initial=0.0)) < math.log(LEAST)
+    way = Logs(how.kind == "max") if steep else Weights(how.kind == "max")
+    residuals = new_residuals(graph.n_edges if how.schedule == "residual" else 0)
+    return _Run(graph, way, new_messages(graph, bool(steep)), residuals, order, how)
+
+
+def _settle(run: _Run, once: bool, begun: float, show: Progress, interrupt: Any) -> float:
+    """Renew messages until they have settled or the budget is used up; return the largest change left."""
+    how, edges = run.how, run.graph.n_edges
+    if not edges:
+        return 0.0
+    if once:
+        run.advance(ALL)
+        return 0.0
+    mode, passes = NOTED if how.schedule == "residual" else ALL, 0
+    while True:
+        count = min(max(edges, _AT_ONCE), how.sweeps * edges - run.messages)
+        done, residual = run.advance(mode, count)
+        passes += 1
+        elapsed = time.monotonic() - begun
+        made = -(-run.messages // edges)
+        show.show(Status("belief propagation", made, how.sweeps, elapsed, how.seconds, 1))
+        if mode != SOME and residual <= how.tolerance:
+            return residual
+        if made >= how.sweeps or interrupt.up or elapsed >= how.seconds:
+            return residual
+        if mode != ALL:  # all are looked at once more when none should change
+            mode = NOTED if mode == SOME and done < count else SOME
+        if passes % _ROUNDING == 0:
+            run.gather()
+
+
+class _Answer(NamedTuple):
+    """What messages say: probabilities of states, log-partition function, decoded state; as logarithms."""
+
+    cells: Floats
+    log_z: float
+    codes: NDArray[np.int64] | None
+    message: Floats
+    belief: Floats
+
+
+def _read_off(run: _Run, shares: ForestShares | None, sites: Longs) -> _Answer:
+    """Turn messages into answers."""
+    if isinstance(run.way, Weights):
+        run.take_logs()
+    graph, state = run.graph, run.state
+    add_logs(graph, state)
+    belief = state.belief.copy()
+    cells = _normalise(belief, graph)
+    codes, log_z = None, math.nan
+    if run.how.kind == "max":
+        codes = np.zeros(graph.n_sites, np.int64)
+        decode(Logs(True), graph, state, sites, np.zeros(state.fresh.size), codes)
+    elif shares is not None:
+        log_z = upper_bound(Logs(False), graph, state, *shares, np.zeros(belief.size))
+    else:
+        log_z = log_z_of_beliefs(Logs(False), graph, state)
+    return _Answer(cells, float(log_z), codes, state.message, belief)
+
+
+def _normalise(logs: Floats, graph: MessageGraph) -> Floats:
+    """Turn logarithms of the weights of all states into probabilities of each site."""
+    if not graph.n_sites:
+        return np.zeros(0)
+    first = graph.offset[:-1]
+    weights = np.exp(logs - np.repeat(np.maximum.reduceat(logs, first), graph.card))
+    return np.asarray(weights / np.repeat(np.add.reduceat(weights, first), graph.card))
+
+
+def _as_odds(graph: Graph, how: _Settings) -> OddsLattice | None:
+    """Return a lattice whose sweeps go line by line, where the model is one and that is asked for."""
+    if graph.kind != "lattice" or how.schedule != "sweep" or how.weight != 1.0:
+        return None
+    if how.kind not in ("sum", "fractional") or not graph.n_sites:
+        return None
+    return lay_out_lattice(graph.arrays)
+
+
+def _on_lattice(model: FactorGraph, graph: Graph, odds: OddsLattice, how: _Settings, show: Progress) -> BeliefResult:
+    """Propagate on a binary lattice, line by line."""
+    edges = int(2 * sum(np.count_nonzero(w != 1.0) for w in (odds.along_0, odds.along_1, odds.along_2)))
+    line = int(2 * np.count_nonzero(odds.along_2 != 1.0))
+    sweep_lattice(odds, 0, how.damping)
+    begun = time.monotonic()
+    sweeps = 0
+    with catch_interrupt(show.say) as interrupt:
+        while True:
+            residual = sweep_lattice(odds, 2, how.damping)
+            sweeps += 1
+            elapsed = time.monotonic() - begun
+            show.show(Status("belief propagation", sweeps, how.sweeps, elapsed, how.seconds, 1))
+            if residual <= how.tolerance or sweeps == how.sweeps or interrupt.up or elapsed >= how.seconds:
+                break
+    log_odds, log_z = summarise_lattice(odds)
+    chain = edges == line and odds.along_2[odds.size_2 - 1 :: odds.size_2].max(initial=1.0) == 1.0
+    return BeliefResult(
+        model=model,
+        cells=np.exp(-np.logaddexp(0.0, -log_odds)),
+        binary=True,
+        kind=how.kind,
+        schedule=how.schedule,
+        log_z=log_z + graph.log_offset,
+        messages=sweeps * (edges + line),
+        edges=edges,
+        residual=float(residual),
+        tolerance=how.tolerance,
+        exact=bool(chain and residual <= how.tolerance),
+        plan=_describe(graph.digest, how),
+        interrupted=interrupt.up,
+        seconds=time.monotonic() - begun,
+        beliefs=LatticeBeliefs(odds, log_odds),
+    )

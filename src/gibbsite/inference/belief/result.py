@@ -1,0 +1,203 @@
+"""What belief propagation answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.wording import Text, argument
+from gibbsite.errors import ArgumentError
+from gibbsite.inference.mean_field.result import ApproximateLaw
+from gibbsite.results.joint import add_observed, find_free
+from gibbsite.results.wording import in_words
+
+if TYPE_CHECKING:
+    import pandas
+
+    from gibbsite.inference.belief.joint import JointBeliefs
+    from gibbsite.models import FactorGraph
+    from gibbsite.results.table import SiteTable
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BeliefResult(ApproximateLaw):
+    """Beliefs: approximate marginals and log-partition function, or a state that is probable.
+
+    Exact where the factors form a tree; elsewhere the error is not known, but for the upper bound of
+    kind "tree-reweighted". There are no standard errors: nothing was drawn.
+
+    Attributes
+    ----------
+    model : FactorGraph
+        The model.
+    cells : float array
+        One probability per state of each site, for ``binary`` one per site, that of state 1.
+    kind, schedule : str
+        As asked for.
+    log_z : float
+        Approximate natural logarithm of the partition function, evidence included; an upper bound for
+        "tree-reweighted", NaN for "max".
+    messages, edges : int
+        Messages computed, and how many there are: one from each factor to each of its sites.
+    residual : float
+        Largest change of a message when all were last looked at; messages have a maximum of one.
+    tolerance : float
+        Changes up to this count as none.
+    exact : bool
+        There is no cycle, and messages have settled: all answers are exact up to rounding.
+    codes : int array, optional
+        The state that maxima were decoded to (kind "max").
+    plan : dict
+        Everything that decided the numbers, as plain data.
+    interrupted : bool
+        Ended early by Ctrl-C.
+    seconds : float
+        Time taken.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> gs.belief_propagation(gs.ising_grid((5,), coupling=0.1, field=0.2))
+    BeliefResult(5 sites; exact marginals, log_z = 3.60172, settled after 8 messages)
+    """
+
+    model: FactorGraph
+    cells: NDArray[np.float64]
+    binary: bool
+    kind: str
+    schedule: str
+    log_z: float
+    messages: int
+    edges: int
+    residual: float
+    tolerance: float
+    exact: bool
+    codes: NDArray[np.int64] | None = None
+    plan: dict[str, Any] = field(default_factory=dict)
+    interrupted: bool = False
+    seconds: float = float("nan")
+    beliefs: JointBeliefs | None = None
+
+    @cached_property
+    def marginals(self) -> SiteTable:
+        """Approximate probabilities of the states of all sites, observed ones included."""
+        self._refuse_maxima("marginals")
+        return super().marginals
+
+    def joint(self, *sites: str | int) -> NDArray[np.float64]:
+        """Return the approximate joint probabilities of sites that share a factor, one axis per site.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[3, 1], [1, 3]])])
+        >>> gs.belief_propagation(model).joint("a", "b").tolist()
+        [[0.375, 0.125], [0.125, 0.375]]
+        """
+        self._refuse_maxima("joint probabilities")
+        free = find_free(sites, self.model.domains, self.model.evidence)
+        table: NDArray[np.float64] | None = np.ones(())
+        if len(free) == 1:
+            table = np.array(list(self.marginals[free[0]].values()))
+        elif free:
+            table = self.beliefs.joint(list(free)) if self.beliefs is not None else None
+        if table is None:
+            names = " and ".join(repr(self.model.sites[i]) for i in free)
+            raise ArgumentError(
+                f"No factor has the sites {names} among others, and beliefs are about factors; ask for fewer "
+                "sites, or sample the model."
+            )
+        return add_observed(table, sites, self.model.evidence, self.model.evidence_labels)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return a pandas table with one row for each state of each site.
+
+        Columns are ``site``, ``state``, ``probability`` and ``observed``; errors are not known.
+        """
+        self._refuse_maxima("marginals")
+        return super().to_dataframe()
+
+    def _refuse_maxima(self, what: str) -> None:
+        if self.kind == "max":
+            raise ArgumentError(
+                f"Messages of maxima give a state and no {what}; use {argument('kind', 'sum')} for them."
+            )
+
+    @property
+    def best_codes(self) -> NDArray[np.int64]:
+        """The state that maxima were decoded to, as codes (kind "max")."""
+        if self.codes is None:
+            raise ArgumentError(f"Only {argument('kind', 'max')} decodes a state, not {self.kind!r}.")
+        return self.codes
+
+    @property
+    def assignment(self) -> dict[str, Any]:
+        """The state that maxima were decoded to, by name and label, observed sites included (kind "max")."""
+        codes = self.best_codes
+        named = {name: self.model.labels(i)[int(codes[i])] for i, name in enumerate(self.model.sites)}
+        return {**named, **self.model.evidence}
+
+    @property
+    def log_potential(self) -> float:
+        """Log-potential of that state; minus infinity if it is impossible (kind "max")."""
+        return float(self.model.log_potential(self.best_codes))
+
+    @property
+    def log_z_bounds(self) -> tuple[float | None, float | None]:
+        """Guaranteed lower and upper bound of the log-partition function, None where there is none."""
+        if self.exact and self.kind != "max":
+            return self.log_z, self.log_z
+        return None, self.log_z if self.kind == "tree-reweighted" else None
+
+    @property
+    def settled(self) -> bool:
+        """Whether messages have come to rest."""
+        return self.residual <= self.tolerance
+
+    @cached_property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it has not converged, one sentence each."""
+        reasons = []
+        if not self.settled:
+            reasons.append(
+                f"messages still change by up to {self.residual:.2g} after {self.messages:,} of them, more "
+                f"than {self.tolerance:g}; use more sweeps, or a {argument('damping')} below 1."
+            )
+        if self.kind == "max" and self.log_potential == -np.inf:
+            reasons.append(
+                "the state that was decoded is impossible; search for a possible one with "
+                f"{argument('method', 'annealed')}."
+            )
+        return tuple(map(Text, reasons))
+
+    def line(self) -> str:
+        """Return the verdict in one line."""
+        what = "the factors form a tree, so that it is exact" if self.exact else self._how_good()
+        return (
+            f"{self._word()}: largest change {in_words(self.residual, '.2g')} after {self.messages:,} "
+            f"messages; {what}; {self._value('log Z')}"
+        )
+
+    def _how_good(self) -> str:
+        if self.kind == "max":
+            return "nothing is proved about the state"
+        return "marginals are approximate, their error is not known"
+
+    def _value(self, name: str) -> str:
+        if self.kind == "max":
+            return f"log-potential {self.log_potential:.6g}"
+        sign = "=" if self.exact else "<=" if self.kind == "tree-reweighted" else "~"
+        return f"{name} {sign} {self.log_z:.6g}"
+
+    def __repr__(self) -> str:
+        word = "settled" if self.settled else "NOT settled"
+        how = "exact" if self.exact else "approximate"
+        what = "a state" if self.kind == "max" else f"{how} marginals"
+        return (
+            f"BeliefResult({self.model.n_sites:,} sites; {what}, {self._value('log_z')}, {word} after "
+            f"{self.messages:,} messages)"
+        )

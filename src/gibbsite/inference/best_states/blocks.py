@@ -1,0 +1,150 @@
+"""Block moves of a search: covers of bounded width that are drawn at a temperature, and climbed.
+
+A block is drawn jointly from its conditional at temperature T, which is the model with all log-potentials
+divided by T (:mod:`gibbsite.kernels.blocks.filtering`), or put into its best state given the rest
+(:mod:`gibbsite.kernels.blocks.climbing`). Blocks hold most of the sites of a sparse model, so that few sweeps
+take it to another region, and sites that zeros tie together move together.
+
+Covers are drawn at random, number by number: the first ones are there soon, and a site that one cover
+cuts moves freely in another.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import interpreted
+from gibbsite._numba.pointer import point_at
+from gibbsite.graphs.compile import as_tables
+from gibbsite.graphs.graph import Graph, seal
+from gibbsite.graphs.kinds.distance import DistanceGraph
+from gibbsite.graphs.kinds.table import TableGraph
+from gibbsite.kernels.blocks.climbing import climb_blocks, draw_blocks, score_state
+from gibbsite.kernels.blocks.cover import Limit, cover_sites
+from gibbsite.kernels.blocks.filtering import BlockWorkspace, draw_block, make_workspace
+from gibbsite.kernels.blocks.tables import BlockTables, find_interactions, lay_out_blocks
+from gibbsite.kernels.blocks.ties import tie_factors, tie_sites
+
+Floats = NDArray[np.float64]
+
+#: Covers that a search goes through at most.
+MOST_COVERS = 6
+# log2 of the most entries of a table, by the most sites for which it holds: a sweep takes milliseconds.
+_WIDTHS = ((4_000, 12.0), (10_000, 10.0), (math.inf, 8.0))
+_MOST_SITES = 30_000  # finding blocks takes long in larger models
+_MOST_PAIRS = 32  # per site: blocks of denser models hold few of their sites
+_MOST_ENTRIES = 1 << 24  # of the tables of a model: they are raised to a power for every sweep
+_LOG_TINY = math.log(1e-300)
+
+
+@dataclass(frozen=True)
+class Cover:
+    """Blocks that cover all sites: their tables, the entries of their pool and of all tables."""
+
+    tables: BlockTables
+    pool: int
+    entries: int
+    floors: Floats  # log of the smallest positive entry of each operand that is a factor
+    zeros: NDArray[np.bool_]  # operands that are factors with zeros
+
+
+class BlockMoves:
+    """Covers of a model and what is needed to move along them.
+
+    Parameters
+    ----------
+    graph : Graph
+        The model, of any kind of sites with states.
+    price : float
+        What a zero costs in climbs.
+    """
+
+    def __init__(self, graph: Graph, price: float) -> None:
+        self.arrays: TableGraph = as_tables(graph).arrays
+        self.dtype = graph.state_dtype
+        self.near = find_interactions(self.arrays)
+        self.ties = tie_sites(self.arrays)
+        self.zeros = np.append(tie_factors(self.arrays) == 1.0, False)
+        self.firm = self.cooled(1.0, price, plain=False)
+        self.covers: list[Cover] = []
+        found, pool = lay_out_blocks(self.arrays, [])
+        empty = seal(found)
+        work, x = make_workspace(empty, self.arrays, pool), np.zeros(self.arrays.card.size, self.dtype)
+        self.draw = point_at(draw_block, empty, self.arrays, work, x)
+        climb_blocks(empty, self.firm, work, x)  # compiled or loaded now, so that it does not count as time
+        draw_blocks(self.draw, empty, self.arrays, work, x)
+        score_state(self.firm, x)
+
+    def add_cover(self) -> None:
+        """Find another cover; always the same ones in the same order."""
+        number, n = len(self.covers), self.arrays.card.size
+        log2 = next(width for most, width in _WIDTHS if n <= most)
+        log2 = max(log2, math.log2(float(self.arrays.card.max(initial=1))) * 2.0)
+        with interpreted(math.inf):
+            blocks = cover_sites(self.near, self.arrays.card, Limit(log2), self.ties, None if number == 0 else number)
+            found, pool = lay_out_blocks(self.arrays, blocks)
+        tables = seal(found)
+        sizes = self.arrays.card[tables.site] * tables.separator
+        zeros = self.have_zeros(tables)
+        self.covers.append(Cover(tables, pool, int(sizes.sum()), np.log(tables.floor), zeros))
+
+    def have_zeros(self, tables: BlockTables) -> NDArray[np.bool_]:
+        """Tell which operands of tables are factors with zeros."""
+        found: NDArray[np.bool_] = self.zeros[tables.factor] & (tables.factor >= 0)
+        return found
+
+    def workspace(self, cover: Cover) -> BlockWorkspace:
+        """Allocate room for the largest block of a cover."""
+        return make_workspace(cover.tables, self.arrays, cover.pool)
+
+    def cooled(self, inverse: float, price: float, plain: bool = True) -> TableGraph:
+        """Return the model at an inverse temperature, its zeros at a price, which may be infinite."""
+        unary, logs = (inverse * np.maximum(part, -price) for part in (self.arrays.log_unary, self.arrays.log_value))
+        changed: dict[str, Any] = {"log_unary": unary, "log_value": logs}
+        if plain:
+            changed["value"] = np.exp(logs)
+        return seal(self.arrays._replace(**changed))
+
+    def draw_cover(
+        self, cover: Cover, arrays: TableGraph, inverse: float, price: float, work: BlockWorkspace, x: NDArray[Any]
+    ) -> None:
+        """Draw all blocks of a cover from a model that was cooled down."""
+        lowest = lower_floors(cover.floors, cover.zeros, price)
+        tables = seal(cover.tables._replace(floor=np.exp(np.maximum(inverse * lowest, _LOG_TINY))))
+        draw_blocks(self.draw, tables, arrays, work, x)
+
+    def climb(self, x: NDArray[Any], works: list[BlockWorkspace]) -> float:
+        """Put blocks into their best states until no cover gains anything; return the log-potential.
+
+        Zeros cost the price of climbs; without ``Graph.log_offset``.
+        """
+        value = float(score_state(self.firm, x))
+        idle, turn = 0, 0
+        while idle < len(self.covers):
+            number = turn % len(self.covers)
+            climb_blocks(self.covers[number].tables, self.firm, works[number], x)
+            reached = float(score_state(self.firm, x))
+            idle = 0 if reached > value + 1e-12 * (1.0 + abs(value)) else idle + 1
+            value, turn = max(value, reached), turn + 1
+        return value
+
+
+def lower_floors(floors: Floats, zeros: NDArray[np.bool_], price: float) -> Floats:
+    """Return the logarithms of the smallest positive entries where zeros have a price."""
+    return np.minimum(floors, np.where(zeros, -price, 0.0)) if price < math.inf else floors
+
+
+def find_block_moves(graph: Graph, price: float) -> BlockMoves | None:
+    """Return the block moves of a model; None where blocks would be small, or take long to find."""
+    n = graph.n_sites
+    if not 1 < n <= _MOST_SITES or isinstance(graph.arrays, DistanceGraph):
+        return None
+    arrays: TableGraph = as_tables(graph).arrays
+    if arrays.table.size > _MOST_PAIRS * n or arrays.log_value.size > _MOST_ENTRIES:
+        return None
+    return BlockMoves(graph, price)

@@ -1,0 +1,170 @@
+"""Marginal MAP: the best states of some sites with all others summed out.
+
+The other sites are summed out one after another, smallest table first. What is left is a model of the sites
+to maximise over, whose log-potential is the logarithm of a sum: of their joint probability, times the
+partition function of the whole model. Its best state is solved for, or searched for by annealing, like that
+of any other model.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.wording import argument
+from gibbsite.errors import ArgumentError, SupportError, TooLargeError
+from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.kinds.table import TableGraph
+from gibbsite.models import FactorGraph
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Floats = NDArray[np.float64]
+Table = tuple[tuple[int, ...], Floats]  # sites in rising order, log-potentials
+
+#: Most entries of a table over sites to maximise over, or while one site is summed out.
+MOST_ENTRIES = 1 << 22
+
+
+def read_maximised(model: FactorGraph, sites: Any) -> tuple[str, ...]:
+    """Return the names of the sites to maximise over, observed ones left out, each once.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> read_maximised(gs.ising_grid((3, 3)), ["4", 0])
+    ('0', '4')
+    """
+    if isinstance(sites, str) or not isinstance(sites, Iterable):
+        raise ArgumentError(f"{argument('maximise')} must be a list of sites to maximise over, got {sites!r}.")
+    named = list(sites)
+    if not named:
+        raise ArgumentError(f"{argument('maximise')} names no site; name those to maximise over, or ask for PR.")
+    free = [site for site in named if site not in model.evidence]
+    return tuple(model.sites[i] for i in sorted({model.index(site) for site in free}))
+
+
+def sum_out(model: FactorGraph, keep: Sequence[str], most_entries: int = MOST_ENTRIES) -> FactorGraph:
+    """Return the model of some sites with all others summed out; its log-potentials are logs of sums.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        The model, with evidence folded in.
+    keep : sequence of str
+        The sites that stay.
+    most_entries : int
+        Of any table.
+
+    Raises
+    ------
+    TooLargeError
+        If a table would be larger.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[3, 1], [1, 1]])])
+    >>> [round(float(np.exp(sum_out(model, ["a"]).log_potential([a]))), 6) for a in (0, 1)]
+    [4.0, 2.0]
+    """
+    graph = compile_graph(model, "table")
+    cards = [int(size) for size in graph.cards]
+    kept = {model.index(site) for site in keep}
+    touching: list[set[int]] = [set() for _ in cards]
+    tables: dict[int, Table] = {}
+    numbers: list[int] = []
+    for scope, logs in _list_tables(graph.arrays):
+        _add(tables, touching, numbers, scope, logs)
+    constant = float(graph.log_offset)
+    heap = [(_cost(tables, touching, cards, i), i) for i in range(len(cards)) if i not in kept]
+    heapq.heapify(heap)
+    gone: set[int] = set()
+    while heap:
+        cost, i = heapq.heappop(heap)
+        if i in gone:
+            continue
+        now = _cost(tables, touching, cards, i)
+        if now != cost:  # it has changed since
+            heapq.heappush(heap, (now, i))
+            continue
+        if cost > math.log2(most_entries) + 1e-9:
+            raise TooLargeError(
+                f"Summing out the other sites needs a table of 2^{cost:.0f} entries, of "
+                f"2^{math.log2(most_entries):.0f} that are possible; maximise over more sites, or observe "
+                "some."
+            )
+        gone.add(i)
+        used = sorted(touching[i])
+        scope, logs = _multiply([tables[f] for f in used], cards)
+        for f in used:
+            for j in tables.pop(f)[0]:
+                touching[j].discard(f)
+        axis = scope.index(i)
+        rest, message = scope[:axis] + scope[axis + 1 :], _log_sum(logs, axis)
+        top = float(message.max())
+        if top == -math.inf:
+            raise SupportError("No state has positive probability; check the zeros and the evidence.")
+        constant += top
+        if rest:
+            _add(tables, touching, numbers, rest, message - top)
+    names = model.sites
+    left = [(tuple(names[i] for i in scope), logs) for scope, logs in tables.values()]
+    labels = {names[i]: list(model.labels(i)) for i in sorted(kept)}
+    return FactorGraph(labels, log_factors=[((), constant), *left])
+
+
+def _list_tables(arrays: TableGraph) -> list[Table]:
+    """Return fields and factors of a model as tables whose axes are in the order of the sites."""
+    found: list[Table] = []
+    for i, size in enumerate(arrays.card.tolist()):
+        first = int(arrays.offset[i])
+        found.append(((i,), arrays.log_unary[first : first + size]))
+    bounds = arrays.member_start.astype(np.int64)
+    for f, first in enumerate(arrays.table.tolist()):
+        members = arrays.member[bounds[f] : bounds[f + 1]].astype(np.int64)
+        shape = tuple(arrays.card[members].tolist())
+        logs = arrays.log_value[first : first + math.prod(shape)].reshape(shape)
+        order = np.argsort(members)
+        found.append((tuple(members[order].tolist()), logs.transpose(order)))
+    return found
+
+
+def _add(
+    tables: dict[int, Table], touching: list[set[int]], numbers: list[int], scope: tuple[int, ...], logs: Floats
+) -> None:
+    """Take in a table, under a number that no table had before."""
+    number = len(numbers)
+    numbers.append(number)
+    tables[number] = (scope, logs)
+    for i in scope:
+        touching[i].add(number)
+
+
+def _cost(tables: dict[int, Table], touching: list[set[int]], cards: list[int], i: int) -> float:
+    """Return log2 of the entries of the table that summing out a site takes."""
+    scope = {i}.union(*(tables[f][0] for f in touching[i]))
+    return sum(math.log2(cards[j]) for j in scope)
+
+
+def _multiply(parts: list[Table], cards: list[int]) -> Table:
+    """Return the product of tables, which is the sum of their logarithms."""
+    scope = tuple(sorted(set().union(*(part for part, _ in parts))))
+    total = np.zeros([cards[i] for i in scope])
+    for part, logs in parts:
+        total += logs.reshape([cards[i] if i in part else 1 for i in scope])
+    return scope, total
+
+
+def _log_sum(logs: Floats, axis: int) -> Floats:
+    top = logs.max(axis=axis, keepdims=True)
+    safe = np.where(np.isneginf(top), 0.0, top)
+    with np.errstate(divide="ignore"):
+        found: Floats = np.log(np.exp(logs - safe).sum(axis=axis)) + np.squeeze(safe, axis)
+    return found

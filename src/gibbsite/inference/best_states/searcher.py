@@ -1,0 +1,338 @@
+"""One searcher: it cools down again and again, and keeps the best state it knows.
+
+A restart cools the chain down from a random state, or, every other time, from the best state warmed up to a
+random temperature; then it goes uphill. It moves by single sites, by blocks (:mod:`.blocks`), or by the sites
+of cutsets with all others summed out (:mod:`.cutsets`). Where the two states differ, each connected part is
+taken from the better one (:func:`gibbsite.kernels.gibbs.uphill.recombine`). Zeros are prices while it is hot:
+a chain may cross what is impossible, and pays more the next time if it ended there.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.random.generators import stream
+from gibbsite.graphs.color import markov_graph
+from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.kinds.distance import DistanceGraph
+from gibbsite.graphs.kinds.ising import IsingGraph
+from gibbsite.graphs.kinds.table import TableGraph
+from gibbsite.graphs.rows import build_rows
+from gibbsite.graphs.support.possible import has_zeros
+from gibbsite.inference.best_states.blocks import BlockMoves, find_block_moves
+from gibbsite.inference.best_states.cutsets import CutsetMoves, find_cutset_moves
+from gibbsite.kernels.base import alone
+from gibbsite.kernels.blocks.filtering import BlockWorkspace
+from gibbsite.kernels.blocks.messages import CutWorkspace
+from gibbsite.kernels.gibbs.annealed import AnnealedGibbs, AnnealedParameters
+from gibbsite.kernels.gibbs.temperature import TemperatureRange, temperature_range
+from gibbsite.kernels.gibbs.uphill import Neighbourhood, go_uphill, recombine
+from gibbsite.sampling.chain import advance, start_chain
+from gibbsite.sampling.record import lay_out
+from gibbsite.scans.base import Scan
+from gibbsite.scans.systematic import Systematic
+
+if TYPE_CHECKING:
+    from gibbsite.models import FactorGraph
+
+_BLOCK_SECONDS = 0.15  # between two looks at the clock
+_LEAST_WARMTH = 0.2  # of a warmed-up state: from here to 1 on the logarithmic scale from cold to hot
+_BLOCK_WARMTH = (0.4, 0.8)  # on the same scale, where blocks are drawn at first
+_BLOCK_COLD = 2.0  # where they are drawn last, in lowest temperatures of single sites
+_CUTSET_RANGE = (0.3, 0.09)  # where cutsets are drawn first and last, in highest temperatures of single sites
+_CUTSET_WARMTH = (0.3, 1.0)  # where a restart begins, on the logarithmic scale between these two
+_RETURN = 8  # one restart by cutsets out of so many begins at the best state, others where the last draws ended
+_PRICE = 3.0  # of a zero at first, in steep differences of log-weights
+_DEARER, _CHEAPER = 1.5, 1.1  # what a price is multiplied with, or divided by, after a restart
+_FORBIDDING = 1e4  # price of a zero where states are compared
+_MOST_TIES, _MOST_TIE_BYTES = 1 << 12, 1 << 25  # best states that a searcher keeps count of
+_MANY, _STRONGEST = 12, 3  # neighbours of a spin: more than so many on average are cut down to so many
+_CLOCK = [time.monotonic]
+#: How a restart moves: by single sites, by blocks, or by the sites of cutsets.
+SINGLE, BLOCKS, CUTSETS = "single", "blocks", "cutsets"
+ROUNDING = 1e-9  # log-potentials that differ by less, relative to their size, are equal
+
+
+def clock() -> float:
+    """Return the time, in seconds; benchmarks that share a machine put processor time in its place."""
+    return _CLOCK[0]()
+
+
+class Task:
+    """What all chains of a search have in common."""
+
+    def __init__(self, model: FactorGraph, scan: Scan | None) -> None:
+        self.model = model
+        self.kernel = AnnealedGibbs("exponential")
+        self.graph: Graph = compile_graph(model)
+        self.kernel.check(self.graph)
+        self.scan = Systematic() if scan is None else scan
+        self.schedule = self.scan.schedule(self.graph, model)
+        self.layout = lay_out(model, self.graph, self.kernel, None)
+        self.range: TemperatureRange = temperature_range(self.graph)
+        self.zeros = bool(self.graph.n_sites) and has_zeros(self.graph)
+        self.firm = self.priced(_FORBIDDING * self.range.steep)
+        dense = isinstance(self.graph.arrays, DistanceGraph)  # all sites depend on all: there is one part
+        self.rows = None if dense else _strongest(self.graph)
+        self.blocks: BlockMoves | None = find_block_moves(self.graph, _FORBIDDING * self.range.steep)
+        self.cutsets: CutsetMoves | None = None
+
+    def find_cutsets(self) -> None:
+        """Find the collapsed moves of the model, if there are any, and compile them."""
+        self.cutsets = find_cutset_moves(self.blocks)
+
+    def work_of(self, kind: str) -> float:
+        """Return about how long a sweep takes, in nanoseconds that depend on the model alone."""
+        n = self.graph.n_sites
+        if kind == CUTSETS:
+            assert self.cutsets is not None
+            return self.cutsets.work
+        if kind == BLOCKS:
+            assert self.blocks is not None
+            covers = self.blocks.covers
+            return 200.0 * n + 10.0 * sum(cover.entries for cover in covers) / max(len(covers), 1)
+        links = 0 if self.rows is None else self.rows[1].size
+        return (10.0 if self.graph.binary else 50.0) * n + 2.0 * links
+
+    def priced(self, price: float) -> Any:
+        """Return the arrays of the graph with zeros replaced by a finite price."""
+        arrays = self.graph.arrays
+        if not self.zeros:
+            return arrays
+        changed = {}
+        for name in ("log_unary", "log_value"):
+            if hasattr(arrays, name):
+                changed[name] = np.maximum(getattr(arrays, name), -price)
+                changed[name].setflags(write=False)
+        return arrays._replace(**changed)
+
+    def work(self) -> NDArray[np.float64]:
+        """Return scratch space for the weights of a site."""
+        return np.zeros(max(int(self.graph.cards.max(initial=1)), 2))
+
+
+def _strongest(graph: Graph) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return rows of neighbours: all of them, or where spins have very many, those coupled the strongest.
+
+    Parts that are joined by weak couplings only are tried one after another then.
+    """
+    start, neighbour = markov_graph(graph)
+    arrays = graph.arrays
+    if not isinstance(arrays, IsingGraph) or neighbour.size <= _MANY * graph.n_sites:
+        return start, neighbour
+    site = np.repeat(np.arange(graph.n_sites), start[1:].astype(np.int64) - start[:-1])
+    order = np.lexsort((-np.abs(arrays.coupling), site))
+    rank = np.arange(order.size) - start[site[order]]
+    kept = order[rank < _STRONGEST]
+    low, high = np.minimum(site[kept], neighbour[kept]), np.maximum(site[kept], neighbour[kept])
+    pairs = np.unique(np.stack([low, high], axis=1), axis=0)
+    rows = build_rows(pairs.astype(np.int32), graph.n_sites)
+    return rows.start, rows.neighbour
+
+
+class Searcher:
+    """One searcher: its random numbers, the best state it knows, and local maxima it has seen."""
+
+    def __init__(self, task: Task, number: int, entropy: int, start: NDArray[Any], given: bool, keep: int) -> None:
+        self.task, self.given, self.keep = task, given, keep
+        graph = task.graph
+        self.rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(number, 2)))
+        words = stream(entropy, number)
+        self.state = start_chain(graph, task.kernel, task.scan, start, words, False)
+        self.tape = task.layout.empty_tape(graph)
+        self.work = task.work()
+        self.near: Neighbourhood | None = None
+        if task.rows is not None:
+            n = graph.n_sites
+            self.near = Neighbourhood(*task.rows, np.zeros(max(n, 1), np.int64), np.zeros(n, np.bool_))
+        self.price = _PRICE * task.range.steep
+        self.arrays = task.priced(self.price)
+        self.seen: dict[bytes, float] = {}
+        self.ends: list[float] = []
+        self.gained = SINGLE  # by what the best state was improved last
+        self.ties: set[bytes] = set()
+        self.tie_value = -math.inf
+        self.works: list[BlockWorkspace] = []
+        self.cut_works: list[CutWorkspace] = []
+        self.best = np.array(start, graph.state_dtype)
+        self.value = -math.inf
+        self.last, self.moved = self.best.copy(), False  # where blocks were drawn last, within the support
+        if task.zeros or given or not graph.n_sites:  # otherwise any state would do, and this is one
+            self.value = go_uphill(task.firm, self.best, self.work)
+            self.note(self.best)
+        # seconds per sweep; the first told before any restart
+        self.pace = {SINGLE: math.nan, BLOCKS: 1e-9, CUTSETS: 1e-9}
+
+    def compile(self) -> None:
+        """Compile or load what a restart calls, so that it does not count as its time.
+
+        Going uphill has been compiled for the temperatures.
+        """
+        hot = AnnealedParameters(np.ones(1), self.task.graph.n_sites)
+        state = self.state
+        advance(hot, self.arrays, self.task.schedule, state, self.tape, 0, 0, False, alone())
+        began = clock()
+        sites = self.task.graph.n_sites
+        advance(hot, self.arrays, self.task.schedule, state, self.tape, 1, sites, False, alone())
+        self.pace[SINGLE] = max(clock() - began, 1e-9)
+        if self.near is not None:
+            recombine(self.task.firm, self.near, self.best, self.best.copy(), self.work)
+
+    def restart(self, kind: str, sweeps: int, over: Callable[[], bool]) -> int:
+        """Cool down once, over so many sweeps or until it is over; return the sweeps made."""
+        state, n = self.state, self.task.graph.n_sites
+        hot, cold, _ = self.task.range
+        from_best = len(self.ends) % (_RETURN if kind == CUTSETS else 2) == 1
+        if not from_best and (self.ends or not self.given):
+            state.x[:] = self.rng.integers(0, self.task.graph.cards, dtype=state.x.dtype)
+            fresh = True
+        else:
+            state.x[:] = self.best
+            hot, fresh = cold * (hot / cold) ** self.rng.uniform(_LEAST_WARMTH, 1.0), False
+        if kind != SINGLE:
+            first, last = self._block_temperatures(kind)
+            return self._cool_blocks(kind, 1.0 / np.geomspace(first, last, sweeps), fresh, over)
+        inverse = 1.0 / np.geomspace(hot, cold, sweeps)
+        self.task.kernel.forget(state.memory)
+        state.memory.clock[:] = 0
+        falling = AnnealedParameters(inverse, n)
+        done = 0
+        while done < sweeps and not over():
+            block = min(int(max(_BLOCK_SECONDS / self.pace[SINGLE], 1.0)), sweeps - done)
+            began = clock()
+            advance(falling, self.arrays, self.task.schedule, state, self.tape, block, n, False, alone())
+            self.pace[SINGLE] = max((clock() - began) / block, 1e-9)
+            done += block
+        self.finish(SINGLE, state.x.copy())
+        return done
+
+    def _cool_blocks(self, kind: str, inverse: NDArray[np.float64], fresh: bool, over: Callable[[], bool]) -> int:
+        """Draw the blocks of one cover, or one cutset, after another at falling temperatures, then climb.
+
+        From a state of the support, zeros stay zeros; from any other they have a price.
+        """
+        blocks, x = self.task.blocks, self.state.x
+        assert blocks is not None
+        self._make_room()
+        if fresh and self.task.zeros and self.tie_value > -math.inf:  # go on where the last draws were
+            x[:] = self.last if self.moved else self.best
+            fresh = False
+        price = self.price if self.task.zeros and fresh else math.inf
+        done, began = 0, clock()
+        for level in inverse:
+            if done and over():
+                break
+            self._draw_once(kind, blocks.cooled(level, price), level, price)
+            done += 1
+        self.last[:], self.moved = x, self.moved or not fresh
+        end = x.copy()
+        blocks.climb(end, self.works)
+        self.pace[kind] = max((clock() - began) / done, 1e-9)
+        self.finish(kind, end)
+        return done
+
+    def _block_temperatures(self, kind: str) -> tuple[float, float]:
+        """Return the first and last temperature of blocks or cutsets.
+
+        They freeze later than single sites do, and need not be as hot to move.
+        """
+        hot, cold, _ = self.task.range
+        if kind == BLOCKS:
+            cooler = cold * (hot / cold) ** self.rng.uniform(*_BLOCK_WARMTH)
+            cold *= _BLOCK_COLD
+            return max(cooler, 1.5 * cold), cold
+        first, last = (share * hot for share in _CUTSET_RANGE)
+        first = last * (first / last) ** self.rng.uniform(*_CUTSET_WARMTH)
+        last = max(last, cold)
+        return max(first, 1.5 * last), last
+
+    def _make_room(self) -> None:
+        """Allocate room for covers and cutsets that have been found since."""
+        blocks, cutsets = self.task.blocks, self.task.cutsets
+        assert blocks is not None
+        self.works += [blocks.workspace(one) for one in blocks.covers[len(self.works) :]]
+        if cutsets is not None:
+            self.cut_works += [cutsets.workspace(one) for one in cutsets.cutsets[len(self.cut_works) :]]
+
+    def _draw_once(self, kind: str, arrays: TableGraph, level: float, price: float) -> None:
+        """Draw the blocks of a cover, or the sites of a cutset and all others, chosen at random."""
+        blocks, cutsets, state = self.task.blocks, self.task.cutsets, self.state
+        assert blocks is not None
+        if kind == BLOCKS or cutsets is None:
+            turn = int(self.rng.integers(len(blocks.covers)))
+            self.works[turn].words[:] = state.rng
+            blocks.draw_cover(blocks.covers[turn], arrays, level, price, self.works[turn], state.x)
+            state.rng[:] = self.works[turn].words
+            return
+        turn = int(self.rng.integers(len(cutsets.cutsets)))
+        self.cut_works[turn].words[:] = state.rng
+        cutsets.draw(cutsets.cutsets[turn], arrays, level, price, self.cut_works[turn], state.x)
+        state.rng[:] = self.cut_works[turn].words
+
+    def finish(self, kind: str, x: NDArray[Any]) -> None:
+        """Take in where a restart ended."""
+        task = self.task
+        value = go_uphill(task.firm, x, self.work)
+        self.ends.append(self.note(x))
+        before = self.value
+        if task.zeros:
+            value = go_uphill(task.firm, x, self.work)
+            change = _DEARER if self.ends[-1] == -math.inf else 1.0 / _CHEAPER
+            self.price = min(max(self.price * change, task.range.steep), _FORBIDDING * task.range.steep)
+            self.arrays = task.priced(self.price)
+        if value > self.value:
+            self.best, x, self.value = x, self.best, value
+        self.merge(x)
+        if self.value > before + ROUNDING * (1.0 + abs(before)) or before == -math.inf:
+            self.gained = kind
+
+    def merge(self, other: NDArray[Any]) -> None:
+        """Take over every part of another state that is better, or of its opposite where states are two."""
+        if self.near is None:
+            return
+        others = [other, 1 - other] if self.task.graph.binary else [other]
+        gain = 0.0
+        for state in others:
+            gain += recombine(self.task.firm, self.near, self.best, state, self.work)
+        if gain > 0.0:
+            if self.task.blocks is not None and self.works:
+                self.task.blocks.climb(self.best, self.works)
+            self.value = go_uphill(self.task.firm, self.best, self.work)
+            self.note(self.best)
+
+    def note(self, x: NDArray[Any]) -> float:
+        """Go uphill in the model itself; remember where that ends, unless it is impossible.
+
+        Returns the log-potential.
+        """
+        value = go_uphill(self.task.graph.arrays, x, self.work)
+        if value > -math.inf:
+            self.seen[x.tobytes()] = value
+            self._count(x, value)
+        if len(self.seen) > 4 * self.keep:
+            top = sorted(self.seen, key=lambda key: (-self.seen[key], key))[: self.keep]
+            self.seen = {key: self.seen[key] for key in top}
+        return value
+
+    def _count(self, x: NDArray[Any], value: float) -> None:
+        """Keep count of the distinct states of the largest log-potential."""
+        close = ROUNDING * (1.0 + abs(value))
+        if value > self.tie_value + close or self.tie_value == -math.inf:
+            self.ties.clear()
+        elif value < self.tie_value - close:
+            return
+        self.tie_value = max(value, self.tie_value)
+        if not self.full:
+            self.ties.add(x.tobytes())
+
+    @property
+    def full(self) -> bool:
+        """Whether no more best states are kept."""
+        return len(self.ties) >= min(_MOST_TIES, _MOST_TIE_BYTES // max(self.best.nbytes, 1) + 1)

@@ -1,0 +1,292 @@
+"""Exact inference by a clique tree: marginals, partition function, most probable state, independent draws."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.arguments import checked
+from gibbsite._common.wording import unknown
+from gibbsite._numba.jit import interpreted
+from gibbsite.errors import ArgumentError, SupportError
+from gibbsite.graphs.elimination.rings import LogSum, Max, Ring, Sum
+from gibbsite.inference.exact.configuration import add_configuration
+from gibbsite.inference.exact.cost import MOST_BYTES, ExactCost, Limits
+from gibbsite.inference.exact.memory import usable_memory
+from gibbsite.inference.exact.plan import MOST_OWN, EliminationPlan, Loaded, Outline, make_plan, outline
+from gibbsite.inference.exact.propagate import propagate
+from gibbsite.inference.exact.ranking import rank_states
+from gibbsite.inference.exact.result import ExactResult
+from gibbsite.inference.exact.trace import make_slate, trace_best, trace_draws
+from gibbsite.results.table import SiteTable, observed_cells
+
+if TYPE_CHECKING:
+    from gibbsite.models import FactorGraph
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+TASKS = ("MAR", "MAP", "PR")
+# What may be lost in plain arithmetic before logarithms are used; far below rounding.
+_NEGLIGIBLE = 1e-20
+# Steps of plain Python per entry of the cliques, for two passes. At least so many are charged: whoever solves
+# a third model in a process is likely to go on, and better served by compiled code.
+_STEPS_PER_ENTRY = 80.0
+_LEAST_STEPS = 1e6
+# Own states of a clique for draws, which go through all of them.
+_FEW_OWN = 16.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Elimination(ExactResult):
+    """Exact answers from passes over a clique tree, each made when first needed.
+
+    Attributes
+    ----------
+    model : FactorGraph
+        The model.
+    outline : Outline
+        What is left of the model, and the elimination order.
+    limits : Limits
+        What a pass may cost.
+    """
+
+    model: FactorGraph
+    outline: Outline
+    limits: Limits
+
+    @cached_property
+    def cost(self) -> ExactCost:
+        """Predicted cost of all marginals."""
+        return self.outline.cost()
+
+    @cached_property
+    def log_z(self) -> float:
+        """Natural logarithm of the partition function, evidence included."""
+        return self._calibrated[0] if "_calibrated" in self.__dict__ else self._pass(False)[0]
+
+    @cached_property
+    def marginals(self) -> SiteTable:
+        """Exact probabilities of the states of all sites, observed ones included."""
+        reduction = self.outline.reduction
+        cells = reduction.alive.astype(np.float64)  # right for determined sites
+        free = np.zeros(self.model.n_sites, np.bool_)
+        free[reduction.problem.origin] = True
+        cells[np.repeat(free, self.model.cards) & reduction.alive] = self._calibrated[1]
+        seen = observed_cells(self.model.evidence, self.model.evidence_labels, 1.0)
+        return SiteTable(self.model.domains, cells, observed=seen)
+
+    @cached_property
+    def best_codes(self) -> Longs:
+        """State codes of a most probable state of the free sites."""
+        with self._interpreted():
+            plan, ring, pool = self._maxima()
+            found = np.zeros(plan.tree.card.size, np.int64)
+            trace_best(ring, plan.tree, plan.operands, pool, make_slate(plan.tree), found)
+        codes: Longs = self._codes(found[None])[0]
+        return codes
+
+    def _joint(self, free: list[int]) -> Floats:
+        if len(free) == 1:
+            return np.array(list(self.marginals[free[0]].values()))
+        wide = add_configuration(self.model, free)
+        cells = self._solve(wide).marginals[wide.n_sites - 1]
+        shape = [int(self.model.cards[site]) for site in free]
+        return np.array(list(cells.values())).reshape(shape)
+
+    def _solve(self, model: FactorGraph) -> Elimination:
+        return Elimination(model, outline(model, 0), self.limits)
+
+    def rank(self, many: int) -> Longs:
+        """Return the most probable states of the free sites in order, as codes (states, sites).
+
+        There are fewer rows if fewer states are possible.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> exact = gs.solve_exact(gs.ising_grid((3,), coupling=1.0, field=0.1), task="MAP")
+        >>> exact.rank(2).tolist()
+        [[1, 1, 1], [0, 0, 0]]
+        """
+        with self._interpreted(many):
+            plan, _, pool = self._maxima(most_own=_FEW_OWN)
+            found = rank_states(plan, pool, many)
+        return self._codes(found)
+
+    def _maxima(self, most_own: float = MOST_OWN) -> tuple[EliminationPlan, Max, Floats]:
+        """Pass maxima towards the roots of a clique tree."""
+        plan, ring = make_plan(self.outline, self.limits, most_own=most_own), Max()
+        loaded = plan.load(ring)
+        if propagate(ring, plan.tree, plan.operands, loaded.workspace, loaded.pool).log_sum == -np.inf:
+            raise _impossible()
+        return plan, ring, loaded.pool
+
+    def draw(self, size: int, rng: np.random.Generator) -> Longs:
+        """Draw independent states of the free sites, as codes (size, sites).
+
+        The messages that are needed for it are kept for later calls.
+
+        Parameters
+        ----------
+        size : int
+            Number of draws.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        int array (size, sites)
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> exact = gs.solve_exact(gs.ising_grid((4, 4), coupling=5.0), task="PR")
+        >>> draws = exact.draw(100, np.random.default_rng(1))
+        >>> bool((draws == draws[:, :1]).all()), 30 < int(draws[:, 0].sum()) < 70
+        (True, True)
+        """
+        plan, ring, pool = self._sampler
+        words = rng.integers(0, 2**64, 4, dtype=np.uint64)
+        found = np.zeros((size, plan.tree.card.size), np.int64)
+        trace_draws(ring, plan.tree, plan.operands, pool, make_slate(plan.tree), words, found)
+        return self._codes(found)
+
+    @cached_property
+    def _sampler(self) -> tuple[EliminationPlan, Ring, Floats]:
+        """Messages towards the roots of a tree with few own states per clique, which makes draws cheap."""
+        plan = make_plan(self.outline, self.limits, most_own=_FEW_OWN)
+        ring, loaded, _ = self._carry_out(plan)
+        return plan, ring, loaded.pool
+
+    @cached_property
+    def _calibrated(self) -> tuple[float, Floats]:
+        """Logarithm of the partition function, and the marginals of the undetermined sites."""
+        return self._pass(True)
+
+    def _pass(self, marginals: bool) -> tuple[float, Floats]:
+        """Pass once or twice over the tree, in plain arithmetic if nothing is lost, else in logarithms."""
+        with self._interpreted():
+            plan = make_plan(self.outline, self.limits)
+            problem = plan.reduction.problem
+            cells = np.zeros(problem.code.size)
+            where = (cells, problem.code_start) if marginals else ()
+            _, loaded, log_sum = self._carry_out(plan, *where)
+        return loaded.log_constant + log_sum, cells
+
+    def _interpreted(self, passes: int = 1) -> AbstractContextManager[None]:
+        """Let some passes over small trees run without the compiler."""
+        return interpreted(passes * max(_LEAST_STEPS, _STEPS_PER_ENTRY * self.outline.order.total))
+
+    def _carry_out(self, plan: EliminationPlan, *where: Any) -> tuple[Ring, Loaded, float]:
+        """Propagate sums, in plain numbers if they lose nothing, else in logarithms."""
+        for ring in (Sum(), LogSum()):
+            loaded = plan.load(ring)
+            if loaded.plain or isinstance(ring, LogSum):
+                found = propagate(ring, plan.tree, plan.operands, loaded.workspace, loaded.pool, *where)
+                if found.log_sum > -np.inf and (found.loss < _NEGLIGIBLE or isinstance(ring, LogSum)):
+                    return ring, loaded, found.log_sum
+            del loaded  # before there is another one
+        raise _impossible()
+
+    def _codes(self, found: Longs) -> Longs:
+        """Turn states of the undetermined sites into codes of all free sites of the model."""
+        reduction = self.outline.reduction
+        problem = reduction.problem
+        codes = np.repeat(reduction.codes[None], len(found), axis=0)
+        codes[:, problem.origin] = problem.code[problem.code_start[:-1] + found]
+        return codes
+
+
+def _impossible() -> SupportError:
+    return SupportError("No state has positive probability; check the zeros and the evidence.")
+
+
+@checked
+def solve_exact(
+    model: FactorGraph,
+    *,
+    task: str = "MAR",
+    limit_bytes: float | None = None,
+    limit_entries: float = Limits.entries,
+    seconds: float | None = None,
+    rng: int = 0,
+) -> ExactResult:
+    """Solve a model exactly, if it can be afforded.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        The model, with any evidence folded in.
+    task : str
+        What to compute right away: "MAR" (marginals of all sites and the partition function), "PR" (the
+        partition function), "MAP" (a most probable state). Anything else the result offers is computed when
+        it is first used.
+    limit_bytes : float, optional
+        Memory for the tables; 8 GB, or what this process may still take where that is less.
+    limit_entries : float
+        Entries of the largest table that is passed through; none of that size is stored.
+    seconds : float, optional
+        Refuse what is predicted to take longer.
+    rng : int
+        Seed of the search for an elimination order; the answer does not depend on it.
+
+    Returns
+    -------
+    ExactResult
+
+    Raises
+    ------
+    TooLargeError
+        If a limit would be exceeded, known before any table is made; the message has the predicted size.
+    SupportError
+        If no state is possible.
+
+    Notes
+    -----
+    States that can never occur are taken out first (generalised arc consistency). The elimination order is
+    the best of several greedy tries; the clique tree is passed twice, in scaled arithmetic, and again in
+    logarithms if the model is so steep that floating-point numbers could have lost something.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> exact = gs.solve_exact(gs.ising_grid((200,), coupling=0.4))
+    >>> bool(np.isclose(exact.log_z, np.log(2) + 199 * np.log(2 * np.cosh(0.4))))
+    True
+    """
+    if task not in TASKS:
+        raise ArgumentError(unknown("Task", task, TASKS))
+    most = min(MOST_BYTES, usable_memory()) if limit_bytes is None else limit_bytes
+    result = Elimination(model, outline(model, rng), Limits(float(most), float(limit_entries), seconds))
+    _ = result.marginals if task == "MAR" else result.log_z if task == "PR" else result.best_codes
+    return result
+
+
+@checked
+def predict_exact(model: FactorGraph, rng: int = 0) -> ExactCost:
+    """Predict what :func:`solve_exact` would cost, without solving anything.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        The model, with any evidence folded in.
+    rng : int
+        Seed of the search for an elimination order; `solve_exact` uses the same order for the same seed.
+
+    Returns
+    -------
+    ExactCost
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> predict_exact(gs.ising_grid((100,))).largest
+    4.0
+    """
+    return outline(model, rng).cost()

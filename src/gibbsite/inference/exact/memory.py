@@ -1,0 +1,80 @@
+"""How much memory this process may still take: of the machine, of its container, of its own limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+_UNKNOWN = 4 * 2**30  # where nothing is known
+_GROUPS = Path("/sys/fs/cgroup")
+
+
+def usable_memory() -> int:
+    """Return the bytes of memory that this process may take now.
+
+    That is the least of what the machine has available, of what the control groups of the process
+    (containers, batch systems) have left, and of what the limits on its own size leave (``ulimit``).
+
+    Examples
+    --------
+    >>> usable_memory() > 2**20
+    True
+    """
+    known = [*_of_machine(), *_of_groups(), *_of_process()]
+    return max(min(known, default=_UNKNOWN), 0)
+
+
+def _of_machine() -> Iterator[int]:
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                yield int(line.split()[1]) * 1024
+
+
+def _of_groups() -> Iterator[int]:
+    """Yield what each control group that the process is in leaves, of both versions of control groups."""
+    with suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
+            _, controllers, place = line.split(":", 2)
+            if controllers in ("", "memory"):
+                yield from _along(_GROUPS / controllers, place)
+
+
+def _along(root: Path, place: str) -> Iterator[int]:
+    """Yield what a group and those that it is in leave; inside a container the outer ones are not seen."""
+    inner = root / place.lstrip("/")
+    for folder in [inner, *inner.parents]:
+        yield from _left_in(folder)
+        if folder == root:
+            return
+
+
+def _left_in(folder: Path) -> Iterator[int]:
+    """Yield what a group leaves, if it has a limit; files that are kept in memory can be dropped."""
+    for limit, used, dropped in (
+        ("memory.max", "memory.current", "inactive_file"),
+        ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ):
+        with suppress(OSError, ValueError):  # a limit may be the word "max"
+            most, now = (int((folder / name).read_text(encoding="ascii")) for name in (limit, used))
+            rows = [line.split() for line in (folder / "memory.stat").read_text(encoding="ascii").splitlines()]
+            yield most - now + sum(int(row[1]) for row in rows if row[0] == dropped)
+
+
+def _of_process() -> Iterator[int]:
+    """Yield what the limits on addresses and on data of this process leave."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    taken = {}
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
+            name, _, rest = line.partition(":")
+            if name in ("VmSize", "VmData"):
+                taken[name] = int(rest.split()[0]) * 1024
+    for kind, name in ((resource.RLIMIT_AS, "VmSize"), (resource.RLIMIT_DATA, "VmData")):
+        limit = resource.getrlimit(kind)[0]
+        if limit != resource.RLIM_INFINITY:
+            yield limit - taken.get(name, 0)

@@ -1,0 +1,185 @@
+"""The plan of an exact computation: what is left of the model, the clique tree, where its tables lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import interpreted
+from gibbsite.graphs.elimination.order import Order, find_order, interaction_graph
+from gibbsite.graphs.elimination.rings import Ring, Sum
+from gibbsite.inference.exact.cost import ExactCost, Limits, cost_of_order, cost_of_tree
+from gibbsite.inference.exact.potentials import Operands, Potentials, fill_potentials, plan_tables
+from gibbsite.inference.exact.reduce import Reduction, reduce_model
+from gibbsite.inference.exact.sweep import SweepWorkspace, make_desk
+from gibbsite.inference.exact.tree import MOST_AXES, Tree, build_tree
+from gibbsite.sampling.budget import check_integer
+
+if TYPE_CHECKING:
+    from gibbsite.models import FactorGraph
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Cliques within others are merged so far: a message is then at most a little larger than needed, and the
+# states of own sites can be gone through one by one.
+MOST_OWN = 4096.0
+# Exponentials of less are not floating-point numbers of full precision.
+_LOWEST = -700.0
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """What is left of a model and the order in which its sites are eliminated.
+
+    Attributes
+    ----------
+    reduction : Reduction
+        The model without impossible states and determined sites.
+    start, neighbour : int arrays
+        The interaction graph of the rest in compressed rows.
+    order : Order
+        The order of elimination.
+    """
+
+    reduction: Reduction
+    start: Longs
+    neighbour: Longs
+    order: Order
+
+    def tree(self, most_own: float = MOST_OWN) -> Tree | None:
+        """Build the clique tree, or None if it has cliques too large even to be counted."""
+        if self.order.log2_largest > MOST_AXES:
+            return None
+        cards = self.reduction.problem.cards
+        with interpreted(10.0 * self.order.members):
+            return build_tree(self.order, self.start, self.neighbour, cards, most_own=most_own)
+
+    def cost(self) -> ExactCost:
+        """Predict the cost of all marginals."""
+        tree = self.tree()
+        return cost_of_order(self.order) if tree is None else cost_of_tree(tree)
+
+
+def outline(model: FactorGraph, rng: int = 0) -> Outline:
+    """Reduce a model and find an elimination order; models that share a structure share the order.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> outline(gs.ising_grid((3, 3), coupling=0.5)).cost().largest
+    16.0
+    """
+    reduction = reduce_model(model)
+    key = f"elimination-{rng}"
+    known: Any = model.structure.get(key)
+    if known is not None and np.array_equal(known[0], reduction.alive):
+        return Outline(reduction, *known[1:])
+    found = _find(reduction, _lattice_width(model), rng)
+    model.structure[key] = (reduction.alive, found.start, found.neighbour, found.order)
+    return found
+
+
+def _find(reduction: Reduction, width: int, rng: int) -> Outline:
+    problem = reduction.problem
+    n = problem.cards.size
+    if width > MOST_AXES and n == reduction.codes.size:
+        nothing = np.zeros(0, np.int64)
+        return Outline(reduction, nothing, nothing, Order(np.arange(n), 0, width + 1.0, np.inf, 0))
+    start, neighbour = interaction_graph(problem.member_start, problem.member, n)
+    with interpreted(n**3 / 4):
+        order = find_order(start, neighbour, problem.cards, seed=check_integer("rng", rng, 0))
+    return Outline(reduction, start, neighbour, order)
+
+
+def _lattice_width(model: FactorGraph) -> int:
+    """Return a lower bound of the treewidth: that of the largest plane of a lattice, its shorter side."""
+    from gibbsite.models import LatticeFactors
+
+    sides = [sorted(group.shape) for group in model.groups if isinstance(group, LatticeFactors)]
+    return max((shape[-2] for shape in sides if len(shape) > 1), default=0)
+
+
+@dataclass(frozen=True, eq=False)
+class EliminationPlan:
+    """A clique tree with a place for each of its tables.
+
+    Attributes
+    ----------
+    reduction : Reduction
+        The model without impossible states and determined sites.
+    tree : Tree
+        The cliques.
+    potentials : Potentials
+        What the factors are joined into.
+    operands : Operands
+        The tables of each clique.
+    """
+
+    reduction: Reduction
+    tree: Tree
+    potentials: Potentials
+    operands: Operands
+
+    def load(self, ring: Ring) -> Loaded:
+        """Allocate what is needed for passes over the tree, and write the potentials."""
+        pool = np.empty(int(self.operands.message[-1]))
+        shift, lowest = fill_potentials(self.tree, self.reduction.problem, self.potentials, pool)
+        if isinstance(ring, Sum):
+            head = pool[: self.potentials.table[-1]]
+            np.exp(head, out=head)
+        constant = self.reduction.log_constant + shift
+        return Loaded(make_desk(self.tree, self.operands), pool, constant, lowest > _LOWEST)
+
+
+class Loaded(NamedTuple):
+    """A plan ready to be carried out: room to work, all tables, the constant taken out of them.
+
+    ``plain`` tells whether all potentials are large enough for plain numbers.
+    """
+
+    workspace: SweepWorkspace
+    pool: Floats
+    log_constant: float
+    plain: bool
+
+
+def make_plan(found: Outline, limits: Limits, most_own: float = MOST_OWN) -> EliminationPlan:
+    """Turn an outline into a plan.
+
+    Parameters
+    ----------
+    found : Outline
+        Reduced model and order.
+    limits : Limits
+        What the computation may cost.
+    most_own : float
+        States of the own sites of a clique together, as far as cliques are merged.
+
+    Returns
+    -------
+    EliminationPlan
+
+    Raises
+    ------
+    TooLargeError
+        If the cost is beyond the limits; no table has been made by then.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> plan = make_plan(outline(gs.ising_grid((4,), coupling=1.0)), Limits())
+    >>> len(plan.operands.start)
+    4
+    """
+    tree = found.tree(most_own)
+    limits.check(cost_of_order(found.order) if tree is None else cost_of_tree(tree))
+    if tree is None:  # limits that allow a table of 2^60 entries do not make it possible
+        Limits().check(cost_of_order(found.order))
+        raise AssertionError("unreachable")
+    potentials, operands = plan_tables(tree, found.reduction.problem)
+    limits.check(cost_of_tree(tree, float(potentials.table[-1])))
+    return EliminationPlan(found.reduction, tree, potentials, operands)

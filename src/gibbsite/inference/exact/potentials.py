@@ -1,0 +1,258 @@
+"""The tables multiplied in each clique: factors joined into a few potentials, and the children's messages.
+
+A factor belongs to the first clique that holds it. The factors of a clique are multiplied into one table
+while that stays small, into a few otherwise, because every table costs a pass over the clique. All tables
+lie in one pool, potentials first, then the messages, one per clique, over its separator. Axes of every
+table are in the clique's order, so a table is described by the bits of its axes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import called, compiled_loop
+from gibbsite.graphs.rows import row_starts
+from gibbsite.inference.exact.reduce import Reduced
+from gibbsite.inference.exact.tree import MOST_AXES, Tree
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Potentials up to this size stay in the processor's cache while a large clique is passed through.
+_JOINED = 1 << 14
+
+
+class Potentials(NamedTuple):
+    """Products of factors: factor f is part of potential ``group[f]``.
+
+    Potential g lies at ``table[g]`` of the pool, up to ``table[g + 1]``, and has the axes ``mask[g]`` of
+    ``clique[g]``; bit a is axis a.
+    """
+
+    group: Longs
+    table: Longs
+    clique: Longs
+    mask: Longs
+
+
+class Operands(NamedTuple):
+    """Which tables of the pool make up each clique.
+
+    Clique c is the product of the tables ``start[c]`` to ``start[c + 1]``: its potentials, then the
+    messages of its children, from ``inner[c]`` on. Table k lies at ``table[k]``, has the axes ``mask[k]``
+    of the clique, and is the message of clique ``child[k]``, if it is one. The message of clique c itself
+    lies at ``message[c]``, up to ``message[c + 1]``.
+    """
+
+    start: Longs
+    inner: Longs
+    mask: Longs
+    table: Longs
+    child: Longs
+    message: Longs
+
+
+def plan_tables(tree: Tree, problem: Reduced) -> tuple[Potentials, Operands]:
+    """Give every factor to a clique and every table a place in the pool.
+
+    Parameters
+    ----------
+    tree : Tree
+        The cliques.
+    problem : Reduced
+        The factors.
+
+    Returns
+    -------
+    Potentials, Operands
+        What the factors become, and what is multiplied in each clique.
+    """
+    n_cliques, n_factors = tree.own.size, problem.table.size
+    # the first clique of a member holds all members
+    owner = (
+        np.minimum.reduceat(tree.home[problem.member], problem.member_start[:-1])
+        if n_factors
+        else np.zeros(0, np.int64)
+    )
+    group, clique, mask = np.zeros((3, n_factors), np.int64)
+    potentials = Potentials(group, np.zeros(n_factors + 1, np.int64), clique, mask)
+    group_start = np.zeros(n_cliques + 1, np.int64)
+    by_clique = np.argsort(owner, kind="stable")
+    row = row_starts(np.bincount(owner, minlength=n_cliques))
+    _group_factors(tree, problem, by_clique, row, np.zeros(tree.home.size, np.int64), potentials, group_start)
+    count = int(group_start[-1])
+    potentials = Potentials(group, potentials.table[: count + 1], clique[:count], mask[:count])
+    children = np.bincount(tree.parent[tree.parent >= 0], minlength=n_cliques)
+    start = row_starts(np.diff(group_start) + children)
+    operands = Operands(
+        start=start,
+        inner=start[1:] - children,
+        mask=np.zeros(int(start[-1]), np.int64),
+        table=np.zeros(int(start[-1]), np.int64),
+        child=np.full(int(start[-1]), -1, np.int64),
+        message=potentials.table[-1] + row_starts(tree.separator.astype(np.int64)),
+    )
+    _list_tables(tree, potentials, operands, group_start, operands.inner.copy())
+    return potentials, operands
+
+
+@compiled_loop
+def _group_factors(
+    tree: Tree, problem: Reduced, by_clique: Longs, row: Longs, axis: Longs, potentials: Potentials, group_start: Longs
+) -> None:
+    """Join the factors of each clique, each to the table that grows least."""
+    count = 0
+    for c in range(tree.own.size):
+        begin = tree.start[c]
+        for k in range(begin, tree.start[c + 1]):
+            axis[tree.site[k]] = k - begin
+        for at in range(row[c], row[c + 1]):
+            f = by_clique[at]
+            mask = 0
+            for m in range(problem.member_start[f], problem.member_start[f + 1]):
+                mask |= 1 << axis[problem.member[m]]
+            chosen, least = -1, np.inf
+            for g in range(group_start[c], count):
+                size = entries(tree, begin, potentials.mask[g])
+                grown = entries(tree, begin, potentials.mask[g] | mask)
+                fits = grown <= max(_JOINED, size, entries(tree, begin, mask))
+                if fits and grown - size < least:
+                    chosen, least = g, grown - size
+            if chosen < 0:
+                chosen = count
+                potentials.mask[chosen], potentials.clique[chosen] = 0, c
+                count += 1
+            potentials.mask[chosen] |= mask
+            potentials.group[f] = chosen
+        for g in range(group_start[c], count):
+            potentials.table[g + 1] = potentials.table[g] + np.int64(entries(tree, begin, potentials.mask[g]))
+        group_start[c + 1] = count
+
+
+@compiled_loop
+def _list_tables(tree: Tree, potentials: Potentials, operands: Operands, group_start: Longs, free: Longs) -> None:
+    """List the potentials and the children's messages of every clique."""
+    for c in range(tree.own.size):
+        for g in range(group_start[c], group_start[c + 1]):
+            operands.mask[operands.start[c] + g - group_start[c]] = potentials.mask[g]
+            operands.table[operands.start[c] + g - group_start[c]] = potentials.table[g]
+        up = tree.parent[c]
+        if up >= 0:
+            operands.mask[free[up]] = _inside(tree, c, up)
+            operands.table[free[up]] = operands.message[c]
+            operands.child[free[up]] = c
+            free[up] += 1
+
+
+@called
+def entries(tree: Tree, begin: int, mask: int) -> float:
+    """Return the number of entries of a table over some axes of the clique that begins there."""
+    product = 1.0
+    at = begin
+    while mask:
+        if mask & 1:
+            product *= tree.card[tree.site[at]]
+        mask >>= 1
+        at += 1
+    return product
+
+
+@called
+def _inside(tree: Tree, c: int, up: int) -> int:
+    """Return the axes of a clique's separator in its parent; both list them in the same order."""
+    mask = 0
+    at = tree.start[up]
+    for k in range(tree.start[c] + tree.own[c], tree.start[c + 1]):
+        while tree.site[at] != tree.site[k]:
+            at += 1
+        mask |= 1 << (at - tree.start[up])
+    return mask
+
+
+def fill_potentials(tree: Tree, problem: Reduced, potentials: Potentials, pool: Floats) -> tuple[float, float]:
+    """Write the logarithms of all potentials into the pool, each with maximum zero.
+
+    Returns the sum of what was taken out, minus infinity when a potential has no positive entry, and the
+    lowest logarithm.
+    """
+    odometer = _Odometer(*np.zeros((4, MOST_AXES + 4), np.int64))
+    shift, lowest = _fill(tree, problem, potentials, pool, odometer)
+    return float(shift), float(lowest)
+
+
+class _Odometer(NamedTuple):
+    """The axes of a potential: their sites, where each stands, a factor's strides, the way back."""
+
+    site: Longs
+    digit: Longs
+    stride: Longs
+    back: Longs
+
+
+@compiled_loop
+def _fill(tree: Tree, problem: Reduced, potentials: Potentials, pool: Floats, axes: _Odometer) -> tuple[float, float]:
+    for k in range(potentials.table[-1]):
+        pool[k] = 0.0
+    for f in range(problem.table.size):
+        _add_factor(tree, problem, potentials, pool, axes, f)
+    shift, lowest = 0.0, 0.0
+    for g in range(potentials.mask.size):
+        first, last = potentials.table[g], potentials.table[g + 1]
+        top = -np.inf
+        for k in range(first, last):
+            top = max(top, pool[k])
+        shift += top
+        if top > -np.inf:
+            for k in range(first, last):
+                pool[k] -= top
+                if -np.inf < pool[k] < lowest:
+                    lowest = pool[k]
+    return shift, lowest
+
+
+@called
+def _add_factor(tree: Tree, problem: Reduced, potentials: Potentials, pool: Floats, axes: _Odometer, f: int) -> None:
+    """Add a factor's log-potentials to its group, counting through the group's axes like an odometer."""
+    g = potentials.group[f]
+    begin = tree.start[potentials.clique[g]]
+    site, digit, stride, back = axes.site, axes.digit, axes.stride, axes.back
+    width = 0
+    mask = potentials.mask[g]
+    at = begin
+    total = 1
+    while mask:
+        if mask & 1:
+            site[width], digit[width], stride[width] = tree.site[at], 0, 0
+            total *= tree.card[tree.site[at]]
+            width += 1
+        mask >>= 1
+        at += 1
+    source = problem.table[f]
+    for m in range(problem.member_start[f], problem.member_start[f + 1]):
+        i = problem.member[m]
+        for a in range(width):
+            if site[a] == i:
+                stride[a] = problem.stride[m]
+        source += problem.code[problem.code_start[i]] * problem.stride[m]
+    for a in range(width):
+        i = site[a]
+        last = problem.code[problem.code_start[i + 1] - 1]
+        back[a] = (last - problem.code[problem.code_start[i]]) * stride[a]
+    target = potentials.table[g]
+    for k in range(total):
+        pool[target + k] += problem.value[source]
+        a = width - 1
+        while a >= 0:
+            i = site[a]
+            d = digit[a] + 1
+            if d < tree.card[i]:
+                digit[a] = d
+                here = problem.code_start[i] + d
+                source += (problem.code[here] - problem.code[here - 1]) * stride[a]
+                break
+            digit[a] = 0
+            source -= back[a]
+            a -= 1

@@ -1,0 +1,307 @@
+"""One clique: multiply its tables and add the product up onto some of its axes, without ever storing it.
+
+The clique is passed through in slabs that fit into the processor's cache: the fastest axes together, the
+others counted like an odometer. Within a slab a table is laid out in one of five ways, four of which are
+simple loops:
+
+* ABSENT: none of the slab's axes; one number,
+* WHOLE: all of them, one after the other,
+* OUTER: the slower ones, every number for a stretch of the slab,
+* INNER: the faster ones, the same numbers for every stretch,
+* MIXED: anything else, by a list of positions.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, called
+from gibbsite.graphs.elimination.rings import Ring, gather, join
+from gibbsite.inference.exact.potentials import Operands
+from gibbsite.inference.exact.tree import MOST_AXES, Tree
+
+Longs = NDArray[np.int64]
+Indices = NDArray[np.uintp]
+Floats = NDArray[np.float64]
+
+SLAB = 4096
+ABSENT, WHOLE, OUTER, INNER, MIXED = range(5)
+
+
+class SweepWorkspace(NamedTuple):
+    """Room to work on one clique: its axes, the slab, and a row for each table that is read or written.
+
+    ``card`` and ``digit`` belong to the axes. The table of a row lies at ``base``, has the axes ``mask``
+    and the layout ``kind``, with ``inner`` numbers per stretch, or its list at ``inner`` in ``position``;
+    ``stride`` holds its strides, axis by axis. ``result`` is for tables that are added up.
+    """
+
+    card: Longs
+    digit: Longs
+    slab: Floats
+    mask: Longs
+    base: Indices
+    kind: Longs
+    inner: Indices
+    stride: Longs
+    position: NDArray[np.uint32]
+    result: Floats
+
+
+def make_desk(tree: Tree, operands: Operands) -> SweepWorkspace:
+    """Allocate a workspace for the largest clique of a tree, and room for what is added up there."""
+    width = np.diff(tree.start)
+    cards = tree.card[tree.site]
+    own = np.zeros(width.size, np.int64)
+    if width.size:
+        of_own = np.arange(tree.site.size) - np.repeat(tree.start[:-1], width) < np.repeat(tree.own, width)
+        own = np.add.reduceat(np.where(of_own, cards, 0), tree.start[:-1])
+    parent = tree.parent[tree.parent >= 0]
+    below = np.bincount(parent, tree.separator[tree.parent >= 0], minlength=width.size)
+    rows = np.diff(operands.start) + np.bincount(parent, minlength=width.size) + tree.own + 2
+    longest = int(max(SLAB, cards.max(initial=1)))
+    listed = np.where(width > 2, rows * np.minimum(tree.size, longest), 0)
+    most = int(rows.max(initial=1))
+    return SweepWorkspace(
+        card=np.zeros(MOST_AXES, np.int64),
+        digit=np.zeros(MOST_AXES, np.int64),
+        slab=np.empty(longest),
+        mask=np.zeros(most, np.int64),
+        base=np.zeros(most, np.uintp),
+        kind=np.zeros(most, np.int64),
+        inner=np.zeros(most, np.uintp),
+        stride=np.zeros(int((rows * width).max(initial=1)), np.int64),
+        position=np.zeros(int(listed.max(initial=1)), np.uint32),
+        result=np.empty(int((below + own).max(initial=1)) + longest),
+    )
+
+
+@called
+def split(card: Longs, d: Integer) -> tuple[Integer, Integer]:
+    """Return the first axis of the slabs of a clique with d axes, and their size."""
+    high: Integer = d
+    n: Integer = np.int64(1)
+    while high > 0 and (high == d or n * card[high - 1] <= SLAB):
+        high -= 1
+        n *= card[high]
+    return high, n
+
+
+@called
+def sweep(
+    ring: Ring, workspace: SweepWorkspace, d: Integer, n_in: Integer, n_out: Integer, pool: Floats, out: Floats
+) -> None:
+    """Multiply the tables of the first ``n_in`` rows and add up onto those of the next ``n_out``.
+
+    The clique has d axes with the numbers of states ``workspace.card``; ``mask`` and ``base`` of the rows are
+    given. Tables are read from ``pool`` and added to in ``out``.
+    """
+    high, n = split(workspace.card, d)
+    slabs = np.int64(1)
+    for a in range(high):
+        slabs *= workspace.card[a]
+        workspace.digit[a] = 0
+    listed = np.int64(0)
+    for r in range(n_in + n_out):
+        listed = _lay_out(workspace, r, d, high, n, listed)
+    size = np.uintp(n)
+    for _ in range(slabs):
+        scalar = ring.one
+        for r in range(n_in):
+            if workspace.kind[r] == ABSENT:
+                scalar = join(ring, scalar, pool[workspace.base[r]])
+        if scalar != ring.zero:
+            for i in range(size):
+                workspace.slab[i] = scalar
+            for r in range(n_in):
+                if workspace.kind[r] != ABSENT:
+                    _multiply(
+                        ring,
+                        workspace.slab,
+                        size,
+                        pool,
+                        workspace.base[r],
+                        workspace.kind[r],
+                        workspace.inner[r],
+                        workspace.position,
+                    )
+            known, total = False, ring.zero
+            for r in range(n_in, n_in + n_out):
+                if workspace.kind[r] == ABSENT:
+                    if not known:
+                        known, total = True, _total(ring, workspace.slab, size)
+                    out[workspace.base[r]] = gather(ring, out[workspace.base[r]], total)
+                else:
+                    _collapse(
+                        ring,
+                        workspace.slab,
+                        size,
+                        out,
+                        workspace.base[r],
+                        workspace.kind[r],
+                        workspace.inner[r],
+                        workspace.position,
+                    )
+        _next_slab(workspace, d, high, n_in + n_out)
+
+
+@called
+def multiply_out(ring: Ring, workspace: SweepWorkspace, d: Integer, n_in: Integer, pool: Floats, out: Floats) -> None:
+    """Write the product of the tables of the first ``n_in`` rows, all of it, to ``out``."""
+    high, n = split(workspace.card, d)
+    slabs = np.int64(1)
+    for a in range(high):
+        slabs *= workspace.card[a]
+        workspace.digit[a] = 0
+    listed = np.int64(0)
+    for r in range(n_in):
+        listed = _lay_out(workspace, r, d, high, n, listed)
+    size = np.uintp(n)
+    for number in range(slabs):
+        slab = out[number * n : (number + 1) * n]
+        scalar = ring.one
+        for r in range(n_in):
+            if workspace.kind[r] == ABSENT:
+                scalar = join(ring, scalar, pool[workspace.base[r]])
+        for i in range(size):
+            slab[i] = scalar
+        for r in range(n_in):
+            if workspace.kind[r] != ABSENT:
+                _multiply(
+                    ring, slab, size, pool, workspace.base[r], workspace.kind[r], workspace.inner[r], workspace.position
+                )
+        _next_slab(workspace, d, high, n_in)
+
+
+@called
+def _next_slab(workspace: SweepWorkspace, d: Integer, high: Integer, rows: Integer) -> None:
+    """Count the slower axes on by one, and move the tables of all rows along."""
+    a = high - 1
+    while a >= 0:
+        workspace.digit[a] += 1
+        if workspace.digit[a] < workspace.card[a]:
+            for r in range(rows):
+                workspace.base[r] += np.uintp(workspace.stride[r * d + a])
+            break
+        workspace.digit[a] = 0
+        for r in range(rows):
+            workspace.base[r] -= np.uintp(workspace.stride[r * d + a] * (workspace.card[a] - 1))
+        a -= 1
+
+
+@called
+def _lay_out(workspace: SweepWorkspace, r: Integer, d: Integer, high: Integer, n: Integer, listed: Integer) -> Integer:
+    """Find the strides of a table in its clique and its layout in a slab; return the end of the lists."""
+    mask = workspace.mask[r]
+    step = np.int64(1)
+    for a in range(d - 1, -1, -1):
+        inside = mask >> a & 1
+        workspace.stride[r * d + a] = step * inside
+        if inside:
+            step *= workspace.card[a]
+    # the slab's axes as runs of present and absent ones
+    present = np.int64(1)
+    changes = 0
+    for a in range(high, d):
+        if mask >> a & 1:
+            present *= workspace.card[a]
+        if a > high and (mask >> a & 1) != (mask >> (a - 1) & 1):
+            changes += 1
+    begins = d > high and mask >> high & 1
+    if changes == 0:
+        workspace.kind[r] = WHOLE if begins else ABSENT
+    elif changes == 1:
+        workspace.kind[r] = OUTER if begins else INNER
+        workspace.inner[r] = np.uintp(n // present if begins else present)
+    else:
+        workspace.kind[r] = MIXED
+        workspace.inner[r] = np.uintp(listed)
+        length = np.int64(1)
+        workspace.position[listed] = 0
+        for a in range(d - 1, high - 1, -1):
+            for k in range(length, length * workspace.card[a]):
+                workspace.position[listed + k] = workspace.position[listed + k - length] + workspace.stride[r * d + a]
+            length *= workspace.card[a]
+        listed += n
+    return listed
+
+
+@called
+def _multiply(
+    ring: Ring,
+    slab: Floats,
+    size: Integer,
+    pool: Floats,
+    base: Integer,
+    kind: int,
+    inner: Integer,
+    position: NDArray[np.uint32],
+) -> None:
+    """Multiply a slab by a table."""
+    if kind == WHOLE:
+        for i in range(size):
+            slab[i] = join(ring, slab[i], pool[base + i])
+    elif kind == OUTER:
+        for i in range(size // inner):
+            value = pool[base + i]
+            for k in range(i * inner, (i + np.uintp(1)) * inner):
+                slab[k] = join(ring, slab[k], value)
+    elif kind == INNER:
+        for i in range(size // inner):
+            first = i * inner
+            for k in range(inner):
+                slab[first + k] = join(ring, slab[first + k], pool[base + k])
+    else:
+        for i in range(size):
+            slab[i] = join(ring, slab[i], pool[base + np.uintp(position[inner + i])])
+
+
+@called
+def _collapse(
+    ring: Ring,
+    slab: Floats,
+    size: Integer,
+    out: Floats,
+    base: Integer,
+    kind: int,
+    inner: Integer,
+    position: NDArray[np.uint32],
+) -> None:
+    """Add a slab up onto a table."""
+    if kind == WHOLE:
+        for i in range(size):
+            out[base + i] = gather(ring, out[base + i], slab[i])
+    elif kind == OUTER:
+        for i in range(size // inner):
+            value = out[base + i]
+            for k in range(i * inner, (i + np.uintp(1)) * inner):
+                value = gather(ring, value, slab[k])
+            out[base + i] = value
+    elif kind == INNER:
+        for i in range(size // inner):
+            first = i * inner
+            for k in range(inner):
+                out[base + k] = gather(ring, out[base + k], slab[first + k])
+    else:
+        for i in range(size):
+            at = base + np.uintp(position[inner + i])
+            out[at] = gather(ring, out[at], slab[i])
+
+
+@called
+def _total(ring: Ring, slab: Floats, size: Integer) -> float:
+    """Add up a slab, in four interleaved sums."""
+    a, b, c, d = ring.zero, ring.zero, ring.zero, ring.zero
+    four = np.uintp(4)
+    for i in range(size // four):
+        k = i * four
+        a = gather(ring, a, slab[k])
+        b = gather(ring, b, slab[k + np.uintp(1)])
+        c = gather(ring, c, slab[k + np.uintp(2)])
+        d = gather(ring, d, slab[k + np.uintp(3)])
+    for i in range(size // four * four, size):
+        a = gather(ring, a, slab[i])
+    return gather(ring, gather(ring, a, b), gather(ring, c, d))

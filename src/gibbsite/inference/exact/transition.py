@@ -1,0 +1,134 @@
+"""Exact transition matrices of kernel x scan on tiny models, from the kernel's own compiled conditionals.
+
+Column by column nothing is simulated: the probabilities of a site's next value come from the kernel's
+``transition`` implementation, the order of visits from the compiled schedule.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, compiled
+from gibbsite._numba.random.generators import load, store, stream
+from gibbsite.graphs.graph import Graph
+from gibbsite.inference.exact.enumeration import Enumeration
+from gibbsite.kernels.base import Kernel, transition
+from gibbsite.scans.base import Scan, period, refresh, site_at
+
+Matrix = NDArray[np.float64]
+
+
+@compiled
+def _row(parameters: Any, arrays: Any, memory: Any, x: NDArray[Any], i: Integer, row: NDArray[np.float64]) -> Integer:
+    return transition(parameters, arrays, memory, x, i, row)
+
+
+@compiled
+def _visits(schedule: Any, order: NDArray[np.int32], rng: NDArray[np.uint64], out: NDArray[np.int64]) -> None:
+    """Write the sites of one period, as the run's loop would visit them."""
+    words = refresh(schedule, order, load(rng))
+    for k in range(out.size):
+        out[k] = site_at(schedule, order, np.uintp(k))
+    store(rng, words)
+
+
+@compiled
+def _length(schedule: Any) -> int:
+    return period(schedule)
+
+
+def unit_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, unit: int) -> Matrix:
+    """Return the transition matrix of one step at a site, or at a block of sites.
+
+    Parameters
+    ----------
+    exact : Enumeration
+        The model's states and law.
+    graph : Graph
+        The compiled model.
+    kernel : Kernel
+        A kernel that implements ``transition``.
+    unit : int
+        Position of the site or block.
+
+    Returns
+    -------
+    float array (states, states)
+    """
+    parameters = kernel.parameters(graph)
+    memory = kernel.memory(graph, stream(0, 0))
+    sites = kernel.sites_of(graph, unit)
+    values = np.array(list(np.ndindex(*graph.cards[sites].tolist())))  # of the unit, the last site fastest
+    row = np.zeros(max(len(values), int(graph.cards.max(initial=1))))  # kernels may use it as scratch space
+    matrix = np.zeros((len(exact.states), len(exact.states)))
+    stride = exact.strides[sites]
+    target, without = values @ stride, np.arange(len(exact.states)) - exact.states[:, sites] @ stride
+    x = np.zeros(graph.n_sites, graph.state_dtype)
+    step = _row.prepare(parameters, graph.arrays, memory, x, np.uintp(unit), row)
+    for number, codes in enumerate(exact.states):
+        if exact.probabilities[number] == 0.0:
+            matrix[number, number] = 1.0  # never visited
+            continue
+        x[:] = codes
+        size = step()
+        matrix[number, without[number] + target[:size]] = row[:size]
+    return matrix
+
+
+def scan_order(scan: Scan, graph: Graph, model: Any = None, seed: int = 0) -> NDArray[np.int64]:
+    """Return the sites visited in one period of a scan, from the compiled schedule.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> graph = gs.graphs.compile_graph(gs.ising_grid((1, 3)))
+    >>> scan_order(gs.scans.Palindromic(), graph).tolist()
+    [0, 1, 2, 2, 1, 0]
+    """
+    return draw_periods(scan, graph, model, 1, seed).ravel()
+
+
+def draw_periods(scan: Scan, graph: Graph, model: Any, number: int, seed: int) -> NDArray[np.int64]:
+    """Return the sites visited in periods of a scan one after another, from the compiled schedule."""
+    schedule, order, rng = scan.schedule(graph, model), scan.buffer(graph), stream(seed, 0)
+    visits = np.zeros((number, int(_length(schedule))), np.int64)
+    for row in visits:
+        _visits(schedule, order, rng, row)
+    return visits
+
+
+def sweep_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan) -> Matrix:
+    """Return the transition matrix of a scan, up to where its order starts again or is drawn anew.
+
+    That is one period of a fixed scan, as its compiled schedule has it, and what :meth:`Scan.mixture` says of
+    a random one: sum_i p_i P_i for sites drawn with probabilities p, the average of the products over all
+    permutations for a shuffled scan.
+
+    Raises
+    ------
+    IncompatibleError
+        If a random scan does not say what its matrix is.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((1, 2), coupling=0.5)
+    >>> exact, graph = gs.exact.enumerate(model), gs.graphs.compile_graph(model)
+    >>> matrix = sweep_matrix(exact, graph, gs.Gibbs(), gs.Systematic())
+    >>> bool(np.allclose(exact.probabilities @ matrix, exact.probabilities, atol=1e-14))
+    True
+    """
+    orders: Any = [(1.0, scan_order(scan, graph, exact.model))]
+    if scan.random:
+        orders = scan.mixture(graph, exact.model)
+    steps = [unit_matrix(exact, graph, kernel, unit) for unit in range(graph.n_units)]
+    total = np.zeros((len(exact.states), len(exact.states)))
+    for chance, order in orders:
+        product = np.eye(len(exact.states))
+        for unit in order:
+            product = product @ steps[unit]
+        total += chance * product
+    return total

@@ -1,0 +1,214 @@
+"""The clique tree of an elimination order: which tables will be made, and what they will cost.
+
+Eliminating a site makes a table over the site and its neighbours of that moment, its clique; what remains
+of it, the separator, goes to the clique of the neighbour that is eliminated next. A clique contained in one
+below it is merged with that one. Nothing of the size of a table is allocated here.
+
+Cliques are numbered so that children come before parents. Members are listed in order of elimination, so a
+clique begins with its own sites (eliminated there) and ends with its separator, and axes have the same
+relative order in every table.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, called, compiled_loop
+from gibbsite.graphs.elimination.order import Order
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# A clique is a set of axes in the bits of an integer; tables of more than 2^60 entries are out of the
+# question.
+MOST_AXES = 60
+
+
+class Tree(NamedTuple):
+    """Cliques, children before parents.
+
+    Clique c has the members ``site[start[c]]`` to ``site[start[c + 1]]``, the first ``own[c]`` of them its
+    own, and hands its separator to ``parent[c]`` (-1: none). ``home[i]`` is the clique where site i is
+    eliminated, ``size`` and ``separator`` are numbers of entries.
+    """
+
+    start: Longs
+    site: Longs
+    own: Longs
+    parent: Longs
+    home: Longs
+    card: Longs
+    size: Floats
+    separator: Floats
+
+
+def build_tree(order: Order, start: Longs, neighbour: Longs, cards: Longs, *, most_own: float = np.inf) -> Tree:
+    """Build the clique tree of an elimination order.
+
+    Parameters
+    ----------
+    order : Order
+        The order; no clique may have more than 60 members.
+    start, neighbour : int arrays
+        The interaction graph in compressed rows.
+    cards : int array
+        Number of states of each site.
+    most_own : float
+        Merge cliques contained in another as long as the own sites have at most so many states together.
+
+    Returns
+    -------
+    Tree
+
+    Examples
+    --------
+    >>> from gibbsite.graphs.elimination.order import measure_order
+    >>> path = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]), np.full(3, 2)
+    >>> tree = build_tree(measure_order(*path, np.arange(3)), *path)
+    >>> [tree.site[tree.start[c] : tree.start[c + 1]].tolist() for c in range(tree.own.size)]
+    [[0, 1], [1, 2]]
+    """
+    n = cards.size
+    links = [np.full(n, -1, np.int64) for _ in range(6)]
+    lists = _Lists._make([*links, np.zeros(n + 1, np.int64), np.empty(order.members, np.int64)])
+    count = int(_eliminate(order.sites, start, neighbour, lists))
+    _merge(order.sites, cards, lists, float(most_own))
+    tree = Tree(
+        start=np.zeros(n + 1, np.int64),
+        site=np.empty(count + n, np.int64),
+        own=np.zeros(n, np.int64),
+        parent=np.full(n, -1, np.int64),
+        home=np.empty(n, np.int64),
+        card=np.ascontiguousarray(cards),
+        size=np.ones(n),
+        separator=np.ones(n),
+    )
+    m = int(_write(order.sites, lists, tree))
+    used = int(tree.start[m])
+    return Tree(
+        tree.start[: m + 1],
+        tree.site[:used],
+        tree.own[:m],
+        tree.parent[:m],
+        tree.home,
+        tree.card,
+        tree.size[:m],
+        tree.separator[:m],
+    )
+
+
+class _Lists(NamedTuple):
+    """Cliques while they are found, by rank: position in the order of elimination.
+
+    ``pool[first[v]]`` to ``pool[first[v + 1]]`` are the ranks of the members of clique v after v itself,
+    ascending. ``child`` and ``sibling`` link the cliques that hand their separators to v. Cliques merged
+    into one have the same ``bottom``, the first of them, and ``top[bottom]`` is the last.
+    """
+
+    rank: Longs
+    mark: Longs
+    child: Longs
+    sibling: Longs
+    bottom: Longs
+    top: Longs
+    first: Longs
+    pool: Longs
+
+
+@compiled_loop
+def _eliminate(order: Longs, start: Longs, neighbour: Longs, lists: _Lists) -> Integer:
+    """Eliminate symbolically: a clique is the later neighbours and what the children hand on."""
+    n = order.size
+    for v in range(n):
+        lists.rank[order[v]] = v
+    for v in range(n):
+        begin = lists.first[v]
+        end = begin
+        lists.mark[v] = v
+        for k in range(start[order[v]], start[order[v] + 1]):
+            u = lists.rank[neighbour[k]]
+            if u > v and lists.mark[u] != v:
+                lists.mark[u] = v
+                end = _insert(lists.pool, begin, end, u)
+        c = lists.child[v]
+        while c >= 0:
+            for k in range(lists.first[c], lists.first[c + 1]):
+                u = lists.pool[k]
+                if lists.mark[u] != v:
+                    lists.mark[u] = v
+                    end = _insert(lists.pool, begin, end, u)
+            c = lists.sibling[c]
+        lists.first[v + 1] = end
+        if end > begin:
+            up = lists.pool[begin]
+            lists.sibling[v] = lists.child[up]
+            lists.child[up] = v
+    return lists.first[n]
+
+
+@compiled_loop
+def _merge(order: Longs, cards: Longs, lists: _Lists, most_own: float) -> None:
+    """Merge a clique with the child whose separator it equals."""
+    n = order.size
+    states = lists.mark  # of the own sites together, by the first of them
+    for v in range(n):
+        lists.bottom[v] = lists.top[v] = v
+        states[v] = cards[order[v]]
+    for v in range(n):
+        width = lists.first[v + 1] - lists.first[v]
+        if width > 0:
+            up, low = lists.pool[lists.first[v]], lists.bottom[v]
+            equal = width - 1 == lists.first[up + 1] - lists.first[up] and lists.bottom[up] == up
+            if equal and float(states[low]) * cards[order[up]] <= most_own:
+                lists.bottom[up] = low
+                lists.top[low] = up
+                states[low] *= cards[order[up]]
+
+
+@compiled_loop
+def _write(order: Longs, lists: _Lists, tree: Tree) -> int:
+    """Write down the merged cliques, ordered by their last own site, which is later for a parent."""
+    n = order.size
+    number = lists.mark
+    count = 0
+    for v in range(n):
+        low = lists.bottom[v]
+        if lists.top[low] == v:
+            number[low] = count
+            count += 1
+    at = 0
+    for v in range(n):
+        low = lists.bottom[v]
+        c = number[low]
+        tree.home[order[v]] = c
+        tree.own[c] += 1
+        if lists.top[low] == v:
+            tree.site[at] = order[low]
+            at += 1
+            for k in range(lists.first[low], lists.first[low + 1]):
+                tree.site[at] = order[lists.pool[k]]
+                at += 1
+            tree.start[c + 1] = at
+            if lists.first[v + 1] > lists.first[v]:
+                tree.parent[c] = number[lists.bottom[lists.pool[lists.first[v]]]]
+    for c in range(count):
+        for k in range(tree.start[c], tree.start[c + 1]):
+            card = tree.card[tree.site[k]]
+            tree.size[c] *= card
+            if k >= tree.start[c] + tree.own[c]:
+                tree.separator[c] *= card
+    return count
+
+
+@called
+def _insert(pool: Longs, begin: int, end: int, u: int) -> int:
+    """Insert into an ascending list; return its new end."""
+    at = end
+    while at > begin and pool[at - 1] > u:
+        pool[at] = pool[at - 1]
+        at -= 1
+    pool[at] = u
+    return end + 1

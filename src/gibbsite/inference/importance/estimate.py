@@ -1,0 +1,166 @@
+"""From tallies to numbers: self-normalised marginals, the log-partition function, and their errors.
+
+Draws of one proposal are pooled. Estimates from several proposals are averaged with weights proportional to
+their effective sizes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.inference.importance.pareto import pareto_k
+from gibbsite.inference.importance.tally import DRAWN, SQUARES, TOTAL, Tally
+
+Floats = NDArray[np.float64]
+
+# Beside its own, an estimate gets the error of two draws, of the weight that draws have on average with the
+# state or without it: a state that was never drawn has the error 2 / n, as in runs of chains.
+_UNSEEN_VARIANCE = 4.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What weighted draws say.
+
+    Attributes
+    ----------
+    cells, errors : float (cells,)
+        Probability of each state of each site, and its standard error; NaN if no draw has a positive weight.
+    log_z, log_z_error : float
+        Logarithm of the mean weight, and its standard error.
+    draws, positive : int
+        Draws, and those of positive weight.
+    effective : float
+        Effective size: (sum of weights)^2 / sum of squares.
+    largest : float
+        Share of the largest weight.
+    k : float
+        Shape of the tail of weights (:func:`gibbsite.inference.importance.pareto.pareto_k`).
+    """
+
+    cells: Floats
+    errors: Floats
+    log_z: float
+    log_z_error: float
+    draws: int
+    positive: int
+    effective: float
+    largest: float
+    k: float
+
+
+def estimate(tally: Tally, exact: bool = False) -> Estimate:
+    """Return the estimates from the draws of one proposal.
+
+    If draws are ``exact``, all weights are known to be equal; otherwise, weights that look so may have others
+    beside them that were not drawn, and log Z has an error.
+
+    Examples
+    --------
+    >>> from gibbsite.inference.importance.tally import add_block, make_tally
+    >>> tally = make_tally(np.array([2]))
+    >>> add_block(tally, 0, np.array([[0, 1, 1, 0]], np.int32), np.log([1.0, 3.0, 3.0, 1.0]), np.zeros(4))
+    >>> found = estimate(tally)
+    >>> found.cells.round(6).tolist(), round(math.exp(found.log_z), 6), round(found.effective, 6)
+    ([0.25, 0.75], 2.0, 3.2)
+    """
+    draws, positive = tally.draws, tally.positive
+    cells = tally.first.shape[1]
+    if not positive:
+        nothing = np.full(cells, np.nan)
+        return Estimate(nothing, nothing, -math.inf, math.nan, draws, 0, 0.0, math.nan, math.inf)
+    top = float(tally.scale.max())
+    by = np.exp(tally.scale - top)
+    total, squares = float(by @ tally.sums[:, TOTAL]), float((by * by) @ tally.sums[:, SQUARES])
+    p, effective = (by @ tally.first) / total, total * total / squares
+    first, second = by @ tally.first / total, (by * by) @ tally.second / total**2
+    variance = second * (1.0 - 2.0 * p) + p * p / effective
+    with np.errstate(divide="ignore", invalid="ignore"):
+        typical = np.fmax(second / first, (1.0 / effective - second) / (1.0 - first))
+    typical = np.fmax(np.where(np.isfinite(typical), typical, 0.0), 1.0 / effective)
+    errors = np.sqrt(np.maximum(variance, 0.0) + _UNSEEN_VARIANCE * typical**2)
+    return Estimate(
+        p,
+        errors,
+        top + math.log(total / draws),
+        0.0 if exact else math.sqrt(max(1.0 / effective - 1.0 / draws, 0.0) + _UNSEEN_VARIANCE / effective**2),
+        draws,
+        positive,
+        effective,
+        1.0 / total,
+        pareto_k(tally.tail.ravel(), draws),
+    )
+
+
+def combine(estimates: Sequence[Estimate]) -> Estimate:
+    """Return the average of estimates from several proposals, by their effective sizes.
+
+    Those without any draw of positive weight count as draws only. The shape of the tail is the worst of those
+    that make up a tenth or more.
+
+    Examples
+    --------
+    >>> one = Estimate(np.array([0.2]), np.array([0.1]), 0.0, 0.1, 100, 100, 25.0, 0.04, 0.1)
+    >>> other = Estimate(np.array([0.6]), np.array([0.1]), 0.0, 0.1, 100, 100, 75.0, 0.02, 0.2)
+    >>> found = combine([one, other])
+    >>> found.cells.round(6).tolist(), found.effective, found.largest, found.k
+    ([0.5], 100.0, 0.015, 0.2)
+    """
+    known = [one for one in estimates if one.positive]
+    if (len(known) == 1 and len(estimates) == 1) or not known:
+        return estimates[0]
+    share = np.array([one.effective for one in known])
+    share = share / share.sum()
+    top = max(one.log_z for one in known)
+    z = np.exp([one.log_z - top for one in known])
+    mean = float(share @ z)
+    error = math.sqrt(float(np.sum((share * z * [one.log_z_error for one in known]) ** 2))) / mean
+    return Estimate(
+        share @ np.stack([one.cells for one in known]),
+        np.sqrt(share**2 @ np.stack([one.errors for one in known]) ** 2),
+        top + math.log(mean),
+        error,
+        sum(one.draws for one in estimates),
+        sum(one.positive for one in known),
+        float(sum(one.effective for one in known)),
+        max(float(part * one.largest) for part, one in zip(share, known, strict=True)),
+        max(one.k for part, one in zip(share, known, strict=True) if part >= 0.1),
+    )
+
+
+@dataclass(frozen=True)
+class GroupEstimates:
+    """The estimates of each group of a tally by itself, of those with draws of positive weight.
+
+    Attributes
+    ----------
+    cells : float (groups, cells)
+        Probabilities.
+    variances : float (groups, cells)
+        Their variances.
+    z, z_variance : float (groups,)
+        Mean weights, relative to that of all groups, and their variances.
+    """
+
+    cells: Floats
+    variances: Floats
+    z: Floats
+    z_variance: Floats
+
+
+def estimate_groups(tally: Tally, whole: Estimate) -> GroupEstimates:
+    """Return what each group of draws says by itself, judged by the variance of all."""
+    used = np.flatnonzero(tally.counts[:, DRAWN])
+    draws = tally.counts[used, DRAWN].astype(np.float64)
+    with np.errstate(all="ignore"):
+        p = tally.first[used] / tally.sums[used, TOTAL][:, None]
+    log_mean = tally.scale[used] + np.log(np.maximum(tally.sums[used, TOTAL], 1e-300) / draws)
+    relative = np.exp(log_mean - whole.log_z)
+    part = draws / whole.draws
+    own = whole.errors**2 / np.maximum(part * relative, 1e-300)[:, None]
+    return GroupEstimates(p, own, relative, whole.log_z_error**2 / part)

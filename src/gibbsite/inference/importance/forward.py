@@ -1,0 +1,244 @@
+"""``gibbsite.importance.Forward``: draw a Bayesian network from parents to children, and weigh by the evidence."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.wording import unknown
+from gibbsite._numba.random.generators import chain_key, stream
+from gibbsite.errors import ArgumentError, SupportError
+from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.support.possible import alive_states, evidence_text, has_zeros
+from gibbsite.inference.importance.base import Proposal, Setting, Source
+from gibbsite.inference.importance.guidance import guide, hear_evidence
+from gibbsite.inference.importance.learning import learn
+from gibbsite.inference.importance.network import Network, find_network
+from gibbsite.inference.importance.registry import register
+from gibbsite.inference.importance.tables import Structure, draw_blocks, lay_out, make_scratch, proposal_tables
+from gibbsite.inference.importance.tally import Tally, make_tally
+from gibbsite.inference.importance.weight_bound import bound_sum
+from gibbsite.sampling.budget import check_integer
+
+if TYPE_CHECKING:
+    from gibbsite.models import FactorGraph
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+PROPOSALS = ("auto", "prior", "evidence", "adaptive")
+# Share of what is left of the budget for a mixture without what is learnt, so that two can disagree.
+_FIRST_SHARE = 0.1
+# Passes of messages, and the share of its law that the proposal of a site keeps.
+_PASSES, _LEAST = 20, 1e-3
+# Share of the budget for learning.
+_LEARNING_SHARE = 0.15
+# Least share of a proposal in a mixture: weights are at most so many times those of each alone.
+_LEAST_SHARE = 0.1
+# Effective size per draw, relative to the best, from which on a good bound is worth more.
+_WORTH_IT = 0.25
+
+
+@register(method="forward", tasks=("MAR", "PR"))
+@dataclass(frozen=True)
+class Forward(Proposal):
+    """Draw the sites of a Bayesian network in order, each given its parents.
+
+    Without evidence, or with evidence on sites without parents alone, draws are independent draws from the
+    model itself. Otherwise each weighs as much as its proposal falls short of the model at it.
+
+    Parameters
+    ----------
+    proposal : {"auto", "prior", "evidence", "adaptive"}
+        "prior" draws each site from its law, and weighs by the likelihood of the evidence (likelihood
+        weighting). "evidence" multiplies the laws by what belief propagation says about later evidence.
+        "adaptive" learns tables from weighted draws of both before it freezes them. "auto" mixes all three,
+        in shares by what they are worth.
+    entries : int
+        Largest table for the upper bound of the weights, by which it is judged what draws may have missed.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.example("alarm").observe({"HRBP": "HIGH", "EXPCO2": "LOW"})
+    >>> found = gs.sample_weighted(model, gs.importance.Forward(), draws=200_000, rng=1, progress=False)
+    >>> gs.compare(found, gs.solve_exact(model)).max_abs < 0.01
+    True
+    """
+
+    proposal: str = "auto"
+    entries: int = 1 << 14
+
+    def __post_init__(self) -> None:
+        if self.proposal not in PROPOSALS:
+            raise ArgumentError(unknown("proposal", self.proposal, PROPOSALS))
+        check_integer("entries", self.entries, 2)
+
+    def sources(self, model: FactorGraph, setting: Setting) -> Iterator[tuple[float, Source]]:
+        """Yield the proposals in use, the last one for the rest of the budget."""
+        alive = _find_alive(model)
+        ready = _Prepared(find_network(model).keep(setting.query), model, setting, alive, self.entries)
+        prior = ready.prior()
+        if not ready.network.likelihoods or self.proposal == "prior":
+            yield 1.0, ForwardSource("likelihood weighting", ready, [prior], [1.0])
+            return
+        evidence = ready.guided()
+        if self.proposal == "evidence":
+            yield 1.0, ForwardSource("evidence", ready, [evidence], [1.0])
+            return
+        learnt, worth = ready.learn([prior, evidence])
+        if self.proposal == "adaptive":
+            yield 1.0, ForwardSource("adaptive", ready, [learnt], [1.0])
+            return
+        first = ForwardSource("prior and evidence", ready, [prior, evidence], _shares(worth[:2]))
+        used = min(setting.elapsed() / setting.seconds, 1.0)
+        yield used + _FIRST_SHARE * (1.0 - used), first
+        shares = _favour(_shares(worth), worth, [ready.known_bound(one) for one in (prior, evidence)])
+        yield 1.0, ForwardSource("mixture", ready, [prior, evidence, learnt], shares)
+
+
+def _shares(worth: Floats) -> list[float]:
+    """Return shares in a mixture, in proportion to effective sizes per draw, but none too small."""
+    share = np.maximum(worth / worth.sum() if worth.sum() > 0.0 else np.ones(worth.size), _LEAST_SHARE)
+    return [float(one) for one in share / share.sum()]
+
+
+def _favour(shares: list[float], worth: Floats, bounds: list[float]) -> list[float]:
+    """Give half of a mixture to the proposal whose weights have the least bound, if it is worth it.
+
+    The bound of the mixture is then twice its bound, and a run can be called converged the sooner.
+    """
+    best = bounds.index(min(bounds))
+    if worth[best] < _WORTH_IT * worth.max() or shares[best] >= 0.5:
+        return shares
+    rest = 0.5 / (1.0 - shares[best])
+    return [0.5 if k == best else share * rest for k, share in enumerate(shares)]
+
+
+def _find_alive(model: FactorGraph) -> Flags | None:
+    """Return which states propagation of zeros leaves, None if there are none; refuse impossible evidence."""
+    graph = compile_graph(model, among=("pairwise", "table"))
+    return np.asarray(alive_states(graph, model)) if has_zeros(graph) else None
+
+
+class ForwardSource(Source):
+    """A network with tables to draw from: those of one or several proposals, mixed in given shares."""
+
+    def __init__(self, name: str, ready: _Prepared, proposals: list[Floats], shares: list[float]) -> None:
+        self.name, self.ready, self.shares = name, ready, shares
+        self.tables = proposal_tables(ready.structure, ready.laws, np.stack(proposals), shares)
+        self.exact = not self.tables.weighs.any() and not ready.network.likelihoods
+        self.key = ready.next_key()
+        lanes = np.diff(self.tables.lane) / self.tables.lane[-1]
+        bounds = [
+            ready.bound(proposal, logs) for proposal, logs in zip(proposals, self.tables.log_proposal, strict=True)
+        ]
+        self.log_bound = float(min(np.array(bounds) - np.log(lanes)))
+        self._local = threading.local()
+
+    def make_tally(self, cards: NDArray[np.integer[Any]]) -> Tally:
+        """Return an empty tally for the sites asked for."""
+        return make_tally(cards, self.ready.rows)
+
+    def draw(self, tally: Tally, group: int, first: int, blocks: int, step: int) -> None:
+        """Draw blocks and add them to a group."""
+        scratch = getattr(self._local, "scratch", None)
+        if scratch is None:
+            scratch = self._local.scratch = make_scratch(self.ready.structure)
+        draw_blocks(self.ready.structure, self.tables, *self.key, first, blocks, step, scratch, tally, group)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what it is as plain data."""
+        return {"name": self.name, "shares": self.shares}
+
+
+class _Prepared:
+    """A network laid out for draws, and the proposals made for it."""
+
+    def __init__(
+        self, network: Network, model: FactorGraph, setting: Setting, alive: Flags | None, entries: int
+    ) -> None:
+        self.network, self.model, self.setting, self.entries = network, model, setting, entries
+        self.structure, self.laws = lay_out(network, model.cards, model.log_offset)
+        self.place = {site: t for t, site in enumerate(network.order)}
+        self.rows = np.array([self.place[int(site)] for site in np.flatnonzero(setting.query)], np.int64)
+        self.keys = 0
+        self.bounds: dict[int, tuple[Floats, float]] = {}  # by proposal; kept, so is its id
+        self.dead = np.zeros(self.laws.size, np.bool_)
+        if alive is not None:
+            self.dead = _dead_entries(alive, network, model, self.structure)
+
+    def next_key(self) -> tuple[np.uint32, np.uint32]:
+        """Return the key of the random numbers of one more source."""
+        self.keys += 1
+        key = chain_key(stream(self.setting.entropy, self.keys))
+        return key[0], key[1]
+
+    def prior(self) -> Floats:
+        """Return the laws of the network, without what zeros exclude."""
+        return np.where(self.dead, 0.0, np.exp(self.laws))
+
+    def guided(self) -> Floats:
+        """Return the laws turned towards the evidence."""
+        proposal = np.zeros_like(self.laws)
+        heard = hear_evidence(self.network, self.structure, _PASSES)
+        guide(self.structure, self.laws, heard, _LEAST, proposal)
+        return np.where(self.dead, 0.0, proposal)
+
+    def learn(self, proposals: list[Floats]) -> tuple[Floats, Floats]:
+        """Return what is learnt from draws of proposals, and what each is worth."""
+        setting = self.setting
+        draws = math.inf if setting.draws is None else _LEARNING_SHARE * setting.draws
+        until = setting.elapsed() + _LEARNING_SHARE * setting.seconds
+        return learn(
+            self.structure,
+            self.laws,
+            proposals,
+            self.next_key(),
+            draws,
+            lambda: setting.stopped() or setting.elapsed() > until,
+        )
+
+    def bound(self, proposal: Floats, log_proposal: Floats) -> float:
+        """Return an upper bound of the log-weights of a proposal; refuse evidence proved impossible by it."""
+        if id(proposal) not in self.bounds:
+            self.bounds[id(proposal)] = proposal, self._bound(log_proposal)
+        return self.bounds[id(proposal)][1]
+
+    def known_bound(self, proposal: Floats) -> float:
+        """Return the bound of a proposal that a source has been made of."""
+        return self.bounds[id(proposal)][1]
+
+    def _bound(self, log_proposal: Floats) -> float:
+        terms = []
+        with np.errstate(invalid="ignore"):
+            ratio = np.where(log_proposal > -np.inf, self.laws - log_proposal, -np.inf)
+        for t, law in enumerate(self.network.laws):
+            part = ratio[self.structure.table[t] : self.structure.table[t + 1]]
+            if part.any():
+                terms.append((tuple(self.place[i] for i in law.sites), part.reshape(law.logs.shape)))
+        terms += [(tuple(self.place[i] for i in one.sites), one.logs) for one in self.network.likelihoods]
+        found = bound_sum(terms, self.structure.card, self.entries)
+        if found == -np.inf:
+            raise SupportError(
+                f"No state of this model has positive probability{evidence_text(self.model)}; change the evidence."
+            )
+        return found + self.structure.constant
+
+
+def _dead_entries(alive: Flags, network: Network, model: FactorGraph, structure: Structure) -> Flags:
+    """Return which entries of the tables belong to states that zeros exclude."""
+    first = np.cumsum(model.cards, dtype=np.int64) - model.cards
+    dead = np.zeros(int(structure.table[-1]), np.bool_)
+    for t, site in enumerate(network.order):
+        card = int(structure.card[t])
+        states = ~alive[first[site] : first[site] + card]
+        if states.any():
+            dead[structure.table[t] : structure.table[t + 1]].reshape(-1, card)[:, states] = True
+    return dead

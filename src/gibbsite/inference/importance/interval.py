@@ -1,0 +1,304 @@
+"""``gibbsite.bound_log_z``: an interval that certainly holds log Z, and a narrower one that probably does.
+
+From below: mean field of single sites and of trees, and where a model has no zeros, mini-buckets with
+negative weights. From above: mini-buckets, or whatever bounds the weights of a proposal, and tree-reweighted
+messages, settled or not. The closest counts. In between, n weights of mean Z and at most U give
+
+* Markov's inequality: Z is at least delta times their mean with probability 1 - delta,
+* Hoeffding's: Z is at most their mean plus U sqrt(log(1 / delta) / 2n),
+* the empirical Bernstein inequality of Maurer and Pontil [1]_: Z is off by at most
+  sqrt(2 v log(2 / delta) / n) + 7 U log(2 / delta) / 3(n - 1) on either side, v being the sample variance,
+
+as in the sampling bounds of [2]_. Each gets a quarter of what the interval may fail.
+
+References
+----------
+.. [1] Maurer, A. and Pontil, M. (2009). Empirical Bernstein bounds and sample variance penalization. COLT.
+.. [2] Lou, Q., Dechter, R. and Ihler, A. (2017). Dynamic importance sampling for anytime bounds of the
+   partition function. NIPS.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gibbsite._common.arguments import checked
+from gibbsite._common.wording import argument
+from gibbsite._numba.jit import clock
+from gibbsite.errors import ArgumentError, ConvergenceWarning
+from gibbsite.inference.exact.plan import Outline, outline
+from gibbsite.inference.importance.base import Proposal
+from gibbsite.inference.importance.mini_buckets.buckets import largest_table, plan_buckets
+from gibbsite.inference.importance.mini_buckets.proposal import MiniBucket, pass_upwards
+from gibbsite.inference.importance.mini_buckets.weighted_sum import fill_pool
+from gibbsite.inference.importance.run import sample_weighted
+from gibbsite.inference.importance.verdict import WeightDiagnostics
+from gibbsite.inference.mean_field import belief_propagation, mean_field
+from gibbsite.inference.mean_field.trees import bound_by_trees
+from gibbsite.results.wording import in_words
+from gibbsite.sampling.budget import is_real
+from gibbsite.sampling.interrupt import whole_runs_only
+
+if TYPE_CHECKING:
+    from gibbsite.models import FactorGraph
+
+# Shares of the time for mean field, for that of trees, for messages, and for all bounds from below.
+_MEAN_FIELD_SHARE, _TREES_SHARE, _MESSAGES_SHARE, _BELOW_SHARE = 0.03, 0.05, 0.05, 0.12
+# Sites up to which trees are tried: they are solved in plain NumPy.
+_MOST_SITES = 10_000
+# Weights of all mini-buckets of a bucket but the first, which makes up for it.
+_NEGATIVE = (0.1, 0.5)
+_FIRST, _FACTOR, _MOST = 1 << 10, 16, 1 << 22
+_QUARTERS = 4.0
+_DAMPING = 0.5  # of messages, which settle more often so
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LogZInterval:
+    """What is known about the log-partition function.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Bounds that are certain.
+    probable : tuple of float
+        An interval that holds log Z with probability of at least ``confidence``, within the bounds.
+    confidence : float
+        That probability.
+    log_z, log_z_error : float
+        Estimate from weighted draws, and its standard error; zero if log Z is known.
+    lower_by, upper_by : str
+        What has given the bounds.
+    diagnostics : WeightDiagnostics
+        How far to trust the estimate.
+    plan : dict
+        What decided the numbers, as plain data.
+    interrupted : bool
+        Ended early by Ctrl-C.
+    seconds : float
+        Time taken, without compilation.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((6, 6), coupling=0.4, field=0.1)
+    >>> found = gs.bound_log_z(model, draws=10_000, rng=1, progress=False)
+    >>> found.lower <= gs.solve_exact(model).log_z <= found.upper + 1e-9
+    True
+    """
+
+    lower: float
+    upper: float
+    probable: tuple[float, float]
+    confidence: float
+    log_z: float
+    log_z_error: float
+    lower_by: str
+    upper_by: str
+    diagnostics: WeightDiagnostics
+    plan: dict[str, Any] = field(default_factory=dict)
+    interrupted: bool = False
+    seconds: float = float("nan")
+
+    @property
+    def log_z_bounds(self) -> tuple[float, float]:
+        """The bounds that are certain."""
+        return self.lower, self.upper
+
+    @property
+    def converged(self) -> bool:
+        """Whether nothing speaks against the estimate."""
+        return self.diagnostics.converged
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the estimate cannot be relied upon, one sentence each; the bounds can."""
+        return self.diagnostics.reasons
+
+    def line(self) -> str:
+        """Return estimate, intervals and verdict in one line."""
+        low, high = (in_words(bound, ".6g") for bound in self.probable)
+        return (
+            f"{self.diagnostics.word}: between {in_words(self.lower, '.6g')} ({self.lower_by}) and "
+            f"{in_words(self.upper, '.6g')} ({self.upper_by}), with probability {self.confidence:g} between "
+            f"{low} and {high}; {self.diagnostics.figures()}"
+        )
+
+    def __repr__(self) -> str:
+        return f"LogZInterval({in_words(self.lower, '.6g')} <= log Z <= {in_words(self.upper, '.6g')})"
+
+
+@checked
+def bound_log_z(
+    model: FactorGraph,
+    *,
+    seconds: float | None = None,
+    draws: int | None = None,
+    confidence: float = 0.95,
+    proposal: Proposal | None = None,
+    accuracy: float = 0.01,
+    query: Any = None,
+    rng: Any = None,
+    threads: int | None = None,
+    progress: Any = None,
+) -> LogZInterval:
+    """Bound the log-partition function from both sides, as closely as time allows.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        The model, with evidence folded in.
+    seconds : float, optional
+        Time limit; 10 seconds by default, if no number of draws is given either.
+    draws : int, optional
+        Number of weighted draws.
+    confidence : float
+        Probability with which the narrower interval holds log Z.
+    proposal : Proposal, optional
+        What to draw from, ``gs.importance.MiniBucket()`` by default.
+    accuracy : float
+        The error of log Z up to which its estimate is called converged.
+    query : iterable of sites, optional
+        As in :func:`gibbsite.sample_weighted`.
+    rng, threads, progress : optional
+        As in :func:`gibbsite.sample_weighted`.
+
+    Returns
+    -------
+    LogZInterval
+
+    Raises
+    ------
+    ArgumentError
+        If an argument makes no sense.
+    SupportError
+        If no state has positive probability.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((12, 12), coupling=0.3, field=0.1)
+    >>> small = gs.importance.MiniBucket(entries=256)
+    >>> found = gs.bound_log_z(model, proposal=small, draws=20_000, rng=1, progress=False)
+    >>> exact = gs.solve_exact(model).log_z
+    >>> found.lower < found.probable[0] < exact < found.probable[1] < found.upper
+    True
+    """
+    if not (is_real(confidence) and 0.0 < confidence < 1.0):
+        raise ArgumentError(f"{argument('confidence')} must be a number between 0 and 1, got {confidence!r}.")
+    if seconds is not None and not (is_real(seconds) and 0.0 < seconds < math.inf):
+        raise ArgumentError(f"{argument('seconds')} must be a positive number, got {seconds!r}.")
+    if seconds is None and draws is None:
+        seconds = 10.0
+    limit = math.inf if seconds is None else float(seconds)
+    begun = clock()
+    found = outline(model)
+    most = getattr(proposal, "entries", None) or _MOST
+    lower, lower_by = _bound_below(model, found, limit, begun, min(most, _MOST))
+    messages = _bound_above(model, limit)
+    left = None if seconds is None else max(limit - (clock() - begun), 0.5 * limit)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the intervals hold all the same
+        drawn = sample_weighted(
+            model,
+            MiniBucket() if proposal is None else proposal,
+            seconds=left,
+            draws=draws,
+            accuracy=accuracy,
+            marginals=False,
+            query=query,
+            rng=rng,
+            threads=threads,
+            progress=progress,
+        )
+    best = min(drawn.sources, key=lambda one: float(one["log_bound"]))
+    upper, upper_by = float(best["log_bound"]), str(best["name"])
+    above, above_by = messages
+    last = drawn.sources[-1]
+    exact = bool(best.get("splits") == 0)
+    if above < upper and not exact:
+        upper, upper_by = above, above_by
+    if exact and upper > lower:
+        lower, lower_by = upper, upper_by
+    # rounding must not turn the interval round
+    lower = min(lower, upper)
+    low, high = _probable(last, 1.0 - confidence)
+    return LogZInterval(
+        lower=lower,
+        upper=upper,
+        probable=(min(max(low, lower), upper), max(min(high, upper), lower)),
+        confidence=float(confidence),
+        log_z=upper if exact else drawn.log_z,
+        log_z_error=0.0 if exact else drawn.log_z_error,
+        lower_by=lower_by,
+        upper_by=upper_by,
+        diagnostics=drawn.diagnostics,
+        plan=drawn.plan,
+        interrupted=drawn.interrupted,
+        seconds=clock() - begun,
+    )
+
+
+def _bound_below(model: FactorGraph, found: Outline, limit: float, begun: float, most: int) -> tuple[float, str]:
+    """Return the best lower bound that a part of the time gives, and what has given it."""
+    share = None if math.isinf(limit) else _MEAN_FIELD_SHARE * limit
+    with warnings.catch_warnings(), whole_runs_only():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # any product law is a bound
+        law = mean_field(model, progress=False, rng=0, seconds=share)
+    lower, lower_by = float(law.log_z), "mean field"
+    if model.n_sites <= _MOST_SITES:
+        trees = bound_by_trees(model, law.marginals, _TREES_SHARE * limit)
+        if trees > lower:
+            lower, lower_by = trees, "mean field of trees"
+    problem = found.reduction.problem
+    entries = max(min(_FIRST, most), largest_table(found))
+    while not np.isneginf(problem.value).any():
+        plan = plan_buckets(found, entries)
+        before = clock()
+        for negative in _NEGATIVE:
+            pool = fill_pool(plan, problem)
+            bound = pass_upwards(plan, pool, negative)
+            assert bound is not None
+            if bound + found.reduction.log_constant > lower:
+                lower, lower_by = bound + found.reduction.log_constant, "mini-buckets"
+        taken = _FACTOR * (clock() - before)
+        entries *= _FACTOR
+        late = math.isfinite(limit) and clock() - begun + taken > _BELOW_SHARE * limit
+        if not plan.splits or entries > most or late:
+            break
+    return lower, lower_by
+
+
+def _bound_above(model: FactorGraph, limit: float) -> tuple[float, str]:
+    """Return the upper bound by messages, and its name."""
+    share = None if math.isinf(limit) else _MESSAGES_SHARE * limit
+    with warnings.catch_warnings(), whole_runs_only():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # any messages are a bound
+        found = belief_propagation(model, kind="tree-reweighted", damping=_DAMPING, progress=False, seconds=share)
+    return float(found.log_z), "tree-reweighted messages"
+
+
+def _probable(source: dict[str, Any], fails: float) -> tuple[float, float]:
+    """Return an interval that holds log Z but for a small probability, from the weights of one proposal."""
+    n, log_mean, log_top = int(source["draws"]), float(source["log_z"]), float(source["log_bound"])
+    each = fails / _QUARTERS
+    effective = float(source["effective"])
+    low, high = -math.inf, math.inf
+    if log_mean > -math.inf:
+        low = log_mean + math.log(each)  # Markov
+    if n < 2 or math.isinf(log_top):
+        return low, high
+    # in units of the bound of the weights; the variance follows from the effective size
+    mean = math.exp(log_mean - log_top) if log_mean > -math.inf else 0.0
+    variance = mean * mean * max(n / effective - 1.0, 0.0) * n / (n - 1) if effective > 0.0 else 0.0
+    log_two = math.log(2.0 / each)
+    off = math.sqrt(2.0 * variance * log_two / n) + 7.0 * log_two / (3.0 * (n - 1))
+    if mean > off:
+        low = max(low, log_top + math.log(mean - off))
+    above = min(off, math.sqrt(-math.log(each) / (2.0 * n)))
+    return low, log_top + math.log(mean + above)

@@ -1,0 +1,293 @@
+"""Which tables are multiplied where: the buckets of an elimination order, split into mini-buckets.
+
+A table belongs to the bucket of its first site in the order. Where the product of all tables of a bucket
+would be too large, they are shared out among mini-buckets whose products are not (Dechter and Rish 2003):
+the largest first, each to the first mini-bucket that has room. What a mini-bucket hands on, a table without
+the site of its bucket, belongs to the bucket of its next site. Nothing of the size of a table is made here.
+
+Sites are numbered by their place in the order, and the axes of every table are in that order, so that the
+site of a bucket is the slowest axis of all tables in it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.wording import argument
+from gibbsite.errors import ArgumentError
+from gibbsite.graphs.rows import row_starts
+from gibbsite.inference.exact.plan import Outline
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Factors of a bucket are multiplied beforehand if the product is no larger than the largest, or than this.
+_JOINED = 64
+
+
+class Tables(NamedTuple):
+    """Tables of logarithms in one pool, potentials before messages.
+
+    Table t begins at ``at[t]``; its axes are the places ``site[start[t]]``, ... in the order, ascending,
+    with the strides ``stride[start[t]]``, ....
+    """
+
+    at: Longs
+    start: Longs
+    site: Longs
+    stride: Longs
+
+
+class Buckets(NamedTuple):
+    """Mini-buckets by bucket, in the order of elimination.
+
+    Bucket p has the mini-buckets ``mini[p]`` to ``mini[p + 1]``. Mini-bucket m multiplies the tables
+    ``table[first[m]]`` to ``table[first[m + 1]]``, potentials before messages within a bucket's list
+    ``drawn``; its product has the axes ``site[start[m]]``, ... and ``size[m]`` entries, its message is table
+    ``message[m]``, or -1 if it is a number. ``mask`` belongs to ``table``: the axes of the product that the
+    table has, bit a for axis a. ``drawn[draw_start[p]]``, ... are all tables of bucket p, the first
+    ``potentials[p]`` of them potentials.
+    """
+
+    card: Longs
+    mini: Longs
+    first: Longs
+    table: Longs
+    mask: Longs
+    start: Longs
+    site: Longs
+    size: Longs
+    message: Longs
+    drawn: Longs
+    draw_start: Longs
+    potentials: Longs
+
+
+@dataclass(frozen=True, eq=False)
+class BucketPlan:
+    """Everything about mini-buckets that is known without a table.
+
+    Attributes
+    ----------
+    tables, buckets : Tables, Buckets
+        Where everything lies.
+    order : int array
+        Sites of the reduced model by place in the order.
+    group : int array
+        The potential that each factor of the reduced model is part of.
+    entries : int
+        Most entries of a product.
+    pooled, scratch : int
+        Entries of all tables, and of the products that are held at a time.
+    work : float
+        Entries of all products.
+    splits : int
+        Mini-buckets beyond the first of each bucket; none means that everything is exact.
+    """
+
+    tables: Tables
+    buckets: Buckets
+    order: Longs
+    group: Longs
+    entries: int
+    pooled: int
+    scratch: int
+    work: float
+    splits: int
+
+    @property
+    def bytes(self) -> float:
+        """Memory for all tables and products."""
+        return 8.0 * (self.pooled + self.scratch)
+
+
+def largest_table(found: Outline) -> int:
+    """Return the entries of the largest table of a model; no mini-bucket can be smaller."""
+    problem = found.reduction.problem
+    alone = int(problem.cards.max(initial=1))
+    if not problem.table.size:
+        return alone
+    log_card = np.log2(problem.cards)[problem.member]
+    widest = np.add.reduceat(log_card, problem.member_start[:-1])
+    f = int(widest.argmax())
+    members = problem.member[problem.member_start[f] : problem.member_start[f + 1]]
+    return max(alone, int(math.prod(problem.cards[members].tolist())))
+
+
+def plan_buckets(found: Outline, entries: int) -> BucketPlan:
+    """Share the tables of a model out among mini-buckets.
+
+    Parameters
+    ----------
+    found : Outline
+        The reduced model and the order of elimination.
+    entries : int
+        Most entries of a product.
+
+    Returns
+    -------
+    BucketPlan
+
+    Raises
+    ------
+    ArgumentError
+        If a table of the model has more entries.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> from gibbsite.inference.exact.plan import outline
+    >>> grid = outline(gs.ising_grid((4, 4), coupling=0.5))
+    >>> plan_buckets(grid, 1024).splits, plan_buckets(grid, 8).splits > 0
+    (0, True)
+    """
+    least = largest_table(found)
+    if entries < least:
+        raise ArgumentError(
+            f"{argument('entries')} must be at least {least:,}, the entries of the model's largest table, "
+            f"got {entries:,}."
+        )
+    draft = _Draft(found, entries)
+    for place in range(draft.order.size):
+        draft.fill_bucket(place)
+    return draft.finish()
+
+
+class _Draft:
+    """A plan in the making; scopes are ascending tuples of places in the order."""
+
+    def __init__(self, found: Outline, entries: int) -> None:
+        problem = found.reduction.problem
+        self.order = found.order.sites
+        self.entries = entries
+        self.card: list[int] = problem.cards[self.order].tolist()
+        self.scopes: list[tuple[int, ...]] = []
+        self.by_bucket: list[list[int]] = [[] for _ in self.card]
+        self.group = self.join_factors(problem.member_start, problem.member)
+        self.n_potentials = len(self.scopes)
+        self.mini, self.first, self.table, self.mask = [0], [0], list[int](), list[int]()
+        self.products: list[tuple[int, ...]] = []
+        self.message, self.drawn, self.draw_start, self.potentials = (list[int](), list[int](), [0], list[int]())
+        self.scratch = 0
+
+    def join_factors(self, start: Longs, member: Longs) -> Longs:
+        """Multiply factors of a bucket that are small together; return the potential of each."""
+        place = np.empty(self.order.size, np.int64)
+        place[self.order] = np.arange(self.order.size)
+        places: list[int] = place[member].tolist()
+        bounds: list[int] = start.tolist()
+        factors = [tuple(sorted(places[a:b])) for a, b in pairwise(bounds)]
+        sizes = [self.entries_of(scope) for scope in factors]
+        group = np.zeros(len(factors), np.int64)
+        for f in sorted(range(len(factors)), key=lambda f: -sizes[f]):
+            scope = factors[f]
+            here = self.by_bucket[scope[0]]
+            for t in here:
+                union = _union(self.scopes[t], scope)
+                if union == self.scopes[t] or self.entries_of(union) <= min(_JOINED, self.entries):
+                    self.scopes[t], group[f] = union, t
+                    break
+            else:
+                group[f] = len(self.scopes)
+                here.append(len(self.scopes))
+                self.scopes.append(scope)
+        return group
+
+    def entries_of(self, scope: tuple[int, ...]) -> int:
+        return math.prod([self.card[place] for place in scope])
+
+    def fill_bucket(self, place: int) -> None:
+        """Share out the tables of a bucket, and make the messages."""
+        here = self.by_bucket[place]
+        minis: list[tuple[tuple[int, ...], list[int]]] = []
+        for t in sorted(here, key=lambda t: -self.entries_of(self.scopes[t])):
+            for k, (product, members) in enumerate(minis):
+                union = _union(product, self.scopes[t])
+                if self.entries_of(union) <= self.entries:
+                    minis[k] = (union, [*members, t])
+                    break
+            else:
+                minis.append((self.scopes[t], [t]))
+        if not minis:  # a site of no factor
+            minis.append(((place,), []))
+        held = 0
+        for product, members in minis:
+            self.products.append(product)
+            self.table += members
+            self.mask += [_mask(product, self.scopes[t]) for t in members]
+            self.first.append(len(self.table))
+            held += self.entries_of(product)
+            rest = product[1:]
+            self.message.append(len(self.scopes) if rest else -1)
+            if rest:
+                self.by_bucket[rest[0]].append(len(self.scopes))
+                self.scopes.append(rest)
+        self.mini.append(len(self.products))
+        self.drawn += sorted(here)  # potentials have the lower numbers
+        self.draw_start.append(len(self.drawn))
+        self.potentials.append(sum(t < self.n_potentials for t in here))
+        self.scratch = max(self.scratch, held)
+
+    def finish(self) -> BucketPlan:
+        sizes = [self.entries_of(scope) for scope in self.scopes]
+        at = np.concatenate([[0], np.cumsum(sizes, dtype=np.float64)])
+        strides: list[int] = []
+        for scope in self.scopes:
+            steps, step = [], 1
+            for place in reversed(scope):
+                steps.append(step)
+                step *= self.card[place]
+            strides += steps[::-1]
+        tables = Tables(
+            _longs(at[:-1]),
+            row_starts(_longs([len(scope) for scope in self.scopes])),
+            _longs([place for scope in self.scopes for place in scope]),
+            _longs(strides),
+        )
+        products = [self.entries_of(product) for product in self.products]
+        buckets = Buckets(
+            card=_longs(self.card),
+            mini=_longs(self.mini),
+            first=_longs(self.first),
+            table=_longs(self.table),
+            mask=_longs(self.mask),
+            start=row_starts(_longs([len(product) for product in self.products])),
+            site=_longs([place for product in self.products for place in product]),
+            size=_longs(products),
+            message=_longs(self.message),
+            drawn=_longs(self.drawn),
+            draw_start=_longs(self.draw_start),
+            potentials=_longs(self.potentials),
+        )
+        splits = len(self.products) - len(self.card)
+        return BucketPlan(
+            tables,
+            buckets,
+            self.order,
+            self.group,
+            self.entries,
+            int(at[-1]),
+            self.scratch,
+            float(sum(products)),
+            splits,
+        )
+
+
+def _longs(values: object) -> Longs:
+    return np.asarray(values, dtype=np.int64)
+
+
+def _union(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    both = {*a, *b}
+    return a if len(both) == len(a) else tuple(sorted(both))
+
+
+def _mask(product: tuple[int, ...], scope: tuple[int, ...]) -> int:
+    inside = set(scope)
+    return sum(1 << axis for axis, place in enumerate(product) if place in inside)

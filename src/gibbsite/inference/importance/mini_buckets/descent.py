@@ -1,0 +1,221 @@
+"""Draws from the messages of mini-buckets, last site of the order first, and their weights.
+
+Given the sites drawn already, a site is drawn in proportion to the product of all tables of its bucket. That
+is the weighted geometric mean of what its mini-buckets say (each a law of the site given its other sites),
+divided by the sum over the states of the site, which Hoelder's inequality bounds by one. So a weight, the
+unnormalised probability of a state over the probability of drawing it, is never above the bound of the
+partition function; nor is it with the arithmetic mean of [1]_, but that also draws what one mini-bucket
+allows and another excludes. Without splits all weights equal the partition function, and the draws are draws
+from the model.
+
+Draws are made side by side, site by site: a table is looked up for all of them before the next one is.
+
+References
+----------
+.. [1] Liu, Q., Fisher, J. and Ihler, A. (2015). Probabilistic variational bounds for graphical models. NIPS.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.exponential import exp_below, log_above
+from gibbsite._numba.jit import Integer, called, compiled_loop
+from gibbsite._numba.random.generators import Words, load, philox, store, uniform
+from gibbsite.inference.importance.base import BLOCK
+from gibbsite.inference.importance.mini_buckets.buckets import Buckets, Tables
+from gibbsite.inference.importance.tally import Codes, Tally, tally_block
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# The exponential of minus infinity, as it is computed, is below this; whatever is above is possible.
+POSSIBLE = 1e-307
+
+
+class Lanes(NamedTuple):
+    """Room for a block of draws, one after the other in the rows.
+
+    ``state`` has a row per place in the order, ``codes`` a row per site that is asked for; ``score`` and
+    ``known`` a row per state: the log-weights of the states of a site, and the part of its potentials.
+    """
+
+    state: Codes
+    codes: Codes
+    offset: Longs
+    score: Floats
+    known: Floats
+    total: Floats
+    top: Floats
+    log_weight: Floats
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Arrays that may hold NaN."""
+        return ("score", "known", "total", "top")
+
+    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+        """Return between which numbers the entries of arrays from a file lie."""
+        return {"codes": (0, cards[:, None] - 1), "state": (0, int(cards.max(initial=1)) - 1)}
+
+
+class Answers(NamedTuple):
+    """Which codes are recorded: of row r, those of place ``place[r]`` from ``first[r]`` on in ``code``.
+
+    A negative place is a site that is determined: its code is ``first[r]``.
+    """
+
+    place: Longs
+    first: Longs
+    code: Longs
+
+
+def make_lanes(buckets: Buckets, rows: int) -> Lanes:
+    """Allocate room for a block of draws, of which so many sites are recorded."""
+    most = int(buckets.card.max(initial=1))
+    return Lanes(
+        np.zeros((buckets.card.size, BLOCK), np.int32),
+        np.zeros((rows, BLOCK), np.int32),
+        np.zeros(BLOCK, np.int64),
+        np.zeros((most, BLOCK)),
+        np.zeros((most, BLOCK)),
+        np.zeros(BLOCK),
+        np.zeros(BLOCK),
+        np.zeros(BLOCK),
+    )
+
+
+@compiled_loop
+def draw_blocks(
+    tables: Tables,
+    buckets: Buckets,
+    pool: Floats,
+    answers: Answers,
+    lanes: Lanes,
+    key: NDArray[np.uint32],
+    log_constant: float,
+    equal: bool,
+    tally: Tally,
+    group: int,
+    first: int,
+    blocks: int,
+    step: int,
+) -> None:
+    """Draw blocks and add them to a group of a tally; a block depends on the key and its number alone.
+
+    Log-weights get the constant added, or where all are equal, are the constant, without rounding.
+    """
+    for number in range(blocks):
+        rng = _block_words(first + number * step, key)
+        draw_lanes(tables, buckets, pool, lanes, rng)
+        for b in range(BLOCK):
+            lanes.log_weight[b] = log_constant if equal else lanes.log_weight[b] + log_constant
+        write_codes(answers, lanes)
+        tally_block(tally, group, lanes.codes, lanes.log_weight, lanes.total, BLOCK)
+
+
+@compiled_loop
+def draw_states(
+    tables: Tables, buckets: Buckets, pool: Floats, answers: Answers, lanes: Lanes, words: NDArray[np.uint64]
+) -> None:
+    """Draw a block; leave codes and log-weights in the lanes."""
+    store(words, draw_lanes(tables, buckets, pool, lanes, load(words)))
+    write_codes(answers, lanes)
+
+
+@called
+def _block_words(number: Integer, key: NDArray[np.uint32]) -> Words:
+    """Return the start words of the generator of a block."""
+    word, up = np.uint64(number), np.uint64(32)
+    low, high = np.uint32(word & np.uint64(0xFFFFFFFF)), np.uint32(word >> up)
+    zero, one = np.uint32(0), np.uint32(1)
+    a, b, c, d = philox(low, high, zero, zero, key[0], key[1])
+    e, f, g, h = philox(low, high, one, zero, key[0], key[1])
+    return (
+        np.uint64(a) << up | np.uint64(b),
+        np.uint64(c) << up | np.uint64(d),
+        np.uint64(e) << up | np.uint64(f),
+        np.uint64(g) << up | np.uint64(h) | np.uint64(1),  # the generator cannot leave zero
+    )
+
+
+@called
+def write_codes(answers: Answers, lanes: Lanes) -> None:
+    """Translate states into codes of the model."""
+    n = np.uintp(BLOCK)
+    for row in range(answers.place.size):
+        r = np.uintp(row)
+        place, code = answers.place[r], answers.first[r]
+        if place < 0:
+            for b in range(n):
+                lanes.codes[r, b] = code
+        else:
+            for b in range(n):
+                lanes.codes[r, b] = answers.code[code + lanes.state[place, b]]
+
+
+@called
+def draw_lanes(tables: Tables, buckets: Buckets, pool: Floats, lanes: Lanes, rng: Words) -> Words:
+    """Draw states by place in the order, and their log-weights."""
+    n = np.uintp(BLOCK)
+    for b in range(n):
+        lanes.log_weight[b] = 0.0
+    for p in range(buckets.card.size - 1, -1, -1):
+        card = buckets.card[p]
+        for k in range(card):
+            for b in range(n):
+                lanes.score[k, b] = 0.0
+        first, last = buckets.draw_start[p], buckets.draw_start[p + 1]
+        inner = first + buckets.potentials[p]
+        for at in range(first, inner):
+            _look_up(tables, pool, lanes, buckets.drawn[at], card)
+        for k in range(card):
+            for b in range(n):
+                lanes.known[k, b] = lanes.score[k, b]
+        for at in range(inner, last):
+            _look_up(tables, pool, lanes, buckets.drawn[at], card)
+        for b in range(n):
+            lanes.top[b] = -np.inf
+            lanes.total[b] = 0.0
+        for k in range(card):
+            for b in range(n):
+                lanes.top[b] = max(lanes.top[b], lanes.score[k, b])
+        for k in range(card):
+            for b in range(n):
+                lanes.score[k, b] = exp_below(lanes.score[k, b] - lanes.top[b])
+                lanes.total[b] += lanes.score[k, b]
+        for b in range(n):
+            rng, u = uniform(rng)
+            left = u * lanes.total[b]
+            chosen = 0
+            for k in range(card):
+                if lanes.score[k, b] > POSSIBLE:
+                    chosen = k  # rounding must not lead past the support
+                    left -= lanes.score[k, b]
+                    if left < 0.0:
+                        break
+            lanes.state[p, b] = chosen
+            lanes.top[b] = lanes.score[chosen, b]
+            lanes.log_weight[b] += lanes.known[chosen, b]
+        for b in range(n):  # the probability of what was drawn is its score over the total
+            lanes.log_weight[b] += log_above(lanes.total[b] / lanes.top[b])
+    return rng
+
+
+@called
+def _look_up(tables: Tables, pool: Floats, lanes: Lanes, t: Integer, card: Integer) -> None:
+    """Add the entries of a table to the scores of the states of its first site."""
+    n = np.uintp(BLOCK)
+    for b in range(n):
+        lanes.offset[b] = tables.at[t]
+    for a in range(tables.start[t] + 1, tables.start[t + 1]):
+        site, stride = np.uintp(tables.site[a]), tables.stride[a]
+        for b in range(n):
+            lanes.offset[b] += lanes.state[site, b] * stride
+    step = tables.stride[tables.start[t]]
+    for k in range(card):
+        for b in range(n):
+            lanes.score[k, b] += pool[np.uintp(lanes.offset[b] + k * step)]

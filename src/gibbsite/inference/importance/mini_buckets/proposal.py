@@ -1,0 +1,318 @@
+"""``MiniBucket``: draws from weighted mini-buckets with tables that grow while time and memory last."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.wording import argument
+from gibbsite._numba.jit import clock
+from gibbsite._numba.random.generators import chain_key, stream
+from gibbsite.errors import SupportError, TooLargeError
+from gibbsite.inference.exact.memory import usable_memory
+from gibbsite.inference.exact.plan import Outline, outline
+from gibbsite.inference.importance.base import BLOCK, Proposal, Setting, Source
+from gibbsite.inference.importance.mini_buckets.buckets import BucketPlan, largest_table, plan_buckets
+from gibbsite.inference.importance.mini_buckets.descent import Answers, draw_blocks, draw_states, make_lanes
+from gibbsite.inference.importance.mini_buckets.weighted_sum import eliminate_buckets, fill_pool, make_room
+from gibbsite.inference.importance.registry import register
+from gibbsite.inference.importance.tally import Tally
+from gibbsite.sampling.budget import check_integer
+
+if TYPE_CHECKING:
+    from gibbsite.models import FactorGraph
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Tables begin with so many entries and grow by this factor.
+_FIRST, _FACTOR = 1 << 12, 4
+# The most entries where only a number of draws is given, and those that are never exceeded.
+_USUAL, _MOST = 1 << 20, 1 << 27
+# Share of a time limit by which the last pass ends, share of the budget that draws from each law but the last
+# get, and share of the memory.
+_PASS_SHARE, _PILOT_SHARE, _MEMORY_SHARE = 0.35, 0.03, 0.5
+# Share of it for the first pass, as far as tables are given a choice.
+_FIRST_SHARE = 0.01
+# Entries of a product per second, before a pass of so many has been timed.
+_PER_SECOND, _TIMED = 1e8, 1e7
+# Entries between two looks at the clock and at Ctrl-C.
+_ENTRIES_PER_LOOK = 3e7
+# The bound of log Z has stopped improving when it falls by less than this, so many times in a row: larger
+# tables are shared out differently, and now and then worse.
+_LEAST_GAIN, _MOST_IN_VAIN = 0.01, 2
+
+
+@register(method="mini-bucket", tasks=("MAR", "PR"))
+@dataclass(frozen=True)
+class MiniBucket(Proposal):
+    """Draw from weighted mini-buckets, and bound the log-partition function.
+
+    Sites are eliminated in the order of the exact solver. Where a table would be too large, its factors are
+    shared out among mini-buckets, which bounds the sum by Hoelder's inequality. Draws follow the messages
+    back; no weight is above the bound. Where nothing has to be shared out, draws are from the model
+    itself, and the bound is the log-partition function.
+
+    Parameters
+    ----------
+    entries : int, optional
+        Most entries of a table. They begin with 4,096 and grow by a factor of four while that improves the
+        bound, and time and memory last. By default as many as that allows; 2**20 in a run that is limited
+        by a number of draws alone.
+
+    References
+    ----------
+    .. [1] Dechter, R. and Rish, I. (2003). Mini-buckets: a general scheme for bounded inference. JACM 50(2).
+    .. [2] Liu, Q. and Ihler, A. (2011). Bounding the partition function using Hoelder's inequality. ICML.
+    .. [3] Liu, Q., Fisher, J. and Ihler, A. (2015). Probabilistic variational bounds for graphical models.
+       NIPS.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((5, 5), coupling=0.4, field=0.1)
+    >>> found = gs.sample_weighted(model, gs.importance.MiniBucket(entries=8), draws=50_000, rng=1, progress=False)
+    >>> abs(found.log_z - gs.solve_exact(model).log_z) < 4 * found.log_z_error
+    True
+    """
+
+    entries: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.entries is not None:
+            check_integer("entries", self.entries, 2)
+
+    def sources(self, model: FactorGraph, setting: Setting) -> Iterator[tuple[float, Source]]:
+        """Yield mini-buckets with larger and larger tables, then the best of them."""
+        found = outline(model)
+        growth = Growth(found, self.entries, setting.seconds, setting.elapsed)
+        best: BucketSource | None = None
+        for number, plan in enumerate(growth):
+            made = weigh_buckets(model, found, plan, setting, number, must=best is None)
+            if made is None:  # Ctrl-C, and there is something to answer with
+                return
+            gain = math.inf if best is None else best.log_bound - made.log_bound
+            best = made if best is None or gain > 0.0 else best
+            growth.note(gain)
+            if growth.ended and best is made:
+                break
+            yield setting.elapsed() / setting.seconds + _PILOT_SHARE, made
+            if growth.ended:
+                best = best.again(setting.entropy, number + 1)
+        assert best is not None
+        yield 1.0, best
+
+
+class Growth:
+    """The plans of a run: larger and larger tables while the bound falls, and time and memory last.
+
+    The first has as many entries as can be passed through in a small part of the time.
+    """
+
+    def __init__(self, found: Outline, entries: int | None, seconds: float, elapsed: Callable[[], float]) -> None:
+        self.found, self.seconds, self.elapsed = found, seconds, elapsed
+        self.memory = _MEMORY_SHARE * usable_memory()
+        self.rate, self.work, self.begun, self.in_vain = _PER_SECOND, 0.0, 0.0, 0
+        least = largest_table(found)
+        usual = _USUAL if math.isinf(seconds) else _MOST
+        self.most = max(usual, least) if entries is None else entries
+        self.planning = 0.0
+        self.plan: BucketPlan | None = self._plan(min(max(least, _FIRST), self.most))
+        while self.plan.bytes > self.memory and self.plan.entries > least:
+            self.plan = self._plan(max(self.plan.entries // _FACTOR, least))
+        if self.plan.bytes > self.memory:
+            raise TooLargeError(
+                f"Mini-buckets of {self.plan.entries:,} entries need {self.plan.bytes / 1e6:,.0f} MB of "
+                f"memory, more than the {self.memory / 1e6:,.0f} MB that may be used; give fewer "
+                f"{argument('entries')}."
+            )
+        while (larger := self._larger(_FIRST_SHARE * seconds)) is not None:
+            self.plan = larger
+
+    def __iter__(self) -> Iterator[BucketPlan]:
+        while self.plan is not None:
+            self.begun, self.work = clock(), self.plan.work
+            yield self.plan
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is no further plan."""
+        return self.plan is None
+
+    def note(self, gain: float) -> None:
+        """Take notice of what a plan has brought, and how long it took; decide on the next."""
+        taken = max(clock() - self.begun, 1e-6)
+        if self.work > _TIMED:
+            self.rate = self.work / taken
+        self.in_vain = 0 if gain > _LEAST_GAIN else self.in_vain + 1
+        left = _PASS_SHARE * self.seconds - self.elapsed()
+        self.plan = self._larger(left) if self.in_vain < _MOST_IN_VAIN else None
+
+    def _plan(self, entries: int) -> BucketPlan:
+        """Return a plan, and remember how long that took."""
+        before = clock()
+        plan = plan_buckets(self.found, entries)
+        self.planning = clock() - before
+        return plan
+
+    def _larger(self, seconds: float) -> BucketPlan | None:
+        """Return the next plan, if it differs and there is memory and time for it."""
+        plan = self.plan
+        assert plan is not None
+        entries = plan.entries
+        while plan.splits and entries < self.most and self.planning <= seconds:
+            entries = min(_FACTOR * entries, self.most)
+            larger = self._plan(entries)
+            if larger.bytes > self.memory or larger.work / self.rate > seconds:
+                return None
+            if larger.work != plan.work or larger.splits != plan.splits:
+                return larger
+        return None
+
+
+class BucketSource(Source):
+    """Messages of mini-buckets to draw from.
+
+    Attributes
+    ----------
+    plan : BucketPlan
+        Where everything lies.
+    pool : float array
+        The tables.
+    answers : Answers
+        Which codes are recorded.
+    log_constant : float
+        What was taken out of the model.
+    log_bound : float
+        Upper bound of the log-partition function, and of every log-weight.
+    exact : bool
+        Nothing was split.
+    """
+
+    name = "mini-buckets"
+
+    def __init__(
+        self,
+        plan: BucketPlan,
+        pool: Floats,
+        answers: Answers,
+        log_constant: float,
+        log_bound: float,
+        key: NDArray[np.uint32],
+    ) -> None:
+        self.plan, self.pool, self.answers = plan, pool, answers
+        self.log_constant, self.log_bound, self.key = log_constant, log_bound, key
+        self.exact = plan.splits == 0
+
+    def again(self, entropy: int, number: int) -> BucketSource:
+        """Return the same law with other random numbers."""
+        return BucketSource(
+            self.plan, self.pool, self.answers, self.log_constant, self.log_bound, chain_key(stream(entropy, number))
+        )
+
+    def draw(self, tally: Tally, group: int, first: int, blocks: int, step: int) -> None:
+        """Draw blocks and add them to a group."""
+        lanes = make_lanes(self.plan.buckets, self.answers.place.size)
+        draw_blocks(
+            self.plan.tables,
+            self.plan.buckets,
+            self.pool,
+            self.answers,
+            lanes,
+            self.key,
+            self.log_bound if self.exact else self.log_constant,
+            self.exact,
+            tally,
+            group,
+            first,
+            blocks,
+            step,
+        )
+
+    def draw_states(self, size: int, rng: np.random.Generator) -> tuple[NDArray[np.int32], Floats]:
+        """Draw states, as codes (size, sites), and their log-weights."""
+        words = rng.integers(1, 2**64, 4, dtype=np.uint64)
+        lanes = make_lanes(self.plan.buckets, self.answers.place.size)
+        codes, weights = [], []
+        for _ in range(-(-size // BLOCK)):
+            draw_states(self.plan.tables, self.plan.buckets, self.pool, self.answers, lanes, words)
+            codes.append(lanes.codes.T.copy())
+            weights.append(lanes.log_weight + self.log_constant)
+        return np.concatenate(codes)[:size], np.concatenate(weights)[:size]
+
+    def describe(self) -> dict[str, Any]:
+        """Return what it is as plain data."""
+        return {"name": self.name, "entries": self.plan.entries, "splits": self.plan.splits}
+
+
+def weigh_buckets(
+    model: FactorGraph, found: Outline, plan: BucketPlan, setting: Setting, number: int, *, must: bool = True
+) -> BucketSource | None:
+    """Make the messages of a plan, and with them a law to draw from.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        The model.
+    found, plan : Outline, BucketPlan
+        The reduced model with its order, and its mini-buckets.
+    setting : Setting
+        Sites to record, seed, and whether Ctrl-C was pressed.
+    number : int
+        The number of the law within the run.
+    must : bool
+        Go on even after Ctrl-C.
+
+    Returns
+    -------
+    BucketSource or None
+        None if it was stopped.
+
+    Raises
+    ------
+    SupportError
+        If the bound shows that no state is possible.
+    """
+    pool = fill_pool(plan, found.reduction.problem)
+    log_bound = pass_upwards(plan, pool, 0.0, (lambda: False) if must else setting.stopped)
+    if log_bound is None:
+        return None
+    if log_bound == -math.inf:
+        raise SupportError("No state has positive probability; check the zeros and the evidence.")
+    reduction = found.reduction
+    problem = reduction.problem
+    place, first = np.full(model.n_sites, -1, np.int64), reduction.codes.copy()
+    where = np.empty(plan.order.size, np.int64)
+    where[plan.order] = np.arange(plan.order.size)
+    place[problem.origin], first[problem.origin] = where, problem.code_start[:-1]
+    return BucketSource(
+        plan,
+        pool,
+        Answers(place[setting.query], first[setting.query], problem.code),
+        reduction.log_constant,
+        log_bound + reduction.log_constant,
+        chain_key(stream(setting.entropy, number)),
+    )
+
+
+def pass_upwards(
+    plan: BucketPlan, pool: Floats, negative: float = 0.0, stopped: Callable[[], bool] = lambda: False
+) -> float | None:
+    """Eliminate all buckets, some at a time; return the bound without constants, None if it was stopped."""
+    room = make_room(plan)
+    buckets = plan.buckets
+    work = np.cumsum(np.add.reduceat(buckets.size, buckets.mini[:-1]).astype(np.float64))
+    total, begin = 0.0, 0
+    while begin < work.size:
+        before = work[begin - 1] if begin else 0.0
+        end = max(begin + 1, int(np.searchsorted(work, before + _ENTRIES_PER_LOOK)))
+        total += eliminate_buckets(plan, room, pool, begin, end, negative)
+        if stopped():
+            return None
+        begin = end
+    return total

@@ -1,0 +1,287 @@
+"""One pass of weighted mini-bucket elimination: a bound of the partition function, and tables to draw from.
+
+The sum over a site of a product of mini-buckets is bounded by the product of their weighted sums (Hoelder's
+inequality), (sum of psi_r^(1/w_r))^w_r with weights w_r that add up to one: from above if all are positive
+[1]_, from below if one is positive and the others are negative. Before that the mini-buckets of a bucket
+agree on the site: the product of all of them is left as it is, and each gets the same weighted sums for the
+states of the site (moment matching, eq. 16 of [1]_), which tightens the bound.
+
+Everything is in logarithms: nothing is too small, and zeros are minus infinity.
+
+References
+----------
+.. [1] Liu, Q. and Ihler, A. (2011). Bounding the partition function using Hoelder's inequality. ICML.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.exponential import exp_below, log_above
+from gibbsite._numba.jit import Integer, called, compiled_loop
+from gibbsite.graphs.elimination.rings import Max
+from gibbsite.inference.exact.reduce import Reduced
+from gibbsite.inference.exact.sweep import SLAB, SweepWorkspace, multiply_out
+from gibbsite.inference.exact.tree import MOST_AXES
+from gibbsite.inference.importance.mini_buckets.buckets import BucketPlan, Buckets, Tables
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Entries that are added up at a time, in the processor's cache.
+_STRETCH = 512
+
+
+class Room(NamedTuple):
+    """Room to work: products, a stretch of sums and maxima, weights and shifts of a bucket."""
+
+    workspace: SweepWorkspace
+    product: Floats
+    top: Floats
+    total: Floats
+    weight: Floats
+    moment: Floats
+
+
+def make_room(plan: BucketPlan) -> Room:
+    """Allocate what a pass needs."""
+    buckets = plan.buckets
+    tables = int(np.diff(buckets.first).max(initial=0)) + 1
+    minis = int(np.diff(buckets.mini).max(initial=0))
+    most_states = int(buckets.card.max(initial=1))
+    longest = max(SLAB, most_states)
+    workspace = SweepWorkspace(
+        card=np.zeros(MOST_AXES, np.int64),
+        digit=np.zeros(MOST_AXES, np.int64),
+        slab=np.empty(longest),
+        mask=np.zeros(tables, np.int64),
+        base=np.zeros(tables, np.uintp),
+        kind=np.zeros(tables, np.int64),
+        inner=np.zeros(tables, np.uintp),
+        stride=np.zeros(tables * MOST_AXES, np.int64),
+        position=np.zeros(tables * longest, np.uint32),
+        result=np.zeros(1),
+    )
+    return Room(
+        workspace,
+        np.empty(plan.scratch),
+        np.empty(_STRETCH),
+        np.empty(_STRETCH),
+        np.empty(max(minis, 1)),
+        np.empty((max(minis, 1) + 1, most_states)),
+    )
+
+
+def fill_pool(plan: BucketPlan, problem: Reduced) -> Floats:
+    """Allocate the pool and write the logarithms of the potentials."""
+    pool = np.empty(plan.pooled)
+    place = np.empty(plan.order.size, np.int64)
+    place[plan.order] = np.arange(plan.order.size)
+    site_of = plan.order
+    digit, stride = np.zeros((2, MOST_AXES + 4), np.int64)
+    potentials = int(plan.group.max(initial=-1)) + 1
+    filled = plan.pooled if potentials == plan.tables.at.size else int(plan.tables.at[potentials])
+    _fill(plan.tables, plan.buckets.card, problem, plan.group, place, site_of, digit, stride, filled, pool)
+    return pool
+
+
+@compiled_loop
+def _fill(
+    tables: Tables,
+    card: Longs,
+    problem: Reduced,
+    group: Longs,
+    place: Longs,
+    site_of: Longs,
+    digit: Longs,
+    stride: Longs,
+    filled: int,
+    pool: Floats,
+) -> None:
+    for k in range(filled):
+        pool[k] = 0.0
+    for f in range(problem.table.size):
+        t = group[f]
+        begin, axes = tables.start[t], tables.start[t + 1] - tables.start[t]
+        index = problem.table[f]
+        for a in range(axes):
+            digit[a] = stride[a] = 0
+            for m in range(problem.member_start[f], problem.member_start[f + 1]):
+                if place[problem.member[m]] == tables.site[begin + a]:
+                    stride[a] += problem.stride[m]
+            index += stride[a] * problem.code[problem.code_start[site_of[tables.site[begin + a]]]]
+        at = tables.at[t]
+        a = 0
+        while a >= 0:
+            pool[at] += problem.value[index]
+            at += 1
+            a = axes - 1
+            while a >= 0:
+                p = tables.site[begin + a]
+                code = problem.code_start[site_of[p]]
+                index -= stride[a] * problem.code[code + digit[a]]
+                digit[a] += 1
+                if digit[a] == card[p]:
+                    digit[a] = 0
+                index += stride[a] * problem.code[code + digit[a]]
+                if digit[a] > 0:
+                    break
+                a -= 1
+
+
+def eliminate_buckets(plan: BucketPlan, room: Room, pool: Floats, begin: int, end: int, negative: float = 0.0) -> float:
+    """Eliminate the buckets from ``begin`` up to ``end``; return the sum of the messages that are numbers."""
+    return float(_eliminate(Max(), plan.tables, plan.buckets, room, pool, float(negative), begin, end))
+
+
+@compiled_loop
+def _eliminate(
+    ring: Max, tables: Tables, buckets: Buckets, room: Room, pool: Floats, negative: float, begin: int, end: int
+) -> float:
+    """Eliminate the buckets from ``begin`` up to ``end``; return the sum of the messages that are numbers.
+
+    With ``negative`` zero the weights of a split bucket are equal, otherwise all but the first are minus
+    ``negative``.
+    """
+    log_bound = 0.0
+    for p in range(begin, end):
+        first, minis = buckets.mini[p], buckets.mini[p + 1] - buckets.mini[p]
+        card = buckets.card[p]
+        used = np.int64(0)
+        for r in range(minis):
+            room.weight[r] = 1.0 / minis if negative == 0.0 else -negative
+            _multiply_out(ring, tables, buckets, room, pool, first + r, used)
+            used += buckets.size[first + r]
+        if negative > 0.0:
+            room.weight[0] = 1.0 + (minis - 1) * negative
+        for r in range(minis):
+            for k in range(card):
+                room.moment[r, k] = 0.0
+        if minis > 1:
+            _match(buckets, room, first, minis, card)
+        used = np.int64(0)
+        for r in range(minis):
+            m = first + r
+            size = buckets.size[m] // card
+            if buckets.message[m] < 0:
+                out = np.int64(0)
+                log_bound += _sum_out(room, used, size, card, r, room.total, out, True)
+            else:
+                out = tables.at[buckets.message[m]]
+                _sum_out(room, used, size, card, r, pool, out, False)
+            used += buckets.size[m]
+    return log_bound
+
+
+@called
+def _multiply_out(
+    ring: Max, tables: Tables, buckets: Buckets, room: Room, pool: Floats, m: Integer, used: Integer
+) -> None:
+    """Write the product of a mini-bucket, in logarithms, to its place among the products."""
+    begin = buckets.start[m]
+    axes = buckets.start[m + 1] - begin
+    for a in range(axes):
+        room.workspace.card[a] = buckets.card[buckets.site[begin + a]]
+    rows = buckets.first[m + 1] - buckets.first[m]
+    for r in range(rows):
+        room.workspace.mask[r] = buckets.mask[buckets.first[m] + r]
+        room.workspace.base[r] = np.uintp(tables.at[buckets.table[buckets.first[m] + r]])
+    multiply_out(ring, room.workspace, axes, rows, pool, room.product[used : used + buckets.size[m]])
+
+
+@called
+def _match(buckets: Buckets, room: Room, first: Integer, minis: Integer, card: Integer) -> None:
+    """Find what is added to each product, by state of the site, so that all say the same about the site."""
+    mean = room.moment.shape[0] - 1
+    total = 0.0
+    for k in range(card):
+        room.moment[mean, k] = 0.0
+    used = np.int64(0)
+    for r in range(minis):
+        size = buckets.size[first + r] // card
+        total += room.weight[r]
+        for k in range(card):
+            room.moment[r, k] = _log_total(room.product, used + k * size, size, 1.0 / room.weight[r])
+            room.moment[mean, k] += room.weight[r] * room.moment[r, k]
+        used += buckets.size[first + r]
+    for r in range(minis):
+        for k in range(card):
+            if room.moment[mean, k] > -np.inf and room.moment[mean, k] < np.inf:
+                room.moment[r, k] = room.weight[r] * (room.moment[mean, k] / total - room.moment[r, k])
+            else:  # an impossible state: one of the products says so already
+                room.moment[r, k] = 0.0
+
+
+@called
+def _log_total(product: Floats, begin: Integer, size: Integer, power: float) -> float:
+    """Return the logarithm of the sum of powers of a stretch of a product."""
+    top, total = -np.inf, 0.0
+    done = np.int64(0)
+    while done < size:  # a stretch at a time, so that it is read from memory once
+        length = np.uintp(min(_STRETCH, size - done))
+        first = np.uintp(begin + done)
+        a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
+        four = np.uintp(4)
+        for i in range(length // four):
+            at = first + i * four
+            a = max(a, power * product[at])
+            b = max(b, power * product[at + np.uintp(1)])
+            c = max(c, power * product[at + np.uintp(2)])
+            d = max(d, power * product[at + np.uintp(3)])
+        for i in range(length // four * four, length):
+            a = max(a, power * product[first + i])
+        here = max(max(a, b), max(c, d))
+        done += _STRETCH
+        if here == np.inf:
+            return here
+        if here > -np.inf:
+            if here > top:
+                total *= exp_below(top - here)
+                top = here
+            a, b, c, d = 0.0, 0.0, 0.0, 0.0
+            for i in range(length // four):
+                at = first + i * four
+                a += exp_below(power * product[at] - top)
+                b += exp_below(power * product[at + np.uintp(1)] - top)
+                c += exp_below(power * product[at + np.uintp(2)] - top)
+                d += exp_below(power * product[at + np.uintp(3)] - top)
+            for i in range(length // four * four, length):
+                a += exp_below(power * product[first + i] - top)
+            total += (a + b) + (c + d)
+    return top + np.log(total) if total > 0.0 else -np.inf
+
+
+@called
+def _sum_out(
+    room: Room, used: Integer, size: Integer, card: Integer, r: Integer, out: Floats, begin: Integer, single: bool
+) -> float:
+    """Write the weighted sum of a product over its slowest axis; return it if it is a single number."""
+    weight = room.weight[r]
+    power = 1.0 / weight
+    done = np.int64(0)
+    while done < size:
+        length = np.uintp(min(_STRETCH, size - done))
+        for i in range(length):
+            room.top[i] = -np.inf
+        for k in range(card):
+            shift = room.moment[r, k]
+            at = np.uintp(used + k * size + done)
+            for i in range(length):
+                value = power * (room.product[at + i] + shift)
+                room.top[i] = value if value > room.top[i] else room.top[i]
+        for i in range(length):
+            room.total[i] = 0.0
+        for k in range(card):
+            shift = room.moment[r, k]
+            at = np.uintp(used + k * size + done)
+            for i in range(length):
+                room.total[i] += exp_below(power * (room.product[at + i] + shift) - room.top[i])
+        at = np.uintp(begin + done)
+        for i in range(length):
+            total = room.total[i] if room.total[i] > 1.0 else 1.0
+            out[at + i] = weight * (room.top[i] + log_above(total))
+        done += _STRETCH
+    return float(out[begin]) if single else 0.0

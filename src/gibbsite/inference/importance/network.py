@@ -1,0 +1,185 @@
+"""Find a Bayesian network in a model: an order of the sites in which each has its conditional law.
+
+Models of Bayesian networks say which factors are conditional tables (``directed``). Of other models, such as
+UAI files of type MARKOV, factors that sum to one over one of their sites are found: whenever all but one of
+the sites of such a factor have a place in the order, it can be the law of the last one. To give a site a
+place never takes this chance from another, so an order is found if there is one. Any choice of laws is
+correct, because all other factors count as weights; observed sites have been folded into
+their factors, and what is left of the laws of observed sites are such factors.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import ModelError, TooLargeError
+
+if TYPE_CHECKING:
+    from gibbsite.models import FactorGraph
+
+Floats = NDArray[np.float64]
+
+#: How far rows of conditional tables may be from one; what they are off by is part of the weights.
+_TOLERANCE = 1e-2
+_MOST_ENTRIES = 1 << 28
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A factor over sites: the last axis of ``logs`` belongs to the last of ``sites``."""
+
+    sites: tuple[int, ...]
+    logs: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A model as a Bayesian network.
+
+    Attributes
+    ----------
+    order : list of int
+        The sites, parents before children.
+    laws : list of Factor
+        The law of each site of ``order``, the site last, its parents before it. Rows sum to one, or nearly.
+    likelihoods : list of Factor
+        All other factors.
+    """
+
+    order: list[int]
+    laws: list[Factor]
+    likelihoods: list[Factor]
+
+    def keep(self, wanted: NDArray[np.bool_]) -> Network:
+        """Drop barren sites: those that neither a wanted site nor a likelihood descends from.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> model = gs.example("asia").observe({"bronc": "yes"})
+        >>> network = find_network(model)
+        >>> [model.sites[i] for i in network.keep(np.zeros(model.n_sites, bool)).order]
+        ['smoke']
+        """
+        needed = wanted.copy()
+        for factor in self.likelihoods:
+            needed[list(factor.sites)] = True
+        for law in reversed(self.laws):
+            off = np.abs(np.exp(law.logs).sum(axis=-1) - 1.0) > EXACT
+            if needed[law.sites[-1]] or off.any():  # rows that are not one are weights of the parents
+                needed[list(law.sites)] = True
+        kept = [k for k, site in enumerate(self.order) if needed[site]]
+        return Network([self.order[k] for k in kept], [self.laws[k] for k in kept], self.likelihoods)
+
+
+#: Rows of conditional tables that are as near to one as this are taken to be one.
+EXACT = 1e-9
+
+
+def find_network(model: FactorGraph) -> Network:
+    """Return a model as a Bayesian network.
+
+    Raises
+    ------
+    ModelError
+        If a site has no conditional table.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.FactorGraph({"a": 2, "b": 2}, [(("b", "a"), [[0.5, 0.1], [0.5, 0.9]]), ("a", [0.2, 0.8])])
+    >>> network = find_network(model)
+    >>> network.order, [law.sites for law in network.laws]
+    ([0, 1], [(0,), (0, 1)])
+    """
+    factors, children = _list_factors(model, directed=True)
+    found = _order(model.n_sites, factors, children)
+    if len(found) < model.n_sites:
+        factors, any_child = _list_factors(model, directed=False)
+        if children != any_child:
+            found = _order(model.n_sites, factors, any_child)
+    if len(found) < model.n_sites:
+        raise ModelError(_no_network(model, found))
+    used = {f for f, _ in found.values()}
+    laws = [_with_last(factors[f], site) for site, (f, _) in found.items()]
+    rest = [factor for f, factor in enumerate(factors) if f not in used]
+    return Network(list(found), laws, rest)
+
+
+def _list_factors(model: FactorGraph, directed: bool) -> tuple[list[Factor], list[tuple[int, ...]]]:
+    """Return the factors, and for each the sites it may be the law of.
+
+    With ``directed``, those are the last sites of conditional tables, otherwise all that it sums to one over.
+    """
+    factors: list[Factor] = []
+    children: list[tuple[int, ...]] = []
+    for group in model.groups:
+        tables: Any = group.log_tables(model.cards)
+        if tables.size > _MOST_ENTRIES:
+            raise TooLargeError(
+                f"The tables of the model have {tables.size:,} entries, more than {_MOST_ENTRIES:,}, too "
+                "many for forward draws."
+            )
+        arity = group.scopes.shape[1]
+        said = getattr(group, "directed", False)
+        if directed:
+            axes = np.zeros((len(tables), arity), np.bool_)
+            axes[:, -1] = said
+        else:
+            entries = np.exp(tables)
+            axes = np.stack(
+                [
+                    (np.abs(entries.sum(axis=1 + a) - 1.0) <= _TOLERANCE).reshape(len(tables), -1).all(axis=1)
+                    for a in range(arity)
+                ],
+                axis=1,
+            )
+        for k, scope in enumerate(group.scopes.tolist()):
+            table = k if len(tables) > 1 else 0
+            factors.append(Factor(tuple(scope), tables[table]))
+            children.append(tuple(site for site, may in zip(scope, axes[table], strict=True) if may))
+    return factors, children
+
+
+def _order(n_sites: int, factors: list[Factor], children: list[tuple[int, ...]]) -> dict[int, tuple[int, int]]:
+    """Give sites a place one after another; return factor and number of members by site, in order."""
+    missing = [len(factor.sites) for factor in factors]
+    of_site: list[list[int]] = [[] for _ in range(n_sites)]
+    for f, factor in enumerate(factors):
+        for site in factor.sites:
+            of_site[site].append(f)
+    placed: dict[int, tuple[int, int]] = {}
+    ready = deque(f for f, count in enumerate(missing) if count == 1)
+    while ready:
+        f = ready.popleft()
+        free = [site for site in factors[f].sites if site not in placed]
+        if not free or free[0] not in children[f]:
+            continue
+        placed[free[0]] = f, len(factors[f].sites)
+        for other in of_site[free[0]]:
+            missing[other] -= 1
+            if missing[other] == 1:
+                ready.append(other)
+    return placed
+
+
+def _with_last(factor: Factor, site: int) -> Factor:
+    """Return a factor with the axis of a site last."""
+    at = factor.sites.index(site)
+    others = factor.sites[:at] + factor.sites[at + 1 :]
+    return Factor((*others, site), np.ascontiguousarray(np.moveaxis(factor.logs, at, -1)))
+
+
+def _no_network(model: FactorGraph, found: dict[int, Any]) -> str:
+    """Say which site has no law."""
+    without = next(site for site in range(model.n_sites) if site not in found)
+    return (
+        f"the model is no Bayesian network: no factor is the conditional law of the site "
+        f"{model.sites[without]!r}, or none given sites that have one; forward draws need a law of "
+        "each site given its parents, so choose another method."
+    )

@@ -1,0 +1,176 @@
+"""What weighted draws answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import ArgumentError
+from gibbsite.inference.importance.estimate import Estimate
+from gibbsite.inference.importance.verdict import WeightDiagnostics
+from gibbsite.results.joint import add_observed, find_free
+from gibbsite.results.table import SiteTable, observed_cells
+from gibbsite.results.wording import in_words
+
+if TYPE_CHECKING:
+    import pandas
+
+    from gibbsite.models.domain import Domains
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightedResult:
+    """Marginals and the log-partition function from weighted draws, with errors and a verdict.
+
+    Attributes
+    ----------
+    domains : Domains
+        The sites and their states.
+    evidence, evidence_labels : dict
+        What was observed, and the states that observed sites have.
+    estimate : Estimate
+        Probabilities, log Z and their errors as arrays, those of all proposals combined.
+    diagnostics : WeightDiagnostics
+        Effective size, tail of the weights, what may have been missed, and the verdict.
+    sources : tuple of dict
+        The proposals drawn from, with draws, effective size, log Z and its bound.
+    plan : dict
+        Everything that decided the numbers, as plain data.
+    remarks : tuple of str
+        What the proposal says about its draws.
+    interrupted : bool
+        Ended early by Ctrl-C.
+    seconds : float
+        Time taken, without compilation.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> found = gs.sample_weighted(gs.example("asia"), draws=40_000, rng=1, progress=False)
+    >>> abs(found.marginals["bronc"]["yes"] - 0.45) < 0.02, found.diagnostics.draws
+    (True, 40192)
+    """
+
+    domains: Domains
+    evidence: Mapping[str, Any]
+    evidence_labels: Mapping[str, Any]
+    estimate: Estimate
+    diagnostics: WeightDiagnostics
+    sources: tuple[dict[str, Any], ...] = ()
+    plan: dict[str, Any] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    interrupted: bool = False
+    seconds: float = float("nan")
+
+    @cached_property
+    def marginals(self) -> SiteTable:
+        """Probabilities of the states of all sites, observed ones included; NaN for sites not asked for."""
+        seen = observed_cells(self.evidence, self.evidence_labels, 1.0)
+        return SiteTable(self.domains, self.estimate.cells, False, observed=seen)
+
+    @cached_property
+    def mcse(self) -> SiteTable:
+        """Standard errors of the marginals."""
+        seen = observed_cells(self.evidence, self.evidence_labels, 0.0)
+        return SiteTable(self.domains, self.estimate.errors, False, False, seen)
+
+    @property
+    def log_z(self) -> float:
+        """Estimate of the natural logarithm of the partition function, evidence included."""
+        return self.estimate.log_z
+
+    @property
+    def log_z_error(self) -> float:
+        """Standard error of :attr:`log_z`."""
+        return self.estimate.log_z_error
+
+    @property
+    def draws(self) -> int:
+        """Draws made."""
+        return self.estimate.draws
+
+    @property
+    def converged(self) -> bool:
+        """Whether nothing speaks against the estimates."""
+        return self.diagnostics.converged
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the estimates cannot be relied upon, one sentence each."""
+        return self.diagnostics.reasons
+
+    def joint(self, *sites: str | int) -> NDArray[np.float64]:
+        """Return the joint probabilities of a site and any observed ones; others were not recorded."""
+        free = find_free(sites, self.domains, self.evidence)
+        if len(free) > 1:
+            raise ArgumentError(
+                "weighted draws record the marginals of single sites, not joint probabilities; use "
+                "gs.sample with record=gs.recorders.Joint(...)."
+            )
+        table = np.array(list(self.marginals[free[0]].values())) if free else np.ones(())
+        return add_observed(table, sites, self.evidence, self.evidence_labels)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return a pandas table with one row for each state of each site.
+
+        Columns are ``site``, ``state``, ``probability``, ``mcse`` and ``observed``.
+        """
+        from gibbsite.results.dataframe import make_dataframe
+
+        return make_dataframe(self.marginals, {"mcse": self.mcse})
+
+    def save(self, path: str | Path) -> None:
+        """Save to an ``.npz`` file, to be read by :meth:`load`."""
+        from gibbsite.inference.importance.save import save_weighted
+
+        save_weighted(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> WeightedResult:
+        """Load weighted draws saved by :meth:`save`, equal in everything but ``seconds``.
+
+        Examples
+        --------
+        >>> import gibbsite as gs, os, tempfile
+        >>> found = gs.sample_weighted(gs.example("asia"), draws=1024, rng=1, progress=False)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found.save(os.path.join(folder, "draws.npz"))
+        ...     again = gs.importance.WeightedResult.load(os.path.join(folder, "draws.npz"))
+        >>> again.marginals == found.marginals
+        True
+        """
+        from gibbsite.inference.importance.save import load_weighted
+
+        return cls(**load_weighted(path))
+
+    def line(self) -> str:
+        """Return the verdict in one line."""
+        return f"{self.diagnostics.word}: {self.diagnostics.figures()}"
+
+    def summary(self) -> str:
+        """Return verdict, log Z and the proposals drawn from, for people.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> found = gs.sample_weighted(gs.example("asia"), draws=1024, rng=1, progress=False)
+        >>> print(found.summary().splitlines()[-2])
+        log Z 0.0000 ±0.0000
+        """
+        lines = [self.line(), *(f"  {reason}" for reason in self.reasons)]
+        lines.append(f"log Z {in_words(self.log_z, '.4f')} ±{in_words(self.log_z_error, '.4f')}")
+        lines += [
+            f"{one['name']}: {one['draws']:,} draws, effective size {one['effective']:,.0f}, log Z "
+            f"{in_words(one['log_z'], '.4f')}, log-weights at most {in_words(one['log_bound'], '.4f')}"
+            for one in self.sources
+        ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"WeightedResult({self.domains.n_sites:,} sites; {self.line()})"

@@ -1,0 +1,282 @@
+"""``gibbsite.sample_weighted``: draw from proposals until the budget is used, and judge the weights."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.arguments import checked, read_query
+from gibbsite._common.wording import argument
+from gibbsite._numba.jit import announcing, clock
+from gibbsite.errors import ArgumentError, ConvergenceWarning
+from gibbsite.inference.importance.base import BLOCK, Proposal, Setting, Source
+from gibbsite.inference.importance.estimate import Estimate, estimate
+from gibbsite.inference.importance.result import WeightedResult
+from gibbsite.inference.importance.tally import GROUPS, Tally
+from gibbsite.inference.importance.verdict import WeightDiagnostics, judge
+from gibbsite.sampling.budget import check_integer, is_real
+from gibbsite.sampling.executor import Executor, read_threads
+from gibbsite.sampling.interrupt import Flag, catch_interrupt
+from gibbsite.sampling.plan import as_data, package_version, read_entropy
+from gibbsite.sampling.progress import Progress, Status, choose_progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gibbsite.models import FactorGraph
+
+DEFAULT_DRAWS = 100_000
+_ROUND_SECONDS = 0.1  # between two looks at the clock
+_FIRST_JUDGED = 1 << 15  # draws before a run may end early
+
+
+@checked
+def sample_weighted(
+    model: FactorGraph,
+    proposal: Proposal | None = None,
+    *,
+    draws: int | None = None,
+    seconds: float | None = None,
+    accuracy: float = 0.01,
+    stop_early: bool = False,
+    query: Iterable[str | int] | None = None,
+    marginals: bool = True,
+    rng: Any = None,
+    threads: int | None = None,
+    progress: Any = None,
+) -> WeightedResult:
+    """Estimate marginals and the log-partition function from independent weighted draws.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        The model, with evidence folded in.
+    proposal : Proposal, optional
+        What to draw from; by default ``gs.importance.Forward()``, which needs a Bayesian network.
+    draws : int, optional
+        Number of draws, rounded up to whole blocks of 256; 100,000 by default.
+    seconds : float, optional
+        Time limit; alone, or beside ``draws``. Time for compilation is not counted.
+    accuracy : float
+        The largest error of a marginal to be allowed: a run is called converged only if four standard errors
+        are below it, and if states that were not drawn cannot hold more.
+    stop_early : bool
+        End the run as soon as it is converged.
+    query : iterable of sites, optional
+        Sites whose marginals are asked for; all by default. Others are drawn only where they matter for
+        these or for the evidence.
+    marginals : bool
+        Whether marginals count for the verdict; False if only the log-partition function is asked for.
+    rng : int, numpy.random.Generator or SeedSequence, optional
+        Seed. Equal seeds and numbers of draws give equal bytes, with any number of threads.
+    threads : int, optional
+        Threads to use; all cores by default.
+    progress : optional
+        As in :func:`gibbsite.sample`.
+
+    Returns
+    -------
+    WeightedResult
+
+    Raises
+    ------
+    ArgumentError
+        If an argument makes no sense.
+    ModelError
+        If the proposal cannot be made for the model.
+    SupportError
+        If the evidence is found to be impossible.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.example("asia").observe({"xray": "yes", "dysp": "yes"})
+    >>> found = gs.sample_weighted(model, draws=200_000, rng=1, progress=False)
+    >>> exact = gs.solve_exact(model)
+    >>> found.converged, abs(found.log_z - exact.log_z) < 4 * found.log_z_error + 1e-9
+    (True, True)
+    """
+    from gibbsite.models import FactorGraph
+
+    if not isinstance(model, FactorGraph):
+        raise ArgumentError(f"sample_weighted needs a model of states, got {type(model).__name__}.")
+    if proposal is None:
+        from gibbsite.inference.importance.forward import Forward
+
+        proposal = Forward()
+    if not isinstance(proposal, Proposal):
+        raise ArgumentError(
+            f"{argument('proposal')} must be a proposal such as gs.importance.Forward(), got {proposal!r}."
+        )
+    if seconds is not None and not (is_real(seconds) and 0.0 < seconds < math.inf):
+        raise ArgumentError(f"{argument('seconds')} must be a positive number, got {seconds!r}.")
+    if not (is_real(accuracy) and 0.0 < accuracy < 1.0):
+        raise ArgumentError(f"{argument('accuracy')} must be a number between 0 and 1, got {accuracy!r}.")
+    if draws is not None:
+        draws = check_integer("draws", draws, 1)
+    elif seconds is None:
+        draws = DEFAULT_DRAWS
+    asked = np.full(model.n_sites, query is None)
+    if query is not None:
+        asked[read_query(model, query)] = True
+    budget = _Budget(
+        None if draws is None else -(-draws // BLOCK),
+        math.inf if seconds is None else float(seconds),
+        float(accuracy),
+        bool(stop_early),
+        bool(marginals),
+    )
+    entropy, members = read_entropy(rng), read_threads(threads)
+    show = choose_progress(progress)
+    try:
+        with announcing(show.say, "weighted draws"), catch_interrupt(show.say) as interrupt:
+            result = _run(model, proposal, budget, asked, entropy, members, show, interrupt)
+    finally:
+        show.close()
+    if not result.converged:
+        reasons = " ".join(result.reasons)
+        warnings.warn(f"The weighted draws have not converged: {reasons}", ConvergenceWarning, stacklevel=2)
+    return result
+
+
+@dataclass(frozen=True)
+class _Budget:
+    """How long to draw, and what is asked of the draws."""
+
+    blocks: int | None
+    seconds: float
+    accuracy: float
+    stop_early: bool
+    marginals: bool
+
+
+def _run(
+    model: FactorGraph,
+    proposal: Proposal,
+    budget: _Budget,
+    asked: NDArray[np.bool_],
+    entropy: int,
+    threads: int,
+    show: Progress,
+    interrupt: Flag,
+) -> WeightedResult:
+    begun = clock()
+
+    def elapsed() -> float:
+        return clock() - begun
+
+    draws = None if budget.blocks is None else budget.blocks * BLOCK
+    setting = Setting(entropy, asked, budget.seconds, draws, elapsed, threads, lambda: interrupt.up)
+    run = _Run(model.cards[asked], budget, elapsed, show, interrupt)
+    with Executor(threads) as executor:
+        for share, source in proposal.sources(model, setting):
+            run.draw(source, share, executor)
+            if run.done:
+                break
+    found, verdict = run.judge()
+    return WeightedResult(
+        domains=model.domains,
+        evidence=model.evidence,
+        evidence_labels=model.evidence_labels,
+        estimate=_spread(found, asked, model.cards),
+        diagnostics=verdict,
+        sources=tuple(_describe(source, tally) for source, tally in zip(run.sources, run.tallies, strict=True)),
+        plan={
+            "gibbsite": package_version(),
+            "method": proposal.method,
+            "model": model.digest,
+            "proposal": as_data(proposal.describe()),
+            "entropy": entropy,
+            "draws": found.draws,
+        },
+        interrupted=interrupt.up,
+        seconds=elapsed(),
+    )
+
+
+class _Run:
+    """Tallies of the sources so far, and how far the budget is used."""
+
+    def __init__(self, cards: NDArray[Any], budget: _Budget, elapsed: Any, show: Progress, interrupt: Flag) -> None:
+        self.cards, self.budget, self.elapsed, self.show, self.interrupt = (cards, budget, elapsed, show, interrupt)
+        self.sources: list[Source] = []
+        self.tallies: list[Tally] = []
+        self.blocks = 0
+        self.done = False
+        self.judged = _FIRST_JUDGED
+
+    def draw(self, source: Source, share: float, executor: Executor) -> None:
+        """Draw from a source until its share of the budget is used; at least one block."""
+        budget = self.budget
+        tally = source.make_tally(self.cards)
+        self.sources.append(source)
+        self.tallies.append(tally)
+        until = math.inf if budget.blocks is None else max(math.ceil(share * budget.blocks), self.blocks + 1)
+        mine, pace = 0, 1
+        while True:
+            left = until - self.blocks
+            many = int(min(left, pace))
+            before = self.elapsed()
+            shares = [(group, mine + (group - mine) % GROUPS) for group in range(GROUPS)]  # first block of each group
+            jobs = [
+                (group, first, -(-(mine + many - first) // GROUPS)) for group, first in shares if first < mine + many
+            ]
+            executor.map(lambda job: source.draw(tally, *job, GROUPS), jobs)
+            mine += many
+            self.blocks += many
+            now = self.elapsed()
+            total = 0 if budget.blocks is None else budget.blocks * BLOCK
+            self.show.show(Status(source.name, self.blocks * BLOCK, total, now, budget.seconds, 1, "draw"))
+            if self.interrupt.up or now >= budget.seconds or self.blocks >= (budget.blocks or math.inf):
+                self.done = True
+            elif budget.stop_early and self.blocks * BLOCK >= self.judged:
+                self.judged *= 2
+                self.done = self.judge()[1].converged
+            if self.done or self.blocks >= until or now >= share * budget.seconds:
+                return
+            took = max(now - before, 1e-6)
+            pace = int(min(max(pace * min(_ROUND_SECONDS / took, 4.0), 1.0), 1 << 20))
+            if math.isfinite(budget.seconds):
+                rest = share * budget.seconds - now
+                pace = max(1, min(pace, math.ceil(many * rest / took)))
+
+    def judge(self) -> tuple[Estimate, WeightDiagnostics]:
+        """Return estimates and verdict."""
+        return judge(
+            self.tallies,
+            [one.log_bound for one in self.sources],
+            self.budget.accuracy,
+            marginals=self.budget.marginals,
+            exact=all(one.exact for one in self.sources),
+        )
+
+
+def _describe(source: Source, tally: Tally) -> dict[str, Any]:
+    """Return what a source is and what came of it."""
+    found = estimate(tally, source.exact)
+    return {
+        **source.describe(),
+        "draws": found.draws,
+        "effective": found.effective,
+        "pareto_k": found.k,
+        "log_z": found.log_z,
+        "log_z_error": found.log_z_error,
+        "log_bound": source.log_bound,
+    }
+
+
+def _spread(found: Estimate, asked: NDArray[np.bool_], cards: NDArray[Any]) -> Estimate:
+    """Return estimates for all sites, NaN for those not asked for."""
+    if asked.all():
+        return found
+    from dataclasses import replace
+
+    cells, errors = np.full((2, int(cards.sum(dtype=np.int64))), np.nan)
+    here = np.repeat(asked, cards)
+    cells[here], errors[here] = found.cells, found.errors
+    return replace(found, cells=cells, errors=errors)

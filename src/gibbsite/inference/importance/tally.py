@@ -1,0 +1,212 @@
+"""Sums over weighted draws: all that estimates, errors and diagnostics need, whatever was drawn from.
+
+Draws come in blocks, and block j belongs to group j mod :data:`GROUPS`. A group is a run of its own: nothing
+is shared between groups but the proposal, so their agreement says something, and any number of threads that
+work on different groups gives the same bytes. Weights are kept relative to the largest one of their group.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, called, compiled_loop, inlined
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+Codes = NDArray[np.int32]
+
+GROUPS = 16
+#: Weights kept of each group, the largest ones: the tail that is looked at has half as many at most.
+KEPT = 2048
+# Columns of ``sums``: total weight, total of squares.
+TOTAL, SQUARES = 0, 1
+# Columns of ``counts``: draws, draws of positive weight.
+DRAWN, POSITIVE = 0, 1
+
+
+class Tally(NamedTuple):
+    """Sums over the draws from one proposal, a row for each group.
+
+    Attributes
+    ----------
+    offset : int (sites + 1,)
+        Where the cells of each recorded site begin; a cell is a state of a site.
+    row : int (sites,)
+        Row of each recorded site in the codes of a block.
+    first, second : float (groups, cells)
+        Total weight of the draws with the state, and total of the squares of weights.
+    sums : float (groups, 2)
+        Total weight, and total of squares.
+    scale : float (groups,)
+        Log-weight that counts as one in ``first`` and ``sums``: the largest of the group so far.
+    counts : int (groups, 2)
+        Draws, and draws of positive weight.
+    tail : float (groups, KEPT)
+        The largest log-weights, as a heap: the least of them comes first.
+    """
+
+    offset: Longs
+    row: Longs
+    first: Floats
+    second: Floats
+    sums: Floats
+    scale: Floats
+    counts: Longs
+    tail: Floats
+
+    @property
+    def draws(self) -> int:
+        """Draws made."""
+        return int(self.counts[:, DRAWN].sum())
+
+    @property
+    def positive(self) -> int:
+        """Draws of positive weight."""
+        return int(self.counts[:, POSITIVE].sum())
+
+
+def make_tally(cards: NDArray[np.integer[Any]], rows: NDArray[np.integer[Any]] | None = None) -> Tally:
+    """Return an empty tally for sites with so many states each.
+
+    ``rows`` tells which rows of the codes of a block are theirs, by default all in order.
+
+    Examples
+    --------
+    >>> tally = make_tally(np.array([2, 3]))
+    >>> add_block(tally, 0, np.array([[0, 1], [2, 0]], np.int32), np.log([1.0, 3.0]), np.zeros(2))
+    >>> tally.draws, tally.first[0].round(6).tolist(), round(math.exp(tally.scale[0]), 6)
+    (2, [0.333333, 1.0, 1.0, 0.0, 0.333333], 3.0)
+    """
+    offset = np.zeros(len(cards) + 1, np.int64)
+    np.cumsum(cards, out=offset[1:])
+    cells = int(offset[-1])
+    return Tally(
+        offset,
+        np.arange(len(cards)) if rows is None else np.asarray(rows, np.int64),
+        np.zeros((GROUPS, cells)),
+        np.zeros((GROUPS, cells)),
+        np.zeros((GROUPS, 2)),
+        np.full(GROUPS, -np.inf),
+        np.zeros((GROUPS, 2), np.int64),
+        np.full((GROUPS, KEPT), -np.inf),
+    )
+
+
+@compiled_loop
+def add_block(tally: Tally, group: int, x: Codes, log_weights: Floats, w: Floats) -> None:
+    """Add a block of draws to a group: ``x`` has a row per site, ``w`` is scratch space for the draws."""
+    tally_block(tally, group, x, log_weights, w, log_weights.size)
+
+
+@called
+def tally_block(tally: Tally, group: Integer, x: Codes, log_weights: Floats, w: Floats, many: Integer) -> None:
+    """Add the first ``many`` draws of a block to a group."""
+    g = np.uintp(group)
+    top = -np.inf
+    for b in range(many):
+        top = max(top, log_weights[b])
+        _keep(tally, g, log_weights[b])
+    tally.counts[g, DRAWN] += many
+    if top == -np.inf:
+        return
+    if top > tally.scale[g]:
+        _rescale(tally, g, top)
+    scale = tally.scale[g]
+    total, squares, positive = 0.0, 0.0, 0
+    for b in range(many):
+        w[b] = math.exp(log_weights[b] - scale)
+        total += w[b]
+        squares += w[b] * w[b]
+        positive += w[b] > 0.0
+    tally.sums[g, TOTAL] += total
+    tally.sums[g, SQUARES] += squares
+    tally.counts[g, POSITIVE] += positive
+    for site in range(tally.offset.size - 1):
+        i = np.uintp(tally.row[site])
+        cell = np.uintp(tally.offset[site])
+        if tally.offset[site + 1] - tally.offset[site] == 2:
+            _add_binary(tally, g, cell, x, i, w, many, total, squares)
+        else:
+            for b in range(many):
+                at = cell + np.uintp(x[i, b])
+                tally.first[g, at] += w[b]
+                tally.second[g, at] += w[b] * w[b]
+
+
+@inlined
+def _add_binary(
+    tally: Tally,
+    g: Integer,
+    cell: Integer,
+    x: Codes,
+    i: Integer,
+    w: Floats,
+    many: Integer,
+    total: float,
+    squares: float,
+) -> None:
+    """Add a site of two states: four sums run side by side, and those of state 0 are the rest."""
+    a0, a1, b0, b1, ones = 0.0, 0.0, 0.0, 0.0, 0
+    for half in range(many // 2):
+        b = np.uintp(2 * half)
+        c = b + np.uintp(1)
+        u, v = w[b] * x[i, b], w[c] * x[i, c]
+        a0 += u
+        a1 += v
+        b0 += u * w[b]
+        b1 += v * w[c]
+        ones += x[i, b] + x[i, c]
+    if many % 2:
+        b = np.uintp(many - 1)
+        u = w[b] * x[i, b]
+        a0 += u
+        b0 += u * w[b]
+        ones += x[i, b]
+    one, square = a0 + a1, b0 + b1
+    tally.first[g, cell + np.uintp(1)] += one
+    tally.second[g, cell + np.uintp(1)] += square
+    if ones < many:  # otherwise the difference is rounding
+        tally.first[g, cell] += max(total - one, 0.0)
+        tally.second[g, cell] += max(squares - square, 0.0)
+
+
+@called
+def _rescale(tally: Tally, g: Integer, top: float) -> None:
+    """Count ``top`` as one from now on."""
+    if tally.scale[g] > -np.inf:
+        by = math.exp(tally.scale[g] - top)
+        tally.sums[g, TOTAL] *= by
+        tally.sums[g, SQUARES] *= by * by
+        for c in range(tally.first.shape[1]):
+            tally.first[g, c] *= by
+            tally.second[g, c] *= by * by
+    tally.scale[g] = top
+
+
+@inlined
+def _keep(tally: Tally, g: Integer, log_weight: float) -> None:
+    """Keep a log-weight if it is among the largest."""
+    if log_weight > tally.tail[g, 0]:
+        _sift(tally.tail, g, log_weight)
+
+
+@called
+def _sift(tail: Floats, g: Integer, value: float) -> None:
+    """Put a value in the place of the least one of a heap."""
+    k = 0
+    size = tail.shape[1]
+    while True:
+        child = 2 * k + 1
+        if child >= size:
+            break
+        if child + 1 < size and tail[g, child + 1] < tail[g, child]:
+            child += 1
+        if tail[g, child] >= value:
+            break
+        tail[g, k] = tail[g, child]
+        k = child
+    tail[g, k] = value

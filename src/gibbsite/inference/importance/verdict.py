@@ -1,0 +1,307 @@
+"""How far to trust weighted draws.
+
+A large effective size says little: it is computed from the weights that were drawn, and what was never drawn
+has none. A run is called converged only if nothing that counts can have been missed: every weight has a known
+upper bound (of the proposal: :attr:`gibbsite.inference.importance.base.Source.log_bound`), and so many draws of that
+weight would be needed to make up the sum of weights that a set of states which all draws have missed can hold
+no more than the accuracy asked for. Besides, no draw may decide a marginal by itself, and groups of draws and
+proposals must agree within their errors. The tail of the weights is fitted, too: where weights have no useful
+bound, it tells whether their errors mean anything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from gibbsite.inference.importance.estimate import Estimate, combine, estimate, estimate_groups
+from gibbsite.inference.importance.tally import Tally
+from gibbsite.results.wording import in_words
+
+#: The shape of the tail of weights up to which errors are taken to be known.
+MOST_K = 0.7
+#: The least effective size.
+LEAST_EFFECTIVE = 400.0
+#: A set of states that all of n draws have missed has probability (its share of draws) of more than this / n
+#: with probability exp(-MISSED) = 5e-5.
+MISSED = 10.0
+#: How many standard errors an error can have.
+STANDARD_ERRORS = 4.0
+# Groups or proposals disagree if chance makes them differ so much once in so many runs.
+_DISAGREE = 1e-5
+# A proposal goes into the average unless it spoils the bound so many times more than the best does.
+_SPOILS = 4.0
+# Cells that few effective draws decide are left out when groups are compared: their law is not normal.
+_FEWEST_VISITS = 100.0
+
+
+@dataclass(frozen=True)
+class WeightDiagnostics:
+    """Numbers about weighted draws, and the verdict on them.
+
+    Attributes
+    ----------
+    draws, positive : int
+        Draws, and those of positive weight.
+    effective : float
+        Effective size of the weights.
+    largest : float
+        Share of the largest weight.
+    pareto_k : float
+        Shape of the tail of weights; below 0.7 they can be averaged.
+    gap : float
+        Upper bound of a log-weight minus the estimate of log Z: how much more a draw may weigh than they
+        do on average.
+    unseen : float
+        The largest share of the probability that states can have which no draw has met, infinite if weights
+        have no known bound.
+    groups, sources : float
+        Probability that groups of draws, and proposals, disagree by chance as much as they do.
+    mcse_max : float
+        Largest standard error of a marginal.
+    log_z_error : float
+        Standard error of the log-partition function.
+    accuracy : float
+        The largest error to be allowed.
+    reasons : tuple of str
+        Why the run cannot be relied upon, one sentence each.
+    """
+
+    draws: int
+    positive: int
+    effective: float
+    largest: float
+    pareto_k: float
+    gap: float
+    unseen: float
+    groups: float
+    sources: float
+    mcse_max: float
+    log_z_error: float
+    accuracy: float
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def converged(self) -> bool:
+        """Whether nothing speaks against the estimates."""
+        return not self.reasons
+
+    @property
+    def word(self) -> str:
+        """The verdict in a word or two."""
+        return "converged" if self.converged else "NOT CONVERGED"
+
+    def figures(self) -> str:
+        """Return the numbers in one line."""
+        unseen = "not bounded" if math.isinf(self.unseen) else f"at most {min(self.unseen, 1.0):.2g}"
+        equal = self.pareto_k == -math.inf  # no tail at all
+        tail = "largest weights equal" if equal else f"Pareto k {in_words(self.pareto_k, '.2f')}"
+        return (
+            f"{self.draws:,} draws, effective size {self.effective:,.0f}, {tail}, share of what was not "
+            f"drawn {unseen}, largest standard error {in_words(self.mcse_max, '.2g')}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as plain data."""
+        return {**asdict(self), "converged": self.converged, "reasons": list(self.reasons)}
+
+
+def judge(
+    tallies: Sequence[Tally],
+    log_bounds: Sequence[float],
+    accuracy: float = 0.01,
+    *,
+    marginals: bool = True,
+    exact: bool = False,
+) -> tuple[Estimate, WeightDiagnostics]:
+    """Return the estimates from the draws of several proposals, and the verdict on them.
+
+    Parameters
+    ----------
+    tallies : sequence of Tally
+        The draws, a tally for each proposal.
+    log_bounds : sequence of float
+        Upper bound of the log-weights of each proposal, infinite if none is known.
+    accuracy : float
+        The largest error of a marginal, or of the log-partition function, to be allowed.
+    marginals : bool
+        Whether marginals are asked for; otherwise log Z alone is judged by its error.
+    exact : bool
+        Draws are from the model itself, so that there is nothing to miss but what is rare.
+
+    Examples
+    --------
+    >>> from gibbsite.inference.importance.tally import add_block, make_tally
+    >>> rng, tally = np.random.default_rng(1), make_tally(np.array([2]))
+    >>> for group in range(16):
+    ...     x = rng.integers(0, 2, (1, 8192), np.int32)
+    ...     add_block(tally, group, x, np.log(1.0 + x[0]), np.zeros(8192))
+    >>> found, verdict = judge([tally], [np.log(2.0)], 0.02)
+    >>> verdict.converged, bool(abs(found.cells[1] - 2 / 3) < 0.01)
+    (True, True)
+    >>> judge([tally], [np.inf], 0.02)[1].converged
+    False
+    """
+    each = [estimate(tally, exact) for tally in tallies]
+    used = _worth_using(each, log_bounds, accuracy)
+    found = combine([each[k] for k in used])
+    if not found.positive:
+        reason = (
+            f"the weights of all {found.draws:,} draws are zero, so nothing is known; the evidence is "
+            "impossible, or the proposal misses what it allows."
+        )
+        numbers = (math.inf, math.inf, math.nan, math.nan, math.nan, math.nan)
+        nothing = WeightDiagnostics(found.draws, 0, 0.0, math.nan, math.inf, *numbers, accuracy, (reason,))
+        return found, nothing
+    known = [k for k in used if each[k].positive]
+    gap, unseen = 0.0, MISSED / found.draws
+    if not exact:
+        gap = min(log_bounds[k] for k in known) - found.log_z
+        unseen = _unseen([each[k] for k in known], [log_bounds[k] for k in known])
+    groups = min(_groups_agree(tallies[k], each[k]) for k in known)
+    sources = _sources_agree([one for one in each if one.positive])
+    reasons = []
+    if found.effective < LEAST_EFFECTIVE:
+        reasons.append(
+            f"the effective size of the weights is {found.effective:,.0f}, less than {LEAST_EFFECTIVE:,.0f}; "
+            "draw more, or use another proposal."
+        )
+    if found.k > MOST_K and unseen > accuracy:  # bounded weights have finite variance, whatever a fit says
+        reasons.append(
+            f"the tail of the weights is heavy (Pareto k {in_words(found.k, '.2f')}, more than {MOST_K:g}), "
+            "so a few draws decide; use another proposal."
+        )
+    if unseen > accuracy:
+        reasons.append(_say_unseen(unseen, gap, accuracy))
+    if found.largest > accuracy:
+        reasons.append(
+            f"one draw has {found.largest:.2g} of the total weight, more than {accuracy:g}; draw more, or "
+            "use another proposal."
+        )
+    if groups < _DISAGREE:
+        reasons.append(
+            "groups of draws disagree by more than their errors, so these are too small; draw more, or use "
+            "another proposal."
+        )
+    if sources < _DISAGREE:
+        reasons.append(
+            "proposals disagree by more than their errors, so at least one of them misses something; draw more."
+        )
+    worst = float(np.nanmax(found.errors, initial=0.0))
+    if marginals and STANDARD_ERRORS * worst > accuracy:
+        reasons.append(
+            f"standard errors are up to {worst:.2g}, so marginals may be off by more than {accuracy:g}; draw "
+            "more, or ask for less accuracy."
+        )
+    if not marginals and STANDARD_ERRORS * found.log_z_error > accuracy:
+        reasons.append(
+            f"the standard error of log Z is {found.log_z_error:.2g}, so it may be off by more than "
+            f"{accuracy:g}; draw more, or ask for less accuracy."
+        )
+    return found, WeightDiagnostics(
+        found.draws,
+        found.positive,
+        found.effective,
+        found.largest,
+        found.k,
+        gap,
+        unseen,
+        groups,
+        sources,
+        worst,
+        found.log_z_error,
+        accuracy,
+        tuple(reasons),
+    )
+
+
+def _unseen(estimates: Sequence[Estimate], log_bounds: Sequence[float]) -> float:
+    """Return the largest share of the probability that what was not drawn can have in the average."""
+    found = combine(estimates)
+    with np.errstate(over="ignore"):
+        parts = [
+            one.effective / found.effective * MISSED * np.exp(bound - found.log_z) / one.draws
+            for one, bound in zip(estimates, log_bounds, strict=True)
+        ]
+    return float(sum(parts))
+
+
+def _worth_using(estimates: Sequence[Estimate], log_bounds: Sequence[float], accuracy: float) -> list[int]:
+    """Return which proposals go into the average.
+
+    What a proposal adds to what may have been missed is the bound of its weights times its share in the
+    average, so that one with a poor bound can spoil others. It is left out where the others alone bound what
+    was missed well enough, and still asked whether it agrees.
+    """
+    everything = list(range(len(estimates)))
+    known = [k for k in everything if estimates[k].positive]
+    if not known or _unseen([estimates[k] for k in known], [log_bounds[k] for k in known]) <= accuracy:
+        return everything
+    spoils = {
+        k: log_bounds[k] - estimates[k].log_z + math.log(estimates[k].effective / estimates[k].draws) for k in known
+    }
+    least = min(spoils.values())
+    good = [k for k in known if spoils[k] <= least + math.log(_SPOILS)]
+    enough = good and _unseen([estimates[k] for k in good], [log_bounds[k] for k in good]) <= accuracy
+    return good if enough else everything
+
+
+def _say_unseen(unseen: float, gap: float, accuracy: float) -> str:
+    """Return the sentence on what draws may have missed."""
+    if math.isinf(gap):
+        return (
+            "no upper bound of the weights is known, so nothing shows that draws have not missed what "
+            "counts; use a proposal that has one."
+        )
+    return (
+        f"a draw may weigh exp({gap:.1f}) times as much as draws do on average, so states that were not "
+        f"drawn may hold {'all' if unseen >= 1.0 else f'{unseen:.2g}'} of the probability, more than "
+        f"{accuracy:g}; draw more, or use a proposal closer to the model."
+    )
+
+
+def _groups_agree(tally: Tally, whole: Estimate) -> float:
+    """Return the probability that groups differ by chance as much as they do, in log Z or in a marginal."""
+    groups = estimate_groups(tally, whole)
+    free = groups.z.size - 1
+    if free < 1:
+        return 1.0
+    found = 1.0
+    if whole.log_z_error > 1e-9:
+        squared = float(((groups.z - groups.z.mean()) ** 2 / groups.z_variance).sum())
+        found = _tail(squared, free)
+    visits = np.minimum(whole.cells, 1.0 - whole.cells) * whole.effective / groups.z.size
+    asked = np.flatnonzero(visits > _FEWEST_VISITS)
+    if asked.size:
+        apart = (groups.cells[:, asked] - whole.cells[asked]) ** 2 / groups.variances[:, asked]
+        found = min(found, _tail(float(apart.sum(axis=0).max()), free) * asked.size)
+    return min(found, 1.0)
+
+
+def _sources_agree(estimates: Sequence[Estimate]) -> float:
+    """Return the probability that proposals differ by chance as much as they do."""
+    found, pairs = 1.0, len(estimates) * (len(estimates) - 1) // 2
+    for a, one in enumerate(estimates):
+        for other in estimates[:a]:
+            least = min(one.effective, other.effective)
+            if least < LEAST_EFFECTIVE or max(one.k, other.k) > MOST_K:
+                continue  # its errors are not known
+            squared = (one.log_z - other.log_z) ** 2 / (one.log_z_error**2 + other.log_z_error**2 + 1e-18)
+            found = min(found, _tail(squared, 1) * pairs)
+            visits = np.minimum(one.cells, 1.0 - one.cells) * least
+            asked = np.flatnonzero(visits > _FEWEST_VISITS)
+            if asked.size:
+                apart = (one.cells - other.cells)[asked] ** 2 / (one.errors**2 + other.errors**2)[asked]
+                found = min(found, _tail(float(apart.max()), 1) * asked.size * pairs)
+    return min(found, 1.0)
+
+
+def _tail(squared: float, free: int) -> float:
+    """Return the probability that a chi-squared number is larger."""
+    from scipy.special import gammaincc
+
+    return float(gammaincc(0.5 * free, 0.5 * squared)) if math.isfinite(squared) else 0.0

@@ -1,0 +1,28 @@
+"""How much sites depend on each other, and what follows for scans: bounds known before sampling.
+
+``bound`` has the influence of sites on each other, ``certificate`` bounds on the bias of a scan,
+``optimise`` the DoGS scan, ``independent`` short runs with intervals.
+"""
+
+from gibbsite.inference.influence.blocks import BlockOrder
+from gibbsite.inference.influence.bound import bound_influence
+from gibbsite.inference.influence.certificate import Certificate, certify
+from gibbsite.inference.influence.independent import ShortRuns, short_runs
+from gibbsite.inference.influence.matrix import Influence, Norms, read_influence
+from gibbsite.inference.influence.optimise import dogs
+from gibbsite.inference.influence.stored import DogsScan, load_scan
+
+__all__ = [
+    "BlockOrder",
+    "Certificate",
+    "DogsScan",
+    "Influence",
+    "Norms",
+    "ShortRuns",
+    "bound_influence",
+    "certify",
+    "dogs",
+    "load_scan",
+    "read_influence",
+    "short_runs",
+]

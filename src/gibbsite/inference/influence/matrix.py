@@ -1,0 +1,319 @@
+"""The influence matrix: how much each site can feel each other one, in compressed rows.
+
+Entry (i, j) is an upper bound on Dobrushin's influence of site j on site i, the largest total variation
+between two conditional laws of i whose conditions differ at j alone (Mitliagkas and Mackey 2017, equation 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import compiled, compiled_loop
+from gibbsite.errors import ArgumentError
+from gibbsite.graphs.rows import row_starts
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.uint32]
+
+
+class InfluenceRows(NamedTuple):
+    """Influence as compiled code sees it.
+
+    Row i is ``start[i]`` to ``start[i + 1]``, neighbours ascending; ``value`` is the influence of the
+    neighbour on i, ``back`` that of i on the neighbour. Whenever (i, j) is there, (j, i) is there as well.
+    """
+
+    start: Index
+    neighbour: Index
+    value: Floats
+    back: Floats
+
+
+class Norms(NamedTuple):
+    """Sizes of an influence matrix.
+
+    Attributes
+    ----------
+    row_sum : float
+        The largest total influence on a site.
+    column_sum : float
+        The largest total influence of a site.
+    spectral : float
+        An upper bound on the spectral norm, tight unless the graph falls apart.
+    radius : float
+        An upper bound on the spectral radius: the row-sum norm in the best weighting of sites found.
+    """
+
+    row_sum: float
+    column_sum: float
+    spectral: float
+    radius: float
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """Upper bounds on the influence of sites on each other, sparse.
+
+    Attributes
+    ----------
+    start, neighbour : integer arrays
+        Compressed rows: the sites that influence site i are ``neighbour[start[i] : start[i + 1]]``.
+    value : float array
+        How much, between 0 and 1.
+    exact : bool array (sites,)
+        Whether the row is the influence itself, not merely a bound.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> influence = gs.influence.bound_influence(gs.ising_grid((1, 3), coupling=0.5))
+    >>> influence.to_dense().round(3).tolist()
+    [[0.0, 0.462, 0.0], [0.381, 0.0, 0.381], [0.0, 0.462, 0.0]]
+    >>> influence.statement
+    'Total influence is at most 0.593 < 1: every scan that keeps visiting all sites converges.'
+    """
+
+    start: Index
+    neighbour: Index
+    value: Floats
+    exact: NDArray[np.bool_]
+
+    @property
+    def n_sites(self) -> int:
+        """Number of sites."""
+        return int(self.start.size - 1)
+
+    @cached_property
+    def rows(self) -> InfluenceRows:
+        """The matrix with its transpose beside it."""
+        back = np.empty_like(self.value)
+        _transpose(self.start, self.neighbour, self.value, back)
+        return InfluenceRows(self.start, self.neighbour, self.value, back)
+
+    @cached_property
+    def norms(self) -> Norms:
+        """Row sum, column sum, spectral norm and spectral radius."""
+        return _norms(self.start, self.neighbour, self.value)
+
+    @property
+    def total(self) -> float:
+        """The smallest of the norms; below 1, Gibbs sampling forgets its start at a geometric rate."""
+        return float(min(self.norms))
+
+    @property
+    def statement(self) -> str:
+        """Whether the total influence is below 1, in a sentence."""
+        if self.total < 1.0:
+            return (
+                f"Total influence is at most {self.total:.3g} < 1: every scan that keeps visiting all sites converges."
+            )
+        full = int(np.count_nonzero(self.value >= 1.0))
+        why = f" {full} pairs have influence 1 (hard zeros, or bounds that say nothing)." if full else ""
+        return (
+            f"Total influence may reach {self.total:.3g} >= 1: nothing follows about convergence, and bounds "
+            f"may not fall.{why}"
+        )
+
+    def to_dense(self) -> Floats:
+        """Return the matrix as an array; for small models."""
+        dense = np.zeros((self.n_sites, self.n_sites))
+        row = np.repeat(np.arange(self.n_sites), row_lengths(self.start))
+        dense[row, self.neighbour] = self.value
+        return dense
+
+    def to_scipy(self) -> Any:
+        """Return the matrix as a SciPy sparse array in compressed rows."""
+        from scipy.sparse import csr_array
+
+        parts = (self.value, self.neighbour.astype(np.int32), self.start.astype(np.int32))
+        return csr_array(parts, shape=(self.n_sites, self.n_sites))
+
+    def scaled(self, factor: float) -> Influence:
+        """Return looser bounds: all entries times a factor, at most 1."""
+        if not (np.isfinite(factor) and factor >= 1.0):
+            raise ArgumentError(f"Bounds stay bounds only if scaled by a factor of at least 1, got {factor!r}.")
+        value = np.minimum(self.value * factor, 1.0)
+        return Influence(self.start, self.neighbour, value, self.exact & (factor == 1.0))
+
+    def __repr__(self) -> str:
+        return f"Influence({self.n_sites} sites, {self.value.size} entries, {self.norms})"
+
+
+def row_lengths(start: Index) -> NDArray[np.int64]:
+    """Return the number of entries of each row.
+
+    Examples
+    --------
+    >>> row_lengths(np.array([0, 2, 2, 3], np.uint32)).tolist()
+    [2, 0, 1]
+    """
+    ends = start.astype(np.int64)
+    lengths: NDArray[np.int64] = ends[1:] - ends[:-1]
+    return lengths
+
+
+def read_influence(given: Any, n_sites: int) -> Influence:
+    """Accept bounds from outside: an Influence, an array, or a SciPy sparse matrix.
+
+    Parameters
+    ----------
+    given : Influence, array or sparse matrix
+        Entry (i, j) bounds the influence of site j on site i.
+    n_sites : int
+        Number of free sites of the model.
+
+    Raises
+    ------
+    ModelError
+        For a wrong shape, entries outside [0, 1], or a site that influences itself.
+
+    Examples
+    --------
+    >>> read_influence([[0, 0.25], [0.5, 0]], 2).norms.row_sum
+    0.5
+    """
+    shape: tuple[int, ...]
+    if isinstance(given, Influence):
+        found, shape = given, (given.n_sites, given.n_sites)
+    else:
+        row, column, value, shape = _entries(given)
+        found = None
+    if shape != (n_sites, n_sites):
+        raise ArgumentError(f"The influence matrix has shape {shape}; the model needs {(n_sites, n_sites)}.")
+    if found is not None:
+        return found
+    bad = np.flatnonzero(~((value >= 0.0) & (value <= 1.0)))
+    if bad.size:
+        at = (int(row[bad[0]]), int(column[bad[0]]))
+        raise ArgumentError(f"Influence must lie in [0, 1], but entry {at} is {value[bad[0]]}.")
+    own = np.flatnonzero((row == column) & (value > 0))
+    if own.size:
+        raise ArgumentError(f"Site {row[own[0]]} has influence {value[own[0]]} on itself; the diagonal must be zero.")
+    off = row != column
+    return from_entries(row[off], column[off], value[off], n_sites)
+
+
+def _entries(given: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, tuple[int, ...]]:
+    if hasattr(given, "tocoo"):  # any SciPy sparse format, without importing SciPy
+        given = given.tocsr()
+        given.sum_duplicates()
+        coo = given.tocoo()
+        return (
+            np.asarray(coo.row, np.int64),
+            np.asarray(coo.col, np.int64),
+            np.asarray(coo.data, np.float64),
+            tuple(coo.shape),
+        )
+    try:
+        dense = np.asarray(given, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(f"Influence must be a matrix of numbers, got {type(given).__name__}.") from None
+    if dense.ndim != 2:
+        raise ArgumentError(f"Influence must be a square matrix, got an array of shape {dense.shape}.")
+    row, column = np.nonzero(dense != 0)
+    return row, column, dense[row, column], dense.shape
+
+
+def from_entries(
+    row: NDArray[np.int64], column: NDArray[np.int64], value: Floats, n_sites: int, exact: Any = False
+) -> Influence:
+    """Build the matrix from single entries; the largest counts where one is given twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from_entries(np.array([0]), np.array([1]), np.array([0.5]), 2).value.tolist()
+    [0.5, 0.0]
+    """
+    n = max(n_sites, 1)
+    # the mirrored entries keep the pattern symmetric
+    keys = np.concatenate([row * n + column, column * n + row])
+    values = np.concatenate([value, np.zeros(len(value))])
+    order = np.lexsort((-values, keys))
+    keys, values = keys[order], values[order]
+    first = np.ones(keys.size, bool)
+    first[1:] = keys[1:] != keys[:-1]
+    keys, values = keys[first], values[first]
+    start = row_starts(np.bincount(keys // n, minlength=n_sites), np.uint32)
+    known = np.broadcast_to(np.asarray(exact, bool), (n_sites,))
+    return Influence(start, (keys % n).astype(np.uint32), values, known)
+
+
+@compiled_loop
+def _fill_back(start: Index, neighbour: Index, value: Floats, cursor: Index, back: Floats) -> None:
+    # Rows are visited in ascending order and are sorted, so the next free entry of row j is (j, i).
+    for i in range(start.size - 1):
+        for k in range(start[i], start[i + 1]):
+            j = neighbour[k]
+            back[cursor[j]] = value[k]
+            cursor[j] += np.uint32(1)
+
+
+def _transpose(start: Index, neighbour: Index, value: Floats, back: Floats) -> None:
+    _fill_back(start, neighbour, value, start[:-1].copy(), back)
+
+
+@compiled_loop
+def multiply(start: Index, neighbour: Index, value: Floats, x: Floats, y: Floats) -> None:
+    """Write C x into y."""
+    for i in range(start.size - 1):
+        total = 0.0
+        for k in range(start[i], start[i + 1]):
+            total += value[k] * x[neighbour[k]]
+        y[i] = total
+
+
+@compiled_loop
+def _multiply_back(start: Index, neighbour: Index, value: Floats, x: Floats, y: Floats) -> None:
+    """Write C' x into y."""
+    y[:] = 0.0
+    for i in range(start.size - 1):
+        for k in range(start[i], start[i + 1]):
+            y[neighbour[k]] += value[k] * x[i]
+
+
+@compiled
+def _ratio(x: Floats, y: Floats) -> float:
+    """Return the largest y / x."""
+    top = 0.0
+    for i in range(x.size):
+        top = max(top, y[i] / x[i])
+    return top
+
+
+_ROUNDS = 60
+_FLOOR = 1e-6  # of a weight, so that ratios stay sharp where components of the graph differ
+
+
+def _norms(start: Index, neighbour: Index, value: Floats) -> Norms:
+    n = start.size - 1
+    if n == 0 or value.size == 0:
+        return Norms(0.0, 0.0, 0.0, 0.0)
+    x, y, z = np.ones(n), np.empty(n), np.empty(n)
+    multiply(start, neighbour, value, x, y)
+    row_sum = float(y.max())
+    _multiply_back(start, neighbour, value, x, y)
+    column_sum = float(y.max())
+    # For a nonnegative matrix M and any x > 0, the largest (M x)_i / x_i bounds the spectral radius from
+    # above (Collatz and Wielandt); power iteration makes it sharp. With M = C it is the row-sum norm in the
+    # weighting x, with M = C'C the square of the spectral norm. Large models get fewer rounds.
+    rounds = int(min(_ROUNDS, max(2, 4e7 // value.size)))
+    radius, square = row_sum, row_sum * column_sum
+    x = np.ones(n)
+    for _ in range(rounds):
+        multiply(start, neighbour, value, x, y)
+        radius = min(radius, _ratio(x, y))
+        y += x  # two colors would take turns otherwise
+        x = np.maximum(y / y.max(), _FLOOR)
+    x = np.ones(n)
+    for _ in range(rounds):
+        multiply(start, neighbour, value, x, y)
+        _multiply_back(start, neighbour, value, y, z)
+        square = min(square, _ratio(x, z))
+        x = np.maximum(z / max(z.max(), 1e-300), _FLOOR)
+    return Norms(row_sum, column_sum, float(np.sqrt(square)), float(radius))

@@ -1,0 +1,194 @@
+"""Influence between sites of any number of states that share tables of any number of sites.
+
+*The bound.* Let p and q be the conditional laws of site i under two conditions that differ at site j alone,
+o the states of all others. Only factors f that hold both sites change, so log p(a) - log q(a) =
+sum_f [f(a, x_j, o) - f(a, y_j, o)] + constant =: g(a) + constant. Let w be the range of g over a. For any
+event A, p(A) / (1 - p(A)) is at most e^w times q(A) / (1 - q(A)), as each ratio p(a) q(b) / (p(b) q(a)) is
+e^(g(a) - g(b)) <= e^w. So the log-odds of A differ by at most w, and the largest difference of two
+probabilities whose log-odds differ by w is sigma(w / 2) - sigma(-w / 2) = tanh(w / 4). The range is at most
+
+    w <= max over a, b of sum_f max over o, x_j, y_j of
+         [f(a, x_j, o) - f(b, x_j, o)] - [f(a, y_j, o) - f(b, y_j, o)],
+
+which for a single factor of two sites is theorem 10 of Mitliagkas and Mackey (2017). If i has two states, A
+is one of them, and its log-odds lie between the sums over all factors of their smallest and largest: the
+sharper bound of :mod:`gibbsite.inference.influence.binary` holds, which for products of spins is theorem 12 in its
+tightened form.
+
+*Zeros.* A state of i that o excludes whatever x_j is belongs to neither law and is left out. A state that is
+excluded for some x_j only makes w infinite, the bound 1. Where all states are excluded, the law may be
+defined at will: uniform.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, called, compiled, inlined
+from gibbsite.graphs.kinds.potts import PottsGraph
+from gibbsite.graphs.kinds.table import TableGraph
+from gibbsite.inference.influence.binary import influence_at, merged_rows, nearest_to_zero
+from gibbsite.inference.influence.matrix import row_lengths
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.uint32]
+
+_MOST_STATES = 1024  # sites with more get the bound 1: the work grows with the square
+
+
+def theorem_10(log_table: NDArray[np.float64]) -> float:
+    """Bound the influence of the second site of a pair on the first, from their log-potentials.
+
+    Parameters
+    ----------
+    log_table : array (K_i, K_j)
+        All log-potentials of the pair, added up.
+
+    Examples
+    --------
+    >>> round(theorem_10(0.48 * np.eye(9)), 4)
+    0.2355
+    """
+    table = np.asarray(log_table, np.float64)
+    change = table[:, :, None] - table[:, None, :]
+    return float(np.tanh(np.max(change.max(axis=0) - change.min(axis=0)) / 4.0))
+
+
+def potts_rows(arrays: PottsGraph) -> tuple[Index, Index, Floats]:
+    """Return starts, neighbours and bounds for sites that only ask whether neighbours agree.
+
+    The range of g is twice the coupling: tanh(abs(coupling) / 2). A site with a single possible state feels
+    nothing.
+    """
+    start, neighbour, value = merged_rows(arrays.start, arrays.neighbour, arrays.coupling, arrays.step)
+    np.tanh(np.abs(value) / 2.0, out=value)
+    if arrays.offset.size > 1:
+        states = np.add.reduceat(arrays.unary > 0.0, arrays.offset[:-1])
+        value[np.repeat(states == 1, row_lengths(start))] = 0.0
+    return start, neighbour, value
+
+
+@inlined
+def _possible(arrays: TableGraph, i: Integer, a: Integer) -> Any:
+    return arrays.log_unary[arrays.offset[i] + a] > -np.inf
+
+
+@called
+def _shared_range(
+    arrays: TableGraph,
+    i: Integer,
+    j: Integer,
+    f: Integer,
+    own: Integer,
+    other: Integer,
+    here: NDArray[np.bool_],
+    worst: Floats,
+) -> bool:
+    """Raise ``worst`` (K x K) to the ranges of one factor; return whether it changes what is possible."""
+    states, changes = np.int64(arrays.card[i]), np.int64(arrays.card[j])
+    size = np.int64(1)
+    for m in range(arrays.member_start[f], arrays.member_start[f + 1]):
+        size *= arrays.card[arrays.member[m]]
+    table = arrays.table[f]
+    hard = False
+    for base in range(size):
+        if (base // own) % states != 0 or (base // other) % changes != 0:
+            continue
+        for a in range(states):
+            zeros = 0
+            for x in range(changes):
+                zeros += arrays.log_value[table + base + a * own + x * other] == -np.inf
+            here[a] = zeros == 0 and _possible(arrays, i, a)
+            if 0 < zeros < changes and _possible(arrays, i, a):
+                hard = True
+        for a in range(states):
+            for b in range(a):
+                if not (here[a] and here[b]):
+                    continue
+                low, high = np.inf, -np.inf
+                for x in range(changes):
+                    at = table + base + x * other
+                    gap = arrays.log_value[at + a * own] - arrays.log_value[at + b * own]
+                    low, high = min(low, gap), max(high, gap)
+                worst[a, b] = max(worst[a, b], high - low)
+    return hard
+
+
+@called
+def _odds_range(arrays: TableGraph, i: Integer) -> tuple[Any, Any]:
+    """Return the sums of the smallest and of the largest log-odds each factor gives a two-state site."""
+    at = arrays.offset[i]
+    low = arrays.log_unary[at + 1] - arrays.log_unary[at]
+    high = low
+    for k in range(arrays.start[i], arrays.start[i + 1]):
+        f, own = arrays.factor[k], arrays.own_stride[k]
+        size = np.int64(1)
+        for m in range(arrays.member_start[f], arrays.member_start[f + 1]):
+            size *= arrays.card[arrays.member[m]]
+        least, most = np.inf, -np.inf
+        for base in range(size):
+            if (base // own) % 2 == 0:
+                no = arrays.log_value[arrays.table[f] + base]
+                yes = arrays.log_value[arrays.table[f] + base + own]
+                if no > -np.inf or yes > -np.inf:
+                    least, most = min(least, yes - no), max(most, yes - no)
+        low += least
+        high += most
+    if not (low < np.inf and high > -np.inf):  # a state is never possible, or factors contradict each other
+        return -np.inf, np.inf
+    return low, high
+
+
+@compiled
+def _fill(arrays: TableGraph, start: Index, neighbour: Index, value: Floats, most_states: Integer) -> None:
+    for i in range(start.size - 1):
+        states = np.int64(arrays.card[i])
+        possible = 0
+        for a in range(states):
+            possible += _possible(arrays, i, a)
+        if possible <= 1:
+            value[start[i] : start[i + 1]] = 0.0
+            continue
+        if states > most_states:
+            value[start[i] : start[i + 1]] = 1.0
+            continue
+        total, worst = np.empty((states, states)), np.empty((states, states))
+        here = np.empty(states, np.bool_)
+        low, high = -np.inf, np.inf
+        if states == 2:
+            low, high = _odds_range(arrays, i)
+        for entry in range(start[i], start[i + 1]):
+            j = neighbour[entry]
+            total[:] = 0.0
+            hard = False
+            for k in range(arrays.start[i], arrays.start[i + 1]):
+                f = arrays.factor[k]
+                for m in range(arrays.member_start[f], arrays.member_start[f + 1]):
+                    if arrays.member[m] == j:
+                        worst[:] = 0.0
+                        own, other = arrays.own_stride[k], arrays.stride[m]
+                        hard |= _shared_range(arrays, i, j, f, own, other, here, worst)
+                        total += worst
+            if hard:
+                value[entry] = 1.0
+                continue
+            width = total.max()
+            if states == 2:
+                u = min(0.5 * width, max(0.5 * (high - low), 0.0))
+                m_best = nearest_to_zero(low + u, high - u)
+                slack = 0.0  # the sums are rounded
+                if low > -np.inf and high < np.inf:
+                    slack = 1e-13 * (abs(low) + abs(high))
+                value[entry] = influence_at(u, max(abs(m_best) - slack, 0.0))
+            else:
+                value[entry] = np.tanh(0.25 * width)
+
+
+def table_rows(graph: TableGraph, start: Index, neighbour: Index) -> Floats:
+    """Return the bounds of all pairs of sites that share a table."""
+    value = np.empty(neighbour.size)
+    _fill(graph, start, neighbour, value, _MOST_STATES)
+    return value

@@ -1,0 +1,264 @@
+"""Dobrushin variation: how far a chain can be from its law after any number of steps, whatever its start.
+
+Let b_i bound the probability that a chain and the stationary chain, coupled as well as possible, differ at
+site i. At first b = 1; a step on site i makes b_i = sum_j C_ij b_j (Mitliagkas and Mackey 2017, definition
+7), a step on a site drawn from q makes b = (I - diag(q) (I - C)) b. The variation is the weighted sum of b.
+
+The three ways below share one interface: ``values`` after given numbers of steps, and the smallest number of
+steps that brings the variation down to a goal.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, compiled_loop
+from gibbsite.inference.influence.matrix import Influence, multiply
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.uint32]
+Order = NDArray[np.int32]
+
+
+class Found(NamedTuple):
+    """The end of a search: steps, the variation there, and whether the goal is reached."""
+
+    steps: int
+    value: float
+    reached: bool
+    stalled: bool
+    curve: tuple[NDArray[np.int64], Floats]
+
+
+class Decay(Protocol):
+    """The variation of a scan as a function of the number of steps."""
+
+    def values(self, steps: NDArray[np.int64]) -> Floats:
+        """Return the variation after each of these numbers of steps, ascending."""
+
+    def search(self, goal: float, most: int) -> Found:
+        """Find the smallest number of steps, at most ``most``, with a variation of at most ``goal``."""
+
+
+class SiteDecay(Decay, Protocol):
+    """One that knows the bounds of single sites as well."""
+
+    def bounds(self, steps: int) -> Floats:
+        """Return b after so many steps: a bound on the total variation of each site."""
+
+
+@compiled_loop
+def _walk(
+    start: Index,
+    neighbour: Index,
+    value: Floats,
+    order: Order,
+    at: Integer,
+    steps: Integer,
+    weights: Floats,
+    b: Floats,
+    v: float,
+    goal: float,
+) -> Integer:
+    """Take steps of a fixed order, at most until the variation is down to the goal; return how many."""
+    for t in range(steps):
+        i = np.uintp(order[at])
+        at += 1
+        if at == order.size:
+            at = 0
+        new = 0.0
+        for k in range(start[i], start[i + np.uintp(1)]):
+            new += value[k] * b[neighbour[k]]
+        v += weights[i] * (new - b[i])
+        b[i] = new
+        if v <= goal:
+            return t + 1
+    return steps
+
+
+class OrderDecay:
+    """A fixed order, repeated for ever."""
+
+    def __init__(self, influence: Influence, weights: Floats, order: Order) -> None:
+        self.influence, self.weights = influence, weights
+        self.order = np.ascontiguousarray(order, np.int32)
+        self.targets = np.flatnonzero(weights)
+
+    def _sum(self, b: Floats) -> float:
+        if self.targets.size == self.weights.size:
+            return float(self.weights @ b)
+        return float(self.weights[self.targets] @ b[self.targets])
+
+    def _advance(self, b: Floats, done: int, steps: int, v: float, goal: float) -> int:
+        rows = self.influence
+        arrays = (rows.start, rows.neighbour, rows.value, self.order)
+        return int(_walk(*arrays, done % self.order.size, steps, self.weights, b, v, goal))
+
+    def values(self, steps: NDArray[np.int64]) -> Floats:
+        """Return the variation after each of these numbers of steps, ascending."""
+        b, done, found = np.ones(self.weights.size), 0, []
+        for wanted in steps.tolist():
+            self._advance(b, done, wanted - done, 0.0, -np.inf)
+            done = wanted
+            found.append(self._sum(b))
+        return np.array(found)
+
+    def bounds(self, steps: int) -> Floats:
+        """Return the bound of each site after so many steps."""
+        b = np.ones(self.weights.size)
+        self._advance(b, 0, steps, 0.0, -np.inf)
+        return b
+
+    def search(self, goal: float, most: int) -> Found:
+        """Find the smallest number of steps, at most ``most``, that brings the variation to ``goal``."""
+        b, done = np.ones(self.weights.size), 0
+        points, values = [0], [float(self.weights.sum())]
+        before, stalled = b.copy(), False
+        while values[-1] > goal and done < most and not stalled:
+            chunk = min(self.order.size - done % self.order.size, most - done)
+            # what is tracked only says when to look: the value itself is summed up anew
+            done += self._advance(b, done, chunk, values[-1], goal)
+            points.append(done)
+            values.append(self._sum(b))
+            if done % self.order.size == 0:
+                # the bound is monotone: what did not fall in a whole period will never fall
+                stalled = bool((b >= before).all())
+                before[:] = b
+        curve = np.array(points, np.int64), np.array(values)
+        return Found(done, values[-1], values[-1] <= goal, stalled, curve)
+
+
+class DrawnDecay:
+    """A site drawn at every step, with fixed probabilities.
+
+    With r the largest probability, a step is (1 - r) I + r N for the nonnegative N = I - diag(q / r) (I - C),
+    so that T steps are a mean of powers of N with binomial weights: T r products instead of T. Uniform scans
+    have N = C. What is left out of the binomial is bounded by the norm of N and added.
+    """
+
+    def __init__(self, influence: Influence, weights: Floats, chances: Floats) -> None:
+        self.influence, self.weights = influence, weights
+        self.rate = float(chances.max())
+        self.share = chances / self.rate
+        self.b = np.ones(weights.size)
+        self.powers = [float(weights.sum())]
+        after = self._apply(np.ones(weights.size))
+        self.growth = max(1.0, float(after.max(initial=0.0)))
+
+    def _apply(self, b: Floats) -> Floats:
+        rows, moved = self.influence, np.empty_like(b)
+        multiply(rows.start, rows.neighbour, rows.value, b, moved)
+        return b + self.share * (moved - b)
+
+    def _power(self, most: int) -> Floats:
+        """Return weights' N^k 1 for k up to ``most``."""
+        while len(self.powers) <= most:
+            self.b = self._apply(self.b)
+            self.powers.append(float(self.weights @ self.b))
+        return np.array(self.powers[: most + 1])
+
+    def _mixture(self, steps: int) -> Floats:
+        """Return the weights of the powers of N; that of the last covers all that are left out."""
+        if self.rate >= 1.0:
+            last_alone: Floats = np.eye(1, steps + 1, steps)[0]
+            return last_alone
+        odds = self.rate / (1.0 - self.rate)
+        mean = steps * self.rate * self.growth
+        last = min(steps, int(mean + 12.0 * np.sqrt(mean) + 60.0))
+        k = np.arange(1, last + 1)
+        logs = np.concatenate([[0.0], np.cumsum(np.log((steps - k + 1.0) / k) + np.log(odds))])
+        shares: Floats = np.exp(logs + steps * np.log1p(-self.rate))
+        if last < steps:
+            ratio = (steps - last) / (last + 1.0) * odds * self.growth
+            shares[-1] *= 1.0 / (1.0 - ratio) if ratio < 1.0 else np.inf
+        return shares
+
+    def value(self, steps: int) -> float:
+        """Return the variation after so many steps."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            shares = self._mixture(steps)
+            total = float((shares * self._power(shares.size - 1)).sum())
+        return total if np.isfinite(total) else np.inf
+
+    def bounds(self, steps: int) -> Floats:
+        """Return the bound of each site after so many steps."""
+        b, total = np.ones(self.weights.size), np.zeros(self.weights.size)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for share in self._mixture(steps):
+                total += share * b
+                b = self._apply(b)
+        return np.where(np.isfinite(total), total, np.inf)
+
+    def values(self, steps: NDArray[np.int64]) -> Floats:
+        """Return the variation after each of these numbers of steps."""
+        return np.array([self.value(int(each)) for each in steps])
+
+    def search(self, goal: float, most: int) -> Found:
+        """Find the smallest number of steps, at most ``most``, that brings the variation to ``goal``."""
+        high, points = 1, {0: self.powers[0]}
+        n = self.weights.size
+        while points[max(points)] > goal and high < most:
+            high = min(2 * high, most)
+            points[high] = self.value(high)
+            if high >= 4 * n and min(points.values()) >= self.powers[0]:
+                break  # no gain in sweeps: the norm is 1 or more
+        low = max((t for t in points if points[t] > goal), default=0)
+        while high - low > 1 and points[high] <= goal:
+            middle = (low + high) // 2
+            points[middle] = self.value(middle)
+            low, high = (low, middle) if points[middle] <= goal else (middle, high)
+        best = high if points.get(high, np.inf) <= goal else min(points, key=lambda t: (points[t], t))
+        if points[0] <= goal:
+            best = 0
+        kept = np.array(sorted(t for t in points if t <= best), np.int64)
+        curve = kept, np.array([points[int(t)] for t in kept])
+        return Found(best, points[best], points[best] <= goal, high < most, curve)
+
+
+class SweepDecay:
+    """Every site once per sweep, in any order, which may change from sweep to sweep.
+
+    If b = u bounds all later times, a site is bounded by (C u)_i once it was visited again: after one more
+    sweep min(u, C u) bounds all later times, whatever the order.
+    """
+
+    def __init__(self, influence: Influence, weights: Floats) -> None:
+        self.influence, self.weights = influence, weights
+
+    def _sweep(self, u: Floats) -> Floats:
+        rows, moved = self.influence, np.empty_like(u)
+        multiply(rows.start, rows.neighbour, rows.value, u, moved)
+        return np.minimum(u, moved)
+
+    def values(self, steps: NDArray[np.int64]) -> Floats:
+        """Return the variation after the whole sweeps in each of these numbers of steps, ascending."""
+        u, done, found = np.ones(self.weights.size), 0, []
+        for wanted in (steps // self.weights.size).tolist():
+            for _ in range(wanted - done):
+                u = self._sweep(u)
+            done = wanted
+            found.append(float(self.weights @ u))
+        return np.array(found)
+
+    def bounds(self, steps: int) -> Floats:
+        """Return the bound of each site after the whole sweeps in so many steps."""
+        u = np.ones(self.weights.size)
+        for _ in range(steps // self.weights.size):
+            u = self._sweep(u)
+        return u
+
+    def search(self, goal: float, most: int) -> Found:
+        """Find the smallest number of steps, at most ``most``, that brings the variation to ``goal``."""
+        n = self.weights.size
+        u, points, values, stalled = np.ones(n), [0], [float(self.weights.sum())], False
+        while values[-1] > goal and points[-1] + n <= most and not stalled:
+            after = self._sweep(u)
+            stalled = bool((after >= u).all())
+            u = after
+            points.append(points[-1] + n)
+            values.append(float(self.weights @ u))
+        curve = np.array(points, np.int64), np.array(values)
+        return Found(points[-1], values[-1], values[-1] <= goal, stalled, curve)

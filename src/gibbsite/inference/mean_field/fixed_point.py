@@ -1,0 +1,217 @@
+"""Mean field: the product law that bounds the log-partition function best, by going from site to site.
+
+For a product law q, E_q[log-potential] + entropy(q) is at most log Z (Gibbs, Bogoliubov, Feynman), and the
+difference is the Kullback-Leibler divergence from q to the model. Given all other sites the bound is largest
+at q_i proportional to exp(E_q[log-potential | x_i]). For spins this is the iteration of magnetisations
+mu <- tanh(J sum mu + h), damped as (1 - D) mu + D tanh(...) [1]_.
+
+In place, every step goes uphill on a function that is concave in q_i, so the bound never falls, damped or
+not. In parallel it may fall, and the law may swing back and forth without end; damping helps.
+
+References
+----------
+.. [1] Murphy, K. P. (2012). Machine Learning: A Probabilistic Perspective, section 21.3. MIT Press.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gibbsite._common.arguments import checked
+from gibbsite._common.wording import argument
+from gibbsite._numba.jit import announcing, interpreted
+from gibbsite.errors import ArgumentError, ConvergenceWarning
+from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.support.possible import alive_states
+from gibbsite.inference.mean_field._expected import KINDS, Floats, make_desk
+from gibbsite.inference.mean_field._sweep import bound, sweep
+from gibbsite.inference.mean_field.result import MeanFieldResult
+from gibbsite.inference.mean_field.start import start_law
+from gibbsite.sampling.budget import check_integer, is_real
+from gibbsite.sampling.interrupt import catch_interrupt
+from gibbsite.sampling.plan import as_data, package_version, read_entropy
+from gibbsite.sampling.progress import Progress, Status, choose_progress
+
+if TYPE_CHECKING:
+    from gibbsite.models import FactorGraph
+
+# Small models run without the compiler. In plain Python a sweep takes about a microsecond per byte of the
+# graph and so many more per cell; there are rarely more sweeps than that.
+_STEPS_PER_CELL, _USUAL_SWEEPS = 20, 300
+
+
+@checked
+def mean_field(
+    model: FactorGraph,
+    *,
+    parallel: bool = False,
+    damping: float = 1.0,
+    start: Any = None,
+    sweeps: int = 1000,
+    tolerance: float = 1e-6,
+    seconds: float | None = None,
+    rng: Any = None,
+    progress: Any = None,
+) -> MeanFieldResult:
+    """Approximate a model by a law under which all sites are independent.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        The model, with evidence folded in.
+    parallel : bool
+        Renew all sites from the laws of the last sweep (Jacobi), instead of one after the other, each from
+        the latest laws of the rest.
+    damping : float
+        The step D in (0, 1]: q <- (1 - D) q + D new; 1 is undamped.
+    start : optional
+        "uniform"; "unary": every site by itself, that is one parallel step from uniform; "random": drawn
+        uniformly from all laws; "support": a local maximum of the model, all probability on one state; or
+        probabilities: an array (sites, states), for two-state sites also (sites,), or a result with
+        marginals. None: uniform, and should that end at a law that does not exclude the impossible, once
+        more from "support".
+    sweeps : int
+        Sweeps at most.
+    tolerance : float
+        It has come to rest when no probability is further than this from the one its site should have.
+    seconds : float, optional
+        Time limit.
+    rng : int, Generator or SeedSequence, optional
+        Seed of the starts that are drawn.
+    progress : optional
+        As in :func:`gibbsite.sample`.
+
+    Returns
+    -------
+    MeanFieldResult
+        ``marginals``, approximate; ``log_z``, a lower bound; ``bounds`` and ``changes`` of every sweep.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If it has not come to rest.
+
+    Notes
+    -----
+    There can be many fixed points. Which one is reached depends on the start; the one with the larger
+    ``log_z`` is closer to the model. A symmetric model started at the uniform law stays there.
+
+    States excluded by zeros of the model get probability zero. While all states of a site are excluded by
+    possible states of its neighbours, those excluded with the least probability share the site.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((10, 10), coupling=0.1, field=0.3)
+    >>> field = gs.mean_field(model)
+    >>> exact = gs.solve_exact(model)
+    >>> field.settled, 0 < exact.log_z - field.log_z < 2
+    (True, True)
+    >>> gs.compare(field, exact).max_abs < 0.02
+    True
+    """
+    how = _read_settings(model, parallel, damping, sweeps, tolerance, seconds)
+    entropy = read_entropy(rng)
+    draw = np.random.default_rng(entropy)
+    show = choose_progress(progress)
+    try:
+        with announcing(show.say, "mean field"):
+            graph = compile_graph(model, among=KINDS)
+            steps = min(how.sweeps, _USUAL_SWEEPS) * (graph.nbytes + _STEPS_PER_CELL * graph.n_cells)
+            with interpreted(steps):
+                arrays = _exclude_impossible(graph, model)
+                for way in ("uniform", "support") if start is None else (start,):
+                    law = start_law(model, graph, arrays, way, draw, make_desk(graph))
+                    plan = {**_describe(graph, how), "start": str(as_data(way)), "entropy": entropy}
+                    result = _iterate(model, graph, arrays, law, how, plan, show)
+                    if result.log_z > -math.inf or result.interrupted:
+                        break
+    finally:
+        show.close()
+    if result.reasons:
+        reasons = " ".join(result.reasons)
+        warnings.warn(f"Mean field has not converged: {reasons}", ConvergenceWarning, stacklevel=2)
+    return result
+
+
+class _Settings(NamedTuple):
+    """How to iterate, and until when."""
+
+    parallel: bool
+    damping: float
+    sweeps: int
+    tolerance: float
+    seconds: float
+
+
+def _read_settings(model: Any, parallel: Any, damping: Any, sweeps: Any, tolerance: Any, seconds: Any) -> _Settings:
+    from gibbsite.models import FactorGraph
+
+    if not isinstance(model, FactorGraph):
+        raise ArgumentError(f"mean_field needs a model, got {type(model).__name__}.")
+    if not is_real(damping) or not 0.0 < damping <= 1.0:
+        raise ArgumentError(f"{argument('damping')} must be a number above 0 and at most 1, got {damping!r}.")
+    if not is_real(tolerance) or not 0.0 <= tolerance < math.inf:
+        raise ArgumentError(f"{argument('tolerance')} must be a number of at least 0, got {tolerance!r}.")
+    if seconds is not None and not (is_real(seconds) and 0.0 < seconds < math.inf):
+        raise ArgumentError(f"{argument('seconds')} must be a positive number, got {seconds!r}.")
+    limit = math.inf if seconds is None else float(seconds)
+    return _Settings(bool(parallel), float(damping), check_integer("sweeps", sweeps, 1), float(tolerance), limit)
+
+
+def _describe(graph: Graph, how: _Settings) -> dict[str, Any]:
+    """Return what decides the numbers, but for the start."""
+    settings = {name: value for name, value in how._asdict().items() if name != "seconds"}
+    return {"gibbsite": package_version(), "method": "mean-field", "model": graph.digest, **settings}
+
+
+def _exclude_impossible(graph: Graph, model: FactorGraph) -> Any:
+    """Return the arrays of a graph without the states that propagation of its zeros excludes."""
+    if graph.binary:
+        return graph.arrays
+    arrays: Any = graph.arrays
+    logs = np.where(alive_states(graph, model), arrays.log_unary, -np.inf)
+    logs.setflags(write=False)  # as all arrays of a graph: compiled code is of one type
+    return arrays._replace(log_unary=logs)
+
+
+def _iterate(
+    model: FactorGraph, graph: Graph, arrays: Any, law: Floats, how: _Settings, plan: dict[str, Any], show: Progress
+) -> MeanFieldResult:
+    """Sweep until nothing changes any more, the sweeps or the time are used up, or Ctrl-C."""
+    workspace = make_desk(graph)
+    fresh = np.empty_like(law) if how.parallel else law
+    bounds: list[float] = []
+    changes: list[float] = []
+    # compile or load both, so that this does not count as time of the iteration
+    sweep(arrays, 0, law, fresh, how.damping, workspace)
+    bound(arrays, law, workspace)
+    begun = time.monotonic()
+    with catch_interrupt(show.say) as interrupt:
+        while True:
+            changes.append(sweep(arrays, graph.n_sites, law, fresh, how.damping, workspace))
+            law, fresh = fresh, law
+            bounds.append(bound(arrays, law, workspace) + graph.log_offset)
+            elapsed = time.monotonic() - begun
+            show.show(Status("mean field", len(bounds), how.sweeps, elapsed, how.seconds, 1))
+            if changes[-1] <= how.tolerance or len(bounds) == how.sweeps:
+                break
+            if interrupt.up or elapsed >= how.seconds:
+                break
+    return MeanFieldResult(
+        model=model,
+        cells=law,
+        binary=graph.binary,
+        bounds=np.array(bounds),
+        changes=np.array(changes),
+        tolerance=how.tolerance,
+        plan=plan,
+        interrupted=interrupt.up,
+        seconds=time.monotonic() - begun,
+    )

@@ -1,0 +1,187 @@
+"""What mean field answers, and what all approximations have in common: marginals of unknown error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.results.joint import add_observed, find_free
+from gibbsite.results.table import SiteTable, observed_cells
+from gibbsite.results.wording import in_words
+
+if TYPE_CHECKING:
+    import pandas
+
+    from gibbsite.models import FactorGraph
+
+
+class ApproximateLaw:
+    """Marginals that were not drawn: tables of them, and what is known about their error.
+
+    Attributes
+    ----------
+    model : FactorGraph
+        The model.
+    cells : float array
+        One probability per state of each site, for ``binary`` one per site, that of state 1.
+    exact : bool
+        All answers are exact up to rounding.
+    """
+
+    model: FactorGraph
+    cells: NDArray[np.float64]
+    binary: bool
+    exact: bool
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it has not converged, one sentence each."""
+        raise NotImplementedError
+
+    @property
+    def converged(self) -> bool | None:
+        """Whether the answer can be relied upon; None where its error is not known.
+
+        False where the iteration has not come to rest; True only where the answer is exact.
+        """
+        if self.reasons:
+            return False
+        return True if self.exact else None
+
+    def _word(self) -> str:
+        """Return the verdict in one or two words."""
+        return {True: "converged", False: "NOT CONVERGED", None: "settled"}[self.converged]
+
+    @cached_property
+    def marginals(self) -> SiteTable:
+        """Approximate probabilities of the states of all sites, observed ones included."""
+        seen = observed_cells(self.model.evidence, self.model.evidence_labels, 1.0)
+        return SiteTable(self.model.domains, self.cells, self.binary, observed=seen)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return a pandas table with one row for each state of each site.
+
+        Columns are ``site``, ``state``, ``probability`` and ``observed``; errors are not known.
+        """
+        from gibbsite.results.dataframe import make_dataframe
+
+        return make_dataframe(self.marginals, {})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MeanFieldResult(ApproximateLaw):
+    """A product law close to a model: approximate marginals, and a lower bound of the log-partition function.
+
+    How far the marginals are from those of the model is not known. There are no standard errors: nothing was
+    drawn.
+
+    Attributes
+    ----------
+    model : FactorGraph
+        The model.
+    cells : float array
+        The law: one probability per state of each site, for ``binary`` one per site, that of state 1.
+    bounds : float array (sweeps,)
+        Lower bound of the log-partition function after each sweep.
+    changes : float array (sweeps,)
+        Largest difference, in each sweep, between a probability and the one its site should have.
+    tolerance : float
+        Changes up to this count as none.
+    plan : dict
+        Everything that decided the numbers, as plain data.
+    interrupted : bool
+        Ended early by Ctrl-C.
+    seconds : float
+        Time taken.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> gs.mean_field(gs.ising_grid((3, 3), coupling=0.1, field=0.2))
+    MeanFieldResult(9 sites; approximate marginals, log_z >= 6.48108, settled in sweep 7)
+    """
+
+    model: FactorGraph
+    cells: NDArray[np.float64]
+    binary: bool
+    bounds: NDArray[np.float64]
+    changes: NDArray[np.float64]
+    tolerance: float
+    plan: dict[str, Any] = field(default_factory=dict)
+    interrupted: bool = False
+    seconds: float = float("nan")
+
+    exact = False
+
+    def joint(self, *sites: str | int) -> NDArray[np.float64]:
+        """Return the joint probabilities of a set of sites under the law: products of marginals.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> gs.mean_field(gs.FactorGraph({"a": 2, "b": 2}, [("a", [1, 3])])).joint("a", "b").tolist()
+        [[0.125, 0.125], [0.375, 0.375]]
+        """
+        table = np.ones(())
+        for site in find_free(sites, self.model.domains, self.model.evidence):
+            table = np.multiply.outer(table, np.array(list(self.marginals[site].values())))
+        return add_observed(table, sites, self.model.evidence, self.model.evidence_labels)
+
+    @property
+    def log_z(self) -> float:
+        """Lower bound of the natural logarithm of the partition function, evidence included.
+
+        Minus infinity if the law gives a positive probability to something impossible.
+        """
+        return float(self.bounds[-1])
+
+    @property
+    def sweeps(self) -> int:
+        """Sweeps made."""
+        return int(self.bounds.size)
+
+    @property
+    def change(self) -> float:
+        """Largest change of the last sweep, before damping."""
+        return float(self.changes[-1])
+
+    @property
+    def settled(self) -> bool:
+        """Whether the iteration has come to rest."""
+        return self.change <= self.tolerance
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it has not converged, one sentence each."""
+        reasons = []
+        if not self.settled:
+            reasons.append(
+                f"probabilities still change by up to {self.change:.2g} in sweep {self.sweeps:,}, more than "
+                f"{self.tolerance:g}; use more sweeps or damping, or go in place."
+            )
+        if self.log_z == -np.inf:
+            reasons.append(
+                "the law gives a positive probability to something impossible, so it bounds nothing; use "
+                "start='support'."
+            )
+        return tuple(reasons)
+
+    def line(self) -> str:
+        """Return the verdict in one line."""
+        return (
+            f"{self._word()}: largest change {in_words(self.change, '.2g')} in sweep {self.sweeps:,}; "
+            f"marginals are approximate, their error is not known; {self._bound('log Z')}"
+        )
+
+    def _bound(self, name: str) -> str:
+        return f"{name} >= {self.log_z:.6g}" if np.isfinite(self.log_z) else f"no bound of {name}"
+
+    def __repr__(self) -> str:
+        return (
+            f"MeanFieldResult({self.model.n_sites:,} sites; approximate marginals, {self._bound('log_z')}, "
+            f"{self._word()} in sweep {self.sweeps:,})"
+        )

@@ -1,9 +1,0 @@
-"""Updates of many sites, or of many chains, at once: one file for each way, which registers it.
-
-``base`` says what a way is; ``board``, ``heatbath``, ``keyed``, ``lanes`` and ``selected`` are parts that
-several of them use.
-"""
-
-from gibbsite._discover import load_modules
-
-load_modules(__name__)

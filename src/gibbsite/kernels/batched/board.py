@@ -1,0 +1,228 @@
+"""The walk over a lattice in checkerboard order, a row of one color at a time.
+
+A site of one color has its neighbours in the other: those before and after it stand side by side in the
+other color's part of the same row, the rest at the same place of the neighbouring rows. So all that a stretch
+of a row depends on are stretches, and loops over it compile to vector instructions.
+
+What differs between boards is what is made of the neighbours: :func:`look_inside` and :func:`look_single`
+write it to a room for BLOCK sites, :func:`draw_block` draws the sites from there. The memory of a chain
+has, for each member of a team, such a room and as many random words. Where there is no chance, looking is
+moving (:mod:`gibbsite.kernels.batched.herded_board`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.intrinsic import wait_for_all
+from gibbsite._numba.jit import Integer, called, generic, inlined
+from gibbsite._numba.random.generators import BLOCK, WORDS, Words, fill_keyed
+from gibbsite.graphs.layouts.checkered import Checkerboard
+from gibbsite.kernels.base import Team
+from gibbsite.kernels.batched.colored import counters, share
+from gibbsite.kernels.gibbs.gibbs import GibbsParameters
+
+_U = np.uintp
+_ZERO, _ONE = np.uintp(0), np.uintp(1)
+State = NDArray[np.signedinteger[Any]]
+
+
+class Row(NamedTuple):
+    """Where the neighbours of one color's part of a row stand; NOWHERE if there are none.
+
+    ``own`` is the position of its first site, in column ``shift`` (0 or 1), ``beside`` the first of the other
+    color in the same row, ``size`` and ``size_beside`` how many there are.
+    """
+
+    own: Integer
+    size: Integer
+    shift: Integer
+    beside: Integer
+    size_beside: Integer
+    above: Integer
+    below: Integer
+    front: Integer
+    back: Integer
+
+
+NOWHERE = np.uintp(2**64 - 1)
+
+
+@inlined
+def find_row(board: Checkerboard, color: Integer, row: Integer) -> Row:
+    """Return where a row of a color and its neighbours are."""
+    other = 1 - color
+    here, there = board.start[color], board.start[other]
+    even = _U(board.start[0, board.start.shape[1] - 1])
+    off, off_other = even * _U(color), even * _U(other)
+    plane = row // board.size_1
+    line = row - plane * board.size_1
+    above, below, front, back = NOWHERE, NOWHERE, NOWHERE, NOWHERE
+    if line > 0:
+        above = off_other + _U(there[row - 1])
+    elif board.wrap_1:
+        above = off_other + _U(there[row + board.size_1 - 1])
+    if line < board.size_1 - 1:
+        below = off_other + _U(there[row + 1])
+    elif board.wrap_1:
+        below = off_other + _U(there[row - board.size_1 + 1])
+    if plane > 0:
+        front = off_other + _U(there[row - board.size_1])
+    elif board.wrap_0:
+        front = off_other + _U(there[row + (board.size_0 - 1) * board.size_1])
+    if plane < board.size_0 - 1:
+        back = off_other + _U(there[row + board.size_1])
+    elif board.wrap_0:
+        back = off_other + _U(there[row - (board.size_0 - 1) * board.size_1])
+    return Row(
+        off + _U(here[row]),
+        _U(here[row + 1] - here[row]),
+        _U((plane + line + color) & 1),
+        off_other + _U(there[row]),
+        _U(there[row + 1] - there[row]),
+        above,
+        below,
+        front,
+        back,
+    )
+
+
+@inlined
+def left_of(row: Row, wrap: int, j: Integer) -> Integer:
+    """Return the neighbour of site j of a row on the left."""
+    if j + row.shift > _ZERO:
+        return row.beside + j + row.shift - _ONE
+    return row.beside + row.size_beside - _ONE if wrap else NOWHERE
+
+
+@inlined
+def right_of(row: Row, wrap: int, j: Integer) -> Integer:
+    """Return the neighbour of site j of a row on the right."""
+    if j + row.shift < row.size_beside:
+        return row.beside + j + row.shift
+    return row.beside if wrap else NOWHERE
+
+
+@inlined
+def inner_part(row: Row, low: Integer, high: Integer) -> tuple[Integer, Integer]:
+    """Return which of the sites low to high have neighbours on both sides that are next to each other."""
+    if row.shift == _ZERO:
+        low = max(low, _ONE)
+    if row.size + row.shift > row.size_beside:
+        high = min(high, row.size - _ONE)
+    return low, max(low, high)
+
+
+@inlined
+def or_own(place: Integer, row: Row) -> Integer:
+    """Return a row to read instead of a missing one; what is read there must not count."""
+    return row.own if place == NOWHERE else place
+
+
+@generic
+def look_inside(arrays: Any, row: Row, j: Integer, count: Integer, x: State, room: Any, at: Integer) -> None:
+    """Look at the neighbours of ``count`` sites of a row from j on, none at an end; write from ``at`` on."""
+    raise NotImplementedError
+
+
+@generic
+def look_single(arrays: Any, row: Row, j: Integer, x: State, room: Any, at: Integer) -> None:
+    """Look at the neighbours of site j of a row, wherever it stands, for entry ``at`` of the room."""
+    raise NotImplementedError
+
+
+@generic
+def draw_block(
+    arrays: Any,
+    memory: Any,
+    member: Integer,
+    at: Integer,
+    x: State,
+    first: Integer,
+    count: Integer,
+    sums: NDArray[np.float32],
+    keep: bool,
+) -> None:
+    """Draw the sites ``first``, ... from what is in a member's room and its random words from ``at`` on.
+
+    The probabilities of their states are added to ``sums``, planes of a state each, if ``keep`` is set.
+    """
+    raise NotImplementedError
+
+
+@called
+def first_row(start: NDArray[np.int64], position: Integer) -> Integer:
+    """Return the row that a position of a color is in, by bisection."""
+    low, high = 0, start.size - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if start[middle] <= position:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def look_along(arrays: Any, color: Integer, row: Integer, begin: Integer, end: Integer, x: State, room: Any) -> Integer:
+    """Look at the neighbours of the sites begin to end, the first of them in ``row``; return where that ends.
+
+    Entries of the room are counted from ``begin``.
+    """
+    at = begin
+    while at < end:
+        place = find_row(arrays.board, color, row)
+        until = min(end, place.own + place.size)
+        low, high = at - place.own, until - place.own
+        inner, outer = inner_part(place, low, high)
+        if inner < outer:
+            look_inside(arrays, place, inner, outer - inner, x, room, place.own + inner - begin)
+        for j in range(low, min(inner, high)):
+            look_single(arrays, place, j, x, room, place.own + j - begin)
+        for j in range(max(inner, outer), high):
+            look_single(arrays, place, j, x, room, place.own + j - begin)
+        at = until
+        if at == place.own + place.size:
+            row += 1
+    return row
+
+
+def move_board(
+    parameters: GibbsParameters,
+    arrays: Any,
+    schedule: Any,
+    memory: Any,
+    x: State,
+    order: NDArray[np.int32],
+    where: Integer,
+    stop: Integer,
+    turn: Integer,
+    rng: Words,
+    cond: NDArray[np.float32],
+    keep: bool,
+    team: Team,
+) -> Words:
+    """Draw the sites of a board, row by row of one color; the move of every way of the heat bath on one."""
+    words, room = memory.words[team.member], memory.room[team.member]
+    board = arrays.board
+    rows = board.start.shape[1] - 1
+    even = _U(board.start[0, rows])
+    for color in range(2):
+        off = even * _U(color)
+        low, high = max(where, off), min(stop, off + _U(board.start[color, rows]))
+        if low < high:
+            begin, end = share(low - off, high - off, BLOCK, team)
+            row = first_row(board.start[color], max(low, off + begin * _U(BLOCK)) - off)
+            for block in range(begin, end):
+                base = off + block * _U(BLOCK)
+                a, b = max(low, base), min(high, base + _U(BLOCK))
+                row = look_along(arrays, color, row, a, b, x, room)
+                lanes = counters(base, off + _U(board.start[color, rows]), BLOCK, 4)
+                fill_keyed(words, memory.key[0], memory.key[1], turn, base, lanes, WORDS)
+                draw_block(arrays, memory, team.member, a - base, x, a, b - a, cond, keep)
+            if team.size > 1:
+                wait_for_all(team.gate, team.size)
+    return rng

@@ -1,0 +1,242 @@
+"""Potts lattices in checkerboard order: states of neighbours are copied by stretches, then become weights.
+
+Copied, the neighbours of a block of sites stand side by side whatever the rows are like, and missing ones are
+in a state that is none. The weight of each state in turn is a product over directions: of a factor where the
+neighbour is in that state, of one elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, called, generic, implement, inlined
+from gibbsite._numba.random.generators import chain_key
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.layouts.checkered_potts import PlanePotts, UniformPotts, pack_potts_checkerboard
+from gibbsite.graphs.layouts.site_order import PackedModel
+from gibbsite.graphs.local import log_potential
+from gibbsite.kernels.base import MOST_MEMBERS, Kernel
+from gibbsite.kernels.batched.base import Streams, register_way
+from gibbsite.kernels.batched.board import (
+    NOWHERE,
+    Row,
+    draw_block,
+    find_row,
+    left_of,
+    look_inside,
+    look_single,
+    move_board,
+    right_of,
+)
+from gibbsite.kernels.batched.heatbath import draw_states_at_once
+from gibbsite.kernels.batched.keyed import ROOM, HeatBath
+
+if TYPE_CHECKING:
+    from gibbsite.models import FactorGraph, Model
+
+_ONE = np.uintp(1)
+F = np.float32
+State = NDArray[np.int16]
+
+
+# Directions, as in ``PlaneBoard.coupling``.
+_LEFT, _RIGHT, _ABOVE, _BELOW, _FRONT, _BACK = range(6)
+NOBODY = np.int16(-1)  # stands for the state of a missing neighbour
+
+
+class PottsMemory(NamedTuple):
+    """The key of a chain; for each member of a team random words, and room for a block of sites.
+
+    ``room`` has the states of their neighbours by direction, ``weight`` their weights by state; ``total`` and
+    ``left`` are the sums of :func:`gibbsite.kernels.batched.heatbath.draw_states_at_once`.
+    """
+
+    key: NDArray[np.uint32]
+    words: NDArray[np.uint32]
+    room: NDArray[np.int16]
+    weight: NDArray[np.float32]
+    total: NDArray[np.float64]
+    left: NDArray[np.float64]
+
+
+@register_way
+class PottsCheckerboard(HeatBath):
+    """The heat bath on Potts lattices."""
+
+    name, form, rank = "Potts checkerboard", "checkered", 11
+    layouts = (UniformPotts, PlanePotts)
+    move = staticmethod(move_board)
+
+    def pack(self, model: Model, graph: Graph) -> PackedModel | None:
+        """Lay a lattice out, if two colors suffice for it and its couplings allow it."""
+        return pack_potts_checkerboard(cast("FactorGraph", model), graph)
+
+    def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> PottsMemory:
+        """Allocate room for random numbers, and for states and weights of a block of sites."""
+        (stream,) = streams
+        states = packed.arrays.weight.all.size
+        return PottsMemory(
+            key=chain_key(stream),
+            words=np.zeros((MOST_MEMBERS, ROOM), np.uint32),
+            room=np.zeros((MOST_MEMBERS, 6, ROOM), np.int16),
+            weight=np.zeros((MOST_MEMBERS, states, ROOM), np.float32),
+            total=np.zeros((MOST_MEMBERS, ROOM)),
+            left=np.zeros((MOST_MEMBERS, ROOM)),
+        )
+
+
+@implement(look_inside, UniformPotts)
+@implement(look_inside, PlanePotts)
+def _look_inside(arrays: Any, row: Row, j: Integer, count: Integer, x: State, near: State, at: Integer) -> None:
+    left, right = near[_LEFT], near[_RIGHT]
+    side = row.beside + j + row.shift - _ONE
+    for i in range(count):
+        left[at + i] = x[side + i]
+        right[at + i] = x[side + _ONE + i]
+    _look_along(row.above, j, count, x, near[_ABOVE], at)
+    _look_along(row.below, j, count, x, near[_BELOW], at)
+    if arrays.board.size_0 > 1:
+        _look_along(row.front, j, count, x, near[_FRONT], at)
+        _look_along(row.back, j, count, x, near[_BACK], at)
+
+
+@inlined
+def _look_along(place: Integer, j: Integer, count: Integer, x: State, states: State, at: Integer) -> None:
+    """Copy the states of a neighbouring row."""
+    if place == NOWHERE:
+        for i in range(count):
+            states[at + i] = NOBODY
+    else:
+        for i in range(count):
+            states[at + i] = x[place + j + i]
+
+
+@implement(look_single, UniformPotts)
+@implement(look_single, PlanePotts)
+def _look_single(arrays: Any, row: Row, j: Integer, x: State, near: State, at: Integer) -> None:
+    for direction in range(6):
+        place = _neighbour(arrays, row, direction, j)
+        near[direction, at] = NOBODY if place == NOWHERE else x[place]
+
+
+@inlined
+def _neighbour(arrays: Any, row: Row, direction: int, j: Integer) -> Integer:
+    """Return where the neighbour of site j of a row in a direction is, or NOWHERE."""
+    if direction == _LEFT:
+        return left_of(row, arrays.board.wrap_2, j)
+    if direction == _RIGHT:
+        return right_of(row, arrays.board.wrap_2, j)
+    place = row.above
+    if direction == _BELOW:
+        place = row.below
+    elif direction == _FRONT:
+        place = row.front
+    elif direction == _BACK:
+        place = row.back
+    return NOWHERE if place == NOWHERE else place + j
+
+
+@generic
+def factor_of(arrays: Any, direction: int, p: Integer) -> Any:
+    """Return what counts if the neighbour of position p in a direction is in the same state."""
+    raise NotImplementedError
+
+
+@implement(factor_of, PlanePotts)
+def _factor_plane(arrays: PlanePotts, direction: int, p: Integer) -> Any:
+    return arrays.factor[direction, p]
+
+
+@implement(factor_of, UniformPotts)
+def _factor_uniform(arrays: UniformPotts, direction: int, p: Integer) -> float:
+    if direction < _ABOVE:
+        return arrays.factor_2
+    return arrays.factor_1 if direction < _FRONT else arrays.factor_0
+
+
+@inlined
+def _times(arrays: Any, direction: int, p: Integer, agree: bool) -> Any:
+    """Return what a neighbour contributes to the weight of a state."""
+    return F(factor_of(arrays, direction, p)) if agree else F(1.0)
+
+
+@implement(draw_block, UniformPotts)
+@implement(draw_block, PlanePotts)
+def _settle_block(
+    arrays: Any,
+    memory: PottsMemory,
+    member: Integer,
+    at: Integer,
+    x: State,
+    first: Integer,
+    count: Integer,
+    sums: NDArray[np.float32],
+    keep: bool,
+) -> None:
+    weight, words = memory.weight[member], memory.words[member]
+    _weigh(arrays, memory.room[member], first, count, weight)
+    draw_states_at_once(weight, memory.total[member], memory.left[member], words, at, x, first, count, sums, keep)
+
+
+@inlined
+def _weigh(arrays: Any, near: State, p: Integer, count: Integer, weight: NDArray[np.float32]) -> None:
+    """Write the weights of the sites from position p on, given the states of their neighbours."""
+    left, right, above, below = near[_LEFT], near[_RIGHT], near[_ABOVE], near[_BELOW]
+    front, back = near[_FRONT], near[_BACK]
+    for q in range(np.uintp(arrays.weight.all.size)):
+        own, state, every = weight[q], np.int16(q), F(arrays.weight.all[q])
+        for k in range(count):
+            sides = _times(arrays, _LEFT, p + k, left[k] == state) * _times(arrays, _RIGHT, p + k, right[k] == state)
+            lines = _times(arrays, _ABOVE, p + k, above[k] == state) * _times(arrays, _BELOW, p + k, below[k] == state)
+            own[k] = every * sides * lines
+        if arrays.board.size_0 > 1:
+            for k in range(count):
+                own[k] *= _times(arrays, _FRONT, p + k, front[k] == state) * _times(
+                    arrays, _BACK, p + k, back[k] == state
+                )
+        if arrays.weight.own.shape[1] > 0:
+            single = arrays.weight.own[q]
+            for k in range(count):
+                own[k] *= single[p + k]
+
+
+@inlined
+def single_weight(arrays: Any, p: Integer, q: Integer) -> float:
+    """Return the weight of state q at position p without neighbours."""
+    weight = arrays.weight.all[q]
+    if arrays.weight.own.shape[1] > 0:
+        weight *= arrays.weight.own[q, p]
+    return weight  # type: ignore[no-any-return]
+
+
+@implement(log_potential, UniformPotts)
+@implement(log_potential, PlanePotts)
+def _log_potential(arrays: Any, x: State) -> float:
+    # every pair has one even site; odd ones are left with their own weights
+    board = arrays.board
+    total = 0.0
+    for row in range(board.start.shape[1] - 1):
+        for color in range(2):
+            here = find_row(board, color, row)
+            for j in range(here.size):
+                p = here.own + j
+                weight = single_weight(arrays, p, np.uintp(x[p]))
+                if color == 0:
+                    weight *= _pairs_at(arrays, here, j, x)
+                total += math.log(weight)
+    return total
+
+
+@called
+def _pairs_at(arrays: Any, row: Row, j: Integer, x: State) -> float:
+    """Return the product of the factors of site j of a row with its neighbours."""
+    product = 1.0
+    for direction in range(6):
+        place = _neighbour(arrays, row, direction, j)
+        if place != NOWHERE and x[place] == x[row.own + j]:
+            product *= factor_of(arrays, direction, row.own + j)
+    return product

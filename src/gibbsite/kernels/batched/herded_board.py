@@ -1,0 +1,298 @@
+"""Herded Gibbs on lattices of one coupling: weights by the number of neighbours, a row of a color at a time.
+
+The weights of a stretch of a row are a stretch of a plane for every number of neighbours. A plane is touched
+where the number occurs, without looking anything up, so the loops compile to vector instructions. All
+members of a team do their own part of a color, and as there is no chance the answer is the same for any
+number of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.intrinsic import wait_for_all
+from gibbsite._numba.jit import Integer, called, generic, implement, inlined
+from gibbsite._numba.random.generators import BLOCK, Words
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.layouts.checkered import Checkerboard
+from gibbsite.graphs.layouts.counted import APART, CountedPlanes, CountedUniform, pack_counted
+from gibbsite.graphs.layouts.site_order import PackedModel
+from gibbsite.graphs.local import log_potential
+from gibbsite.kernels.base import MOST_MEMBERS, Kernel, Team
+from gibbsite.kernels.batched.base import AtOnce, Streams, register_way
+from gibbsite.kernels.batched.board import (
+    NOWHERE,
+    Row,
+    find_row,
+    first_row,
+    left_of,
+    look_along,
+    look_inside,
+    look_single,
+    or_own,
+    right_of,
+)
+from gibbsite.kernels.batched.colored import share
+from gibbsite.kernels.herded.herded import HerdedGibbs
+from gibbsite.kernels.herded.step import HerdedParameters
+
+if TYPE_CHECKING:
+    from gibbsite.models import Model
+
+_U, _U8, _U32 = np.uintp, np.uint8, np.uint32
+F = np.float32
+_ZERO, _ONE = np.uintp(0), np.uintp(1)
+_TO_UNIT = F(2.0**-31)
+# Sites that are looked at together: few enough that not every number of neighbours occurs.
+_STRETCH = 128
+State = NDArray[np.int8]
+
+
+class Room(NamedTuple):
+    """Of a stretch: the numbers of neighbours in state 1, the new states, and the probabilities of state 1.
+
+    A row for each member of a team, or one of these rows. What lies behind a row keeps members out of each
+    other's cache lines.
+    """
+
+    seen: NDArray[np.uint8]
+    up: NDArray[np.uint8]
+    part: NDArray[np.uint32]
+
+
+class CountedMemory(NamedTuple):
+    """The weights of a chain, ``phase[c, p]`` in units of 2^-32, and room."""
+
+    phase: NDArray[np.uint32]
+    room: Room
+
+
+class HerdedWorkspace(NamedTuple):
+    """All that a stretch of sites is moved with: weights, room, and sums of the probabilities it moved by."""
+
+    phase: NDArray[np.uint32]
+    room: Room
+    sums: NDArray[np.float32]
+    keep: bool
+
+
+@inlined
+def _missing(row: Row) -> Integer:
+    """Return how many rows a row lacks above, below, in front and behind."""
+    return _U(row.above == NOWHERE) + _U(row.below == NOWHERE) + _U(row.front == NOWHERE) + _U(row.back == NOWHERE)
+
+
+@inlined
+def _look_around(board: Checkerboard, row: Row, j: Integer, x: State) -> tuple[Integer, Integer]:
+    """Return how many neighbours of site j of a row are in state 1, and how many there are."""
+    count, degree = _ZERO, _U(4) - _missing(row)
+    for place in (row.above, row.below, row.front, row.back):
+        if place != NOWHERE:
+            count += _U(x[place + j])
+    for side in (left_of(row, board.wrap_2, j), right_of(row, board.wrap_2, j)):
+        if side != NOWHERE:
+            count += _U(x[side])
+            degree += _ONE
+    return count, degree
+
+
+@generic
+def herd_plane(arrays: Any, degree: Integer, c: Integer, p: Integer, count: Integer, phase: Any, room: Room) -> None:
+    """Let the weights for c neighbours choose, for those of the sites p, ... that have so many."""
+    raise NotImplementedError
+
+
+@implement(herd_plane, CountedUniform)
+def _herd_uniform(
+    arrays: CountedUniform, degree: Integer, c: Integer, p: Integer, count: Integer, phase: Any, room: Room
+) -> None:
+    _herd_alike(phase[c], p, count, _U8(c), arrays.share[degree, c], room.seen, room.up, room.part)
+
+
+@implement(herd_plane, CountedPlanes)
+def _herd_planes(
+    arrays: CountedPlanes, degree: Integer, c: Integer, p: Integer, count: Integer, phase: Any, room: Room
+) -> None:
+    _herd_each(phase[c], p, count, _U8(c), arrays.share[c], room.seen, room.up, room.part)
+
+
+# Two loops that differ in whether sites have a probability each: what is known beforehand is not asked in a
+# loop over sites, which would cost 6 %.
+
+
+@called
+def _herd_alike(phase: Any, p: Integer, count: Integer, c: np.uint8, own: Any, seen: Any, up: Any, part: Any) -> None:
+    for i in range(_U(count)):
+        mine = own if seen[i] == c else _U32(0)
+        new = _U32(phase[p + i] + mine)
+        phase[p + i] = new
+        part[i] |= mine
+        up[i] |= _U8(new < mine)
+
+
+@called
+def _herd_each(phase: Any, p: Integer, count: Integer, c: np.uint8, own: Any, seen: Any, up: Any, part: Any) -> None:
+    for i in range(_U(count)):
+        mine = own[p + i]
+        mine = mine if seen[i] == c else _U32(0)
+        new = _U32(phase[p + i] + mine)
+        phase[p + i] = new
+        part[i] |= mine
+        up[i] |= _U8(new < mine)
+
+
+@called
+def _count_neighbours(board: Checkerboard, row: Row, j: Integer, count: Integer, x: State, room: Any) -> Integer:
+    """Write how many neighbours of sites of a row are in state 1; return which numbers occur, as bits."""
+    side = row.beside + j + row.shift - _ONE
+    above, below = or_own(row.above, row) + j, or_own(row.below, row) + j
+    up, down = np.int8(row.above != NOWHERE), np.int8(row.below != NOWHERE)
+    for i in range(count):
+        room[i] = _U8(x[side + i] + x[side + _ONE + i] + (x[above + i] & up) + (x[below + i] & down))
+    if board.size_0 > 1:
+        front, back = or_own(row.front, row) + j, or_own(row.back, row) + j
+        ahead, behind = np.int8(row.front != NOWHERE), np.int8(row.back != NOWHERE)
+        for i in range(count):
+            room[i] += _U8((x[front + i] & ahead) + (x[back + i] & behind))
+    found = _U8(0)
+    for i in range(count):
+        found |= _U8(_U8(1) << room[i])
+    return found
+
+
+@implement(look_inside, CountedUniform)
+@implement(look_inside, CountedPlanes)
+def _herd_inside(
+    arrays: Any, row: Row, j: Integer, count: Integer, x: State, workspace: HerdedWorkspace, at: Integer
+) -> None:
+    degree, phase, room = _U(6) - _missing(row), workspace.phase, workspace.room
+    for done in range(_ZERO, count, _U(_STRETCH)):
+        many, p = min(_U(_STRETCH), count - done), row.own + j + done
+        found = _count_neighbours(arrays.board, row, j + done, many, x, room.seen)
+        for i in range(many):
+            room.up[i], room.part[i] = _U8(0), _U32(0)
+        for c in range(_U(phase.shape[0])):
+            if (found >> _U8(c)) & _U8(1):
+                herd_plane(arrays, degree, c, p, many, phase, room)
+        _settle(x, p, many, room.up, room.part, workspace.sums, workspace.keep)
+
+
+@called
+def _settle(x: State, p: Integer, count: Integer, up: Any, part: Any, sums: NDArray[np.float32], keep: bool) -> None:
+    """Set sites to what was chosen; add up the probabilities it was chosen by."""
+    for i in range(_U(count)):
+        x[p + i] = up[i]
+    if keep:
+        for i in range(_U(count)):
+            # a signed number of 31 bits, which vector instructions know
+            sums[p + i] += F(np.int32(part[i] >> _U32(1))) * _TO_UNIT
+
+
+@implement(look_single, CountedUniform)
+@implement(look_single, CountedPlanes)
+def _herd_single(arrays: Any, row: Row, j: Integer, x: State, workspace: HerdedWorkspace, at: Integer) -> None:
+    room = workspace.room
+    count, degree = _look_around(arrays.board, row, j, x)
+    room.seen[0], room.up[0], room.part[0] = _U8(count), _U8(0), _U32(0)
+    herd_plane(arrays, degree, count, row.own + j, _ONE, workspace.phase, room)
+    _settle(x, row.own + j, _ONE, room.up, room.part, workspace.sums, workspace.keep)
+
+
+def _move_counted(
+    parameters: HerdedParameters,
+    arrays: Any,
+    schedule: Any,
+    memory: CountedMemory,
+    x: State,
+    order: NDArray[np.int32],
+    where: Integer,
+    stop: Integer,
+    turn: Integer,
+    rng: Words,
+    cond: NDArray[np.float32],
+    keep: bool,
+    team: Team,
+) -> Words:
+    board, member = arrays.board, team.member
+    room = Room(memory.room.seen[member], memory.room.up[member], memory.room.part[member])
+    workspace = HerdedWorkspace(memory.phase, room, cond, keep)
+    rows = board.start.shape[1] - 1
+    even = _U(board.start[0, rows])
+    for color in range(2):
+        off = even * _U(color)
+        low, high = max(where, off), min(stop, off + _U(board.start[color, rows]))
+        if low < high:
+            begin, end = share(low - off, high - off, BLOCK, team)
+            at, last = max(low, off + begin * _U(BLOCK)), min(high, off + end * _U(BLOCK))
+            if at < last:
+                look_along(arrays, color, first_row(board.start[color], at - off), at, last, x, workspace)
+            if team.size > 1:
+                wait_for_all(team.gate, team.size)
+    return rng
+
+
+@generic
+def base_at(arrays: Any, degree: Integer, p: Integer) -> float:
+    """Return the log-odds of a site none of whose neighbours is in state 1."""
+    raise NotImplementedError
+
+
+@implement(base_at, CountedUniform)
+def _base_uniform(arrays: CountedUniform, degree: Integer, p: Integer) -> float:
+    base: Any = arrays.field - 0.5 * arrays.coupling * degree
+    return base  # type: ignore[no-any-return]
+
+
+@implement(base_at, CountedPlanes)
+def _base_plane(arrays: CountedPlanes, degree: Integer, p: Integer) -> float:
+    base: Any = arrays.base[p]
+    return base  # type: ignore[no-any-return]
+
+
+@implement(log_potential, CountedUniform)
+@implement(log_potential, CountedPlanes)
+def _log_potential(arrays: Any, x: State) -> float:
+    # in spins: every pair has one even site, the fields of odd ones are left
+    board, total = arrays.board, 0.0
+    for row in range(board.start.shape[1] - 1):
+        for color in range(2):
+            place = find_row(board, color, row)
+            for j in range(place.size):
+                count, degree = _look_around(board, place, j, x)
+                met = 1.0 * count if color == 0 else 0.5 * degree
+                odds = base_at(arrays, degree, place.own + j) + arrays.coupling * met
+                total += (x[place.own + j] - 0.5) * odds
+    return total
+
+
+@register_way
+class HerdedCounts(AtOnce):
+    """Herding with keys that are numbers of neighbours, on lattices."""
+
+    name, form, rank = "herded counts", "counted", 10
+    parameters = HerdedParameters
+    layouts = (CountedUniform, CountedPlanes)
+    move = staticmethod(_move_counted)
+    divisible = True
+
+    def prepare(self, kernel: Kernel, model: Model, graph: Graph) -> PackedModel | None:
+        """Lay a lattice of one coupling out, where a table has a place for the weights of every number."""
+        if not isinstance(kernel, HerdedGibbs) or not kernel.shareable(graph):
+            return None
+        return pack_counted(graph) if kernel.keys_of(graph).counts else None
+
+    def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> CountedMemory:
+        """Allocate the weights of a chain, and room."""
+        assert isinstance(kernel, HerdedGibbs)
+        (stream,), arrays = streams, packed.arrays
+        sites, room = int(arrays.board.start[:, -1].sum()), (MOST_MEMBERS, _STRETCH + 64)
+        phase = kernel.first_weights(stream, arrays.share.shape[0], sites + APART)
+        return CountedMemory(phase, Room(np.zeros(room, np.uint8), np.zeros(room, np.uint8), np.zeros(room, np.uint32)))
+
+    def carried(self, packed: PackedModel, memory: Any, segment: int, low: int, high: int) -> NDArray[Any]:
+        """Return the weights of some positions."""
+        found: NDArray[np.uint32] = memory.phase[:, low:high]
+        return found

@@ -1,0 +1,140 @@
+"""Herded Gibbs color by color: the states of a site's neighbours select one of its weights.
+
+Sites of a color do not look at each other, and there is no chance: threads that share a color give the same
+answer as one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.intrinsic import wait_for_all
+from gibbsite._numba.jit import Integer, called, inlined
+from gibbsite._numba.random.generators import BLOCK, Words
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.layouts.colored import ColoredGraph, pack_columns
+from gibbsite.graphs.layouts.site_order import PackedModel
+from gibbsite.graphs.rows import row_lengths
+from gibbsite.kernels.base import Kernel, Team
+from gibbsite.kernels.batched.base import AtOnce, Streams, register_way
+from gibbsite.kernels.batched.colored import bits_of_all, bits_of_four, find_columns, share
+from gibbsite.kernels.herded.herded import HerdedGibbs
+from gibbsite.kernels.herded.herding import herd_entry
+from gibbsite.kernels.herded.step import HerdedParameters
+
+if TYPE_CHECKING:
+    from gibbsite.models import Model
+
+_U, _U64 = np.uintp, np.uint64
+F = np.float32
+_LOW, _TO_UNIT = _U64(0xFFFFFFFF), F(2.0**-32)
+_MOST_BITS = 12  # neighbours whose states make a table worth reading color by color
+
+
+class SelectedMemory(NamedTuple):
+    """The weights of a chain with their probabilities, one for every threshold of the graph."""
+
+    entry: NDArray[np.uint64]
+
+
+def _move_selected(
+    parameters: HerdedParameters,
+    arrays: ColoredGraph,
+    schedule: Any,
+    memory: SelectedMemory,
+    x: NDArray[np.int8],
+    order: NDArray[np.int32],
+    where: Integer,
+    stop: Integer,
+    turn: Integer,
+    rng: Words,
+    cond: NDArray[np.float32],
+    keep: bool,
+    team: Team,
+) -> Words:
+    for c in range(arrays.color_start.size - 1):
+        start, end = _U(arrays.color_start[c]), _U(arrays.color_start[c + 1])
+        low, high = max(where, start), min(stop, end)
+        if low < high:
+            begin, done = share(low - start, high - start, BLOCK, team)
+            a, b = max(low, start + begin * _U(BLOCK)), min(high, start + done * _U(BLOCK))
+            for k in range(arrays.color_class[c], arrays.color_class[c + 1]):
+                u, v = max(a, _U(arrays.first[k])), min(b, _U(arrays.first[k + 1]))
+                if u < v:
+                    _herd_class(arrays, k, x, u, v, memory.entry, cond, keep)
+            if team.size > 1:
+                wait_for_all(team.gate, team.size)
+    return rng
+
+
+@called
+def _herd_class(
+    arrays: ColoredGraph,
+    k: Integer,
+    x: NDArray[np.int8],
+    u: Integer,
+    v: Integer,
+    entry: NDArray[np.uint64],
+    sums: NDArray[np.float32],
+    keep: bool,
+) -> None:
+    """Update positions u to v of a class."""
+    size, degree, edge, table = find_columns(arrays, k, u)
+    neighbour = arrays.neighbour
+    if degree == _U(4):
+        for i in range(v - u):
+            place = table + (i << _U(4)) + bits_of_four(x, neighbour, edge + i, size)
+            _herd_place(x, u + i, entry, place, sums, keep)
+    else:
+        for i in range(v - u):
+            place = table + (i << degree) + bits_of_all(x, neighbour, edge + i, size, degree)
+            _herd_place(x, u + i, entry, place, sums, keep)
+
+
+@inlined
+def _herd_place(
+    x: NDArray[np.int8], p: Integer, entry: NDArray[np.uint64], place: Integer, sums: NDArray[np.float32], keep: bool
+) -> None:
+    own: Any = entry[place]
+    entry[place], up = herd_entry(own)
+    x[p] = up
+    if keep:
+        sums[p] += F(own & _LOW) * _TO_UNIT
+
+
+@register_way
+class HerdedColors(AtOnce):
+    """Herding with keys that are states of neighbours, on binary models, color by color."""
+
+    name, form, rank = "herded colors", "arranged", 20
+    parameters = HerdedParameters
+    layouts = (ColoredGraph,)
+    move = staticmethod(_move_selected)
+    divisible = True
+
+    def prepare(self, kernel: Kernel, model: Model, graph: Graph) -> PackedModel | None:
+        """Lay a binary model of few neighbours out, with a threshold for every configuration of theirs."""
+        if not isinstance(kernel, HerdedGibbs) or kernel.keys != "blanket" or not kernel.shareable(graph):
+            return None
+        most = int(row_lengths(kernel.keys_of(graph).others()[0]).max(initial=0))
+        return pack_columns(model, graph, most) if most <= _MOST_BITS else None
+
+    def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> SelectedMemory:
+        """Allocate the weights of a chain, with the probabilities of their configurations."""
+        assert isinstance(kernel, HerdedGibbs)
+        (stream,), thresholds = streams, packed.arrays.threshold
+        entry = kernel.first_weights(stream, thresholds.size).astype(np.uint64)
+        entry <<= _U64(32)
+        entry |= np.maximum(thresholds, 1)
+        return SelectedMemory(entry)
+
+    def carried(self, packed: PackedModel, memory: Any, segment: int, low: int, high: int) -> NDArray[Any]:
+        """Return the weights of some positions of a class."""
+        arrays = packed.arrays
+        first, degree = int(arrays.first[segment]), int(arrays.degree[segment])
+        begin, end = (int(arrays.table[segment]) + ((p - first) << degree) for p in (low, high))
+        found: NDArray[np.uint64] = memory.entry[begin:end]
+        return found

@@ -1,0 +1,289 @@
+"""Gibbs sampling of many chains of a model of two dense layers, a layer at a time, by matrix products.
+
+The log-odds of a layer in all chains are the product of the couplings and the states of the other layer, in
+32-bit floats. It is computed a tile of sites at a time, which are drawn at once, so the product never leaves
+the nearest cache. Sums are taken in an order that depends on the model alone: a chain has the same numbers
+in any company and on any number of threads.
+
+Draws do not depend on rounding. A random word gives a bit s and a number v in (0, 1); with u = v / 2 where s
+is 0 and u = 1 - v / 2 where s is 1, a site takes state 1 if u < 1 / (1 + exp(-y)). That is, it takes its
+more probable state unless s says the other one and v (1 + exp|y|) < 2. Small errors of y matter only where
+that product is close to 2, how close is known for each site (:mod:`gibbsite.graphs.layouts.layers`); such
+draws, a few in ten thousand, are made again with the log-odds in 64-bit floats, added up as plain Gibbs does.
+So states have the conditionals of the model to the resolution of u, 2^-32, however large the couplings are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.intrinsic import VECTOR
+from gibbsite._numba.jit import DISABLED, Integer, called, implement, inlined, intrinsic_for
+from gibbsite._numba.random.generators import WORDS, Words
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.layouts.layers import PIECE, TILE, LayeredGraph, pack_layers
+from gibbsite.graphs.layouts.site_order import PackedModel
+from gibbsite.graphs.local import log_potential
+from gibbsite.kernels.base import Kernel, Team
+from gibbsite.kernels.batched.base import Streams, register_way
+from gibbsite.kernels.batched.heatbath import MOST, add_chances, exponential, unit
+from gibbsite.kernels.batched.keyed import HeatBath
+from gibbsite.kernels.batched.replicated import chain_keys, draw_words
+from gibbsite.kernels.gibbs.gibbs import GibbsParameters
+
+if TYPE_CHECKING:
+    from gibbsite.models import Model
+
+_U, _U32 = np.uintp, np.uint32
+F = np.float32
+_ZERO, _ONE, _TWO = F(0.0), F(1.0), F(2.0)
+_BIT = _U32(1)
+# Three vectors of chains times half a tile of sites: as many sums as registers can hold.
+_VECTORS = 3 * VECTOR
+_MOST_EXPONENT = 700.0
+
+
+class LayerRoom(NamedTuple):
+    """Room for random words, the states of a layer as floats, and the log-odds of a tile."""
+
+    words: NDArray[np.uint32]
+    inputs: NDArray[np.float32]
+    odds: NDArray[np.float32]
+
+    @property
+    def rebuildable(self) -> bool:
+        """Nothing is kept from one layer to the next, so checkpoints need not hold it."""
+        return True
+
+
+class LayerMemory(NamedTuple):
+    """The keys of the chains, first halves before second ones, and room."""
+
+    key: NDArray[np.uint32]
+    room: LayerRoom
+
+
+@implement(log_potential, LayeredGraph)
+def _unknown(arrays: LayeredGraph, x: NDArray[np.int8]) -> float:
+    return np.nan  # there is not one state but many; runs that record energies take another form
+
+
+def add_product(
+    weight: NDArray[np.float32],
+    first: Any,
+    x: NDArray[np.float32],
+    at: Any,
+    chains: Any,
+    count: Any,
+    out: NDArray[np.float32],
+    to: Any,
+    sites: int,
+    width: int,
+) -> None:
+    """Add to ``out`` what some inputs contribute to the log-odds of sites of a tile in ``width`` chains.
+
+    Input k has the states ``x[at + k * chains]``, ... and the couplings ``weight[first + k * TILE]``, ...;
+    ``out[to + u * chains]``, ... are the log-odds of site u. Contributions are added up from zero, input by
+    input.
+    """
+    for u in range(sites):
+        for c in range(width):
+            total = _ZERO
+            for k in range(count):
+                total += weight[first + k * _U(TILE) + _U(u)] * x[at + k * chains + _U(c)]
+            out[to + _U(u) * chains + _U(c)] += total
+
+
+def _add_three(weight: Any, first: Any, x: Any, at: Any, chains: Any, count: Any, out: Any, to: Any) -> None:
+    """Add up half a tile in three vectors of chains."""
+    add_product(weight, first, x, at, chains, count, out, to, TILE // 2, _VECTORS)
+
+
+def _add_one(weight: Any, first: Any, x: Any, at: Any, chains: Any, count: Any, out: Any, to: Any) -> None:
+    """Add up a tile in one vector of chains."""
+    add_product(weight, first, x, at, chains, count, out, to, TILE, VECTOR)
+
+
+if not DISABLED:
+    from gibbsite._numba.tiles import make_tile
+
+    _three, _one = make_tile(TILE // 2, 3, TILE), make_tile(TILE, 1, TILE)
+
+    @intrinsic_for(_add_three)
+    def _choose_three(weight, first, x, at, chains, count, out, to):  # type: ignore[no-untyped-def]
+        return lambda weight, first, x, at, chains, count, out, to: _three(
+            weight, _U(first), x, _U(at), _U(chains), _U(count), out, _U(to)
+        )
+
+    @intrinsic_for(_add_one)
+    def _choose_one(weight, first, x, at, chains, count, out, to):  # type: ignore[no-untyped-def]
+        return lambda weight, first, x, at, chains, count, out, to: _one(
+            weight, _U(first), x, _U(at), _U(chains), _U(count), out, _U(to)
+        )
+
+
+@called
+def _add_up(arrays: LayeredGraph, first: Integer, base: Integer, inputs: Integer, room: LayerRoom) -> None:
+    """Write the log-odds of the tile at position ``base``, whose couplings begin at ``first``."""
+    chains, odds, x = _U(arrays.chains), room.odds, room.inputs
+    for u in range(_U(TILE)):
+        field = arrays.field[min(base + u, _U(arrays.field.size) - _U(1))]
+        for c in range(chains):
+            odds[u * chains + c] = field
+    for k in range(_U(0), inputs, _U(PIECE)):
+        count = min(_U(PIECE), inputs - k)
+        weight, row = first + k * _U(TILE), k * chains
+        at, half = _U(0), _U(TILE // 2)
+        while at + _U(_VECTORS) <= chains:
+            _add_three(arrays.weight, weight, x, row + at, chains, count, odds, at)
+            _add_three(arrays.weight, weight + half, x, row + at, chains, count, odds, half * chains + at)
+            at += _U(_VECTORS)
+        while at < chains:
+            _add_one(arrays.weight, weight, x, row + at, chains, count, odds, at)
+            at += _U(VECTOR)
+
+
+@called
+def _draw(
+    odds: NDArray[np.float32],
+    at: Integer,
+    words: NDArray[np.uint32],
+    word_at: Integer,
+    x: NDArray[np.int8],
+    first: Integer,
+    chains: Integer,
+    margin: Any,
+) -> bool:
+    """Draw a site in all chains; return whether rounding may have changed the draw in any of them.
+
+    The log-odds are overwritten by ``1 + exp|y|``, negative where state 1 is the less probable one.
+    """
+    doubts = _U32(0)
+    for r in range(chains):
+        y, word = odds[at + r], words[word_at + r]
+        inverse = _ONE + exponential(min(abs(y), MOST))
+        up = y > _ZERO
+        product = unit(word) * inverse
+        x[first + r] = up != ((product < _TWO) & (((word & _BIT) != _U32(0)) == up))
+        doubts |= _U32(abs(product - _TWO) <= margin)
+        odds[at + r] = inverse if up else -inverse
+    return bool(doubts != _U32(0))
+
+
+@inlined
+def _decide(word: np.uint32, y: float) -> bool:
+    """Return the state of a site, given its word and its log-odds in 64-bit floats."""
+    up = y > 0.0
+    v = (np.int64(word >> _BIT) + 0.5) * 2.0**-31
+    less = v * (1.0 + math.exp(min(abs(y), _MOST_EXPONENT))) < 2.0
+    return bool(up != (less & (((word & _BIT) != _U32(0)) == up)))
+
+
+@called
+def _draw_again(
+    arrays: LayeredGraph,
+    p: Integer,
+    odds: NDArray[np.float32],
+    at: Integer,
+    words: NDArray[np.uint32],
+    word_at: Integer,
+    x: NDArray[np.int8],
+) -> None:
+    """Draw position p once more, in the chains in which rounding may have changed it."""
+    chains, rows = _U(arrays.chains), arrays.rows
+    site = _U(arrays.site[p])
+    for r in range(chains):
+        word = words[word_at + r]
+        if abs(unit(word) * abs(odds[at + r]) - _TWO) <= arrays.margin[p]:
+            y: Any = rows.field[site]
+            for k in range(_U(rows.start[site]), _U(rows.start[site + _U(1)])):
+                there = _U(arrays.position[rows.neighbour[k]])
+                y += rows.coupling[k] * x[there * chains + r]
+            x[p * chains + r] = _decide(word, y)
+
+
+def _move_layers(
+    parameters: GibbsParameters,
+    arrays: LayeredGraph,
+    schedule: Any,
+    memory: LayerMemory,
+    x: NDArray[np.int8],
+    order: NDArray[np.int32],
+    where: Integer,
+    stop: Integer,
+    turn: Integer,
+    rng: Words,
+    cond: NDArray[np.float32],
+    keep: bool,
+    team: Team,
+) -> Words:
+    chains, room = _U(arrays.chains), memory.room
+    for layer in range(2):
+        start, end = _U(arrays.start[layer]), _U(arrays.start[layer + 1])
+        other, inputs = _U(arrays.start[1 - layer]), _U(arrays.start[2 - layer] - arrays.start[1 - layer])
+        low, high = max(where, start), min(stop, end)
+        if low < high:
+            for i in range(inputs * chains):
+                room.inputs[i] = F(x[other * chains + i])
+            for tile in range((low - start) // _U(TILE), (high - start + _U(TILE - 1)) // _U(TILE)):
+                base = start + tile * _U(TILE)
+                _add_up(arrays, _U(arrays.tile_start[layer]) + tile * inputs * _U(TILE), base, inputs, room)
+                for u in range(_U(TILE)):
+                    p, word_at = base + u, (u & _U(3)) * chains
+                    if word_at == _U(0):
+                        draw_words(room.words, memory.key, chains, turn, p, WORDS)
+                    if low <= p < high:
+                        _settle(arrays, p, u * chains, word_at, room, x, cond, keep)
+    return rng
+
+
+@inlined
+def _settle(
+    arrays: LayeredGraph,
+    p: Integer,
+    at: Integer,
+    word_at: Integer,
+    room: LayerRoom,
+    x: NDArray[np.int8],
+    sums: NDArray[np.float32],
+    keep: bool,
+) -> None:
+    """Draw position p in all chains, and add its probabilities to the sums if ``keep`` is set."""
+    chains, odds, words = _U(arrays.chains), room.odds, room.words
+    if _draw(odds, at, words, word_at, x, p * chains, chains, arrays.margin[p]):
+        _draw_again(arrays, p, odds, at, words, word_at, x)
+    if keep:
+        add_chances(odds, at, sums, p * chains, chains)
+
+
+@register_way
+class Layers(HeatBath):
+    """The heat bath on many chains of a binary model of two dense layers."""
+
+    name, form, rank = "layers", "layered", -10
+    lanes = VECTOR
+    layouts = (LayeredGraph,)
+    move = staticmethod(_move_layers)
+
+    def pack(self, model: Model, graph: Graph) -> PackedModel | None:
+        """Lay a binary model out, if it has two layers and most pairs between them are coupled."""
+        return pack_layers(graph)
+
+    def arrays(self, packed: PackedModel, chains: int) -> LayeredGraph:
+        """Return the graph for so many chains."""
+        arrays: LayeredGraph = packed.arrays
+        return arrays._replace(chains=chains)
+
+    def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> LayerMemory:
+        """Allocate the keys of all chains, and room for a layer and a tile of them."""
+        chains = len(streams)
+        room = LayerRoom(
+            words=np.zeros(4 * chains, np.uint32),
+            inputs=np.zeros(packed.longest * chains, np.float32),
+            odds=np.zeros(TILE * chains, np.float32),
+        )
+        return LayerMemory(chain_keys(streams), room)

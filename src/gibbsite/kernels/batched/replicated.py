@@ -1,0 +1,238 @@
+"""Gibbs sampling of many chains of one binary model, a site of all chains at a time.
+
+The chains stand side by side in memory, so the model is read once for all of them and every loop over chains
+compiles to vector instructions. Each chain finds the same random numbers, and adds up the same log-odds in
+the same order, as it would alone: its states are those of :mod:`gibbsite.kernels.batched.colored`, bit by bit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.intrinsic import WIDTH
+from gibbsite._numba.jit import Integer, called, implement, inlined
+from gibbsite._numba.random.generators import BLOCK, BYTES, WORDS, Words, chain_key, philox
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.layouts.colored import ColoredGraph, pack_columns
+from gibbsite.graphs.layouts.site_order import PackedModel
+from gibbsite.graphs.local import log_potential
+from gibbsite.kernels.base import Kernel, Team
+from gibbsite.kernels.batched.base import Streams, register_way
+from gibbsite.kernels.batched.colored import counters, find_columns, first_without_table, rest_passes
+from gibbsite.kernels.batched.heatbath import draw_at_once
+from gibbsite.kernels.batched.keyed import UNIT, HeatBath
+from gibbsite.kernels.batched.lanes import Near, add_lanes, draw_lanes
+from gibbsite.kernels.gibbs.gibbs import GibbsParameters
+
+if TYPE_CHECKING:
+    from gibbsite.models import Model
+
+_U = np.uintp
+_U32, _U64 = np.uint32, np.uint64
+F = np.float32
+_LOW, _HIGH = _U64(0xFFFFFFFF), _U64(32)
+
+
+class ReplicatedGraph(NamedTuple):
+    """A colored graph for several chains; entry ``p * chains + c`` of a state is position p of chain c."""
+
+    colored: ColoredGraph
+    chains: int
+
+
+class ReplicaMemory(NamedTuple):
+    """The keys of the chains, first halves before second ones, and room for each of them.
+
+    Four random words; log-odds; which of its thresholds a site's neighbours select.
+    """
+
+    key: NDArray[np.uint32]
+    words: NDArray[np.uint32]
+    odds: NDArray[np.float32]
+    place: NDArray[np.uint8]
+
+
+@implement(log_potential, ReplicatedGraph)
+def _unknown(arrays: ReplicatedGraph, x: NDArray[np.int8]) -> float:
+    return np.nan  # there is not one state but many; runs that record energies take another form
+
+
+def _move_replicas(
+    parameters: GibbsParameters,
+    arrays: ReplicatedGraph,
+    schedule: Any,
+    memory: ReplicaMemory,
+    x: NDArray[np.int8],
+    order: NDArray[np.int32],
+    where: Integer,
+    stop: Integer,
+    turn: Integer,
+    rng: Words,
+    cond: NDArray[np.float32],
+    keep: bool,
+    team: Team,
+) -> Words:
+    colored, chains = arrays.colored, _U(arrays.chains)
+    for c in range(colored.color_start.size - 1):
+        start, end = _U(colored.color_start[c]), _U(colored.color_start[c + 1])
+        split = first_without_table(colored, c)
+        low, high = max(where, start), min(stop, split)
+        for base in range(start, max(low, high), _U(UNIT)):
+            lanes = counters(base, split, UNIT, 16)
+            for lane in range(lanes if low < base + _U(UNIT) else _U(0)):
+                draw_words(memory.words, memory.key, chains, turn, base + lane, BYTES)
+                for quarter in range(_U(16)):
+                    p = base + _U(4) * ((quarter >> _U(2)) * lanes + lane) + (quarter & _U(3))
+                    if low <= p < high:
+                        k = _class_of(colored, c, p)
+                        _look_up(colored, chains, k, p, x, memory, quarter, turn, cond, keep)
+        low, high = max(where, split), min(stop, end)
+        for base in range(split, max(low, high), _U(BLOCK)):
+            lanes = counters(base, end, BLOCK, 4)
+            for lane in range(lanes if low < base + _U(BLOCK) else _U(0)):
+                draw_words(memory.words, memory.key, chains, turn, base + lane, WORDS)
+                for w in range(_U(4)):
+                    p = base + w * lanes + lane
+                    if low <= p < high:
+                        _add_up(colored, chains, _class_of(colored, c, p), p, x, memory)
+                        draw_at_once(memory.odds, memory.words, w * chains, x, p * chains, chains, cond, keep)
+    return rng
+
+
+@called
+def draw_words(
+    words: NDArray[np.uint32],
+    key: NDArray[np.uint32],
+    chains: Integer,
+    turn: Integer,
+    counter: Integer,
+    branch: np.uint32,
+) -> None:
+    """Write the four words of a counter for every chain; first halves of keys stand before second ones."""
+    at, sweep = _U64(counter), _U64(turn)
+    a, b, c, d = _U32(at & _LOW), _U32(at >> _HIGH) | branch, _U32(sweep & _LOW), _U32(sweep >> _HIGH)
+    for r in range(chains):
+        one, two, three, four = philox(a, b, c, d, key[r], key[chains + r])
+        words[r] = one
+        words[chains + r] = two
+        words[_U(2) * chains + r] = three
+        words[_U(3) * chains + r] = four
+
+
+@inlined
+def _class_of(colored: ColoredGraph, c: Integer, p: Integer) -> Integer:
+    """Return the class of a position of a color."""
+    k = colored.color_class[c]
+    while p >= _U(colored.first[k + 1]):
+        k += 1
+    return k
+
+
+@inlined
+def _look_up(
+    arrays: ColoredGraph,
+    chains: Integer,
+    k: Integer,
+    p: Integer,
+    x: NDArray[np.int8],
+    memory: ReplicaMemory,
+    quarter: Integer,
+    turn: Integer,
+    sums: NDArray[np.float32],
+    keep: bool,
+) -> None:
+    """Update one position with thresholds in all chains, with one byte of their words."""
+    size, degree, edge, table = find_columns(arrays, k, p)
+    here = p * chains
+    word, shift = (quarter >> _U(2)) * chains, _U32(8) * _U32(quarter & _U(3))
+    # a missing neighbour is read from anywhere and masked out
+    n0 = n1 = n2 = n3 = here
+    if degree > _U(0):
+        n0 = _U(arrays.neighbour[edge]) * chains
+    if degree > _U(1):
+        n1 = _U(arrays.neighbour[edge + size]) * chains
+    if degree > _U(2):
+        n2 = _U(arrays.neighbour[edge + _U(2) * size]) * chains
+    if degree > _U(3):
+        n3 = _U(arrays.neighbour[edge + _U(3) * size]) * chains
+    mask = (_U(1) << degree) - _U(1)
+    for r in range(_U(0), chains, _U(WIDTH)):
+        near = Near(n0 + r, n1 + r, n2 + r, n3 + r, mask)
+        ties = draw_lanes(x, here + r, near, arrays.upper, table, memory.words, word + r, shift, memory.place, r)
+        if ties:
+            _break_ties(arrays, table, ties, r, chains, p, x, memory, turn)
+        if keep:
+            add_lanes(sums, here + r, arrays.threshold, table, memory.place, r)
+
+
+@called
+def _break_ties(
+    arrays: ColoredGraph,
+    table: Integer,
+    ties: np.uint32,
+    r: Integer,
+    chains: Integer,
+    p: Integer,
+    x: NDArray[np.int8],
+    memory: ReplicaMemory,
+    turn: Integer,
+) -> None:
+    """Decide where one byte did not, in the chains from r on."""
+    for lane in range(r, r + _U(WIDTH)):
+        if ties & _U32(1):
+            place = table + _U(memory.place[lane])
+            key_0, key_1 = memory.key[lane], memory.key[chains + lane]
+            x[p * chains + lane] = rest_passes(arrays, place, key_0, key_1, turn, p)
+        ties >>= _U32(1)
+
+
+@called
+def _add_up(
+    arrays: ColoredGraph, chains: Integer, k: Integer, p: Integer, x: NDArray[np.int8], memory: ReplicaMemory
+) -> None:
+    """Write the log-odds of one position in all chains."""
+    size, degree, edge, _ = find_columns(arrays, k, p)
+    odds = memory.odds
+    for r in range(chains):
+        odds[r] = arrays.field[p]
+    for q in range(degree):
+        e = edge + q * size
+        there, weight = _U(arrays.neighbour[e]) * chains, arrays.coupling[e]
+        for r in range(chains):
+            odds[r] += weight * F(x[there + r])
+
+
+def chain_keys(streams: Streams) -> NDArray[np.uint32]:
+    """Return the keys of some chains, first halves before second ones."""
+    return np.stack([chain_key(words) for words in streams], axis=1).ravel()
+
+
+@register_way
+class Replicas(HeatBath):
+    """The heat bath on many chains of a binary model, side by side; their states are those of ``Colors``."""
+
+    name, form, rank = "replicas", "arranged", 0
+    lanes = WIDTH
+    layouts = (ReplicatedGraph,)
+    move = staticmethod(_move_replicas)
+
+    def pack(self, model: Model, graph: Graph) -> PackedModel | None:
+        """Lay a binary model out, if its couplings allow it."""
+        return pack_columns(model, graph)
+
+    def arrays(self, packed: PackedModel, chains: int) -> ReplicatedGraph:
+        """Return the graph for so many chains."""
+        return ReplicatedGraph(packed.arrays, chains)
+
+    def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> ReplicaMemory:
+        """Allocate the keys of all chains, and room for each of them."""
+        chains = len(streams)
+        return ReplicaMemory(
+            key=chain_keys(streams),
+            words=np.zeros(4 * chains, np.uint32),
+            odds=np.zeros(chains, np.float32),
+            place=np.zeros(chains, np.uint8),
+        )

@@ -1,0 +1,395 @@
+"""Forward filtering, backward sampling, and marginals of one block, over its clique tables.
+
+Forward, the table of each site is multiplied out and summed over the site's states; the sums are the message
+to a later table. Afterwards column s of a table holds weights of the site's states given that its separator
+is in state s. Backward, sites are drawn from these columns in the opposite order (Carter and Kohn 1994, on
+trees of cliques), and, where marginals are wanted, the distributions of the separators are multiplied in.
+
+Tables are made in plain numbers, messages scaled to maximum one. Where a product could become too small for a
+floating-point number, which is known from the smallest positive entries of what is multiplied, the whole
+block is done again in logarithms: nothing that is possible is ever taken for impossible.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, called, inlined
+from gibbsite._numba.pointer import pointed
+from gibbsite._numba.random.generators import Words, load, store, uniform
+from gibbsite.graphs.elimination.rings import LogSum, Ring, Sum, join
+from gibbsite.graphs.kinds.table import TableGraph, entry_of
+from gibbsite.kernels.blocks.tables import MOST_LOOPS, BlockTables
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+#: What is smaller may have been rounded to nothing.
+LOG_SMALLEST = math.log(1e-280)
+
+
+class BlockWorkspace(NamedTuple):
+    """Room for the tables of the largest block.
+
+    ``pool`` holds tables and messages; ``weight`` the states of a site; ``digit`` the loops of an operand;
+    ``scratch`` the separator of a table; ``floor`` the smallest positive entry of each message; ``marginal``
+    what comes out; ``words`` the generator; ``what`` what is asked (:func:`draw_block`).
+    """
+
+    pool: Floats
+    weight: Floats
+    digit: Longs
+    scratch: Floats
+    floor: Floats
+    marginal: Floats
+    words: NDArray[np.uint64]
+    what: Longs
+
+    @property
+    def rebuildable(self) -> bool:
+        """Every step begins anew."""
+        return True
+
+
+def make_workspace(tables: BlockTables, arrays: TableGraph, pool: int) -> BlockWorkspace:
+    """Allocate room for the largest block."""
+    return BlockWorkspace(*(np.zeros(n, kind) for n, kind in _sizes(tables, arrays, pool)))
+
+
+def workspace_bytes(tables: BlockTables, arrays: TableGraph, pool: int) -> int:
+    """Predict what :func:`make_workspace` allocates."""
+    return 8 * sum(n for n, _ in _sizes(tables, arrays, pool))
+
+
+def _sizes(tables: BlockTables, arrays: TableGraph, pool: int) -> list[tuple[int, Any]]:
+    most = int(arrays.card.max(initial=1))
+    length = int(np.diff(tables.start).max(initial=1))
+    ends = np.concatenate([[0], np.cumsum(arrays.card[tables.site], dtype=np.int64)])[tables.start]
+    return [
+        (pool, np.float64),
+        (most, np.float64),
+        (MOST_LOOPS, np.int64),
+        (int(tables.separator.max(initial=1)), np.float64),
+        (length, np.float64),
+        (int(np.diff(ends).max(initial=1)), np.float64),
+        (4, np.uint64),
+        (3, np.int64),
+    ]
+
+
+@inlined
+def fill_field(tables: BlockTables, arrays: TableGraph, x: NDArray[Any], t: Integer, w: Floats) -> tuple[float, float]:
+    """Write the logarithms of the field of a table, less their maximum; return the lowest one and that."""
+    i = np.uintp(tables.site[t])
+    cell, size = arrays.offset[i], np.int64(arrays.card[i])
+    for a in range(size):
+        w[a] = arrays.log_unary[cell + a]
+    for k in range(tables.field[t], tables.field[t + 1]):
+        own = tables.field_stride[k]
+        entry = np.int64(entry_of(arrays, x, np.uintp(tables.field_factor[k]))) - own * np.int64(x[i])
+        for a in range(size):
+            w[a] += arrays.log_value[entry + own * a]
+    top = -np.inf
+    for a in range(size):
+        top = max(top, w[a])
+    low = 0.0
+    if top > -np.inf:
+        for a in range(size):
+            w[a] -= top
+            if w[a] > -np.inf:
+                low = min(low, w[a])
+    return low, top
+
+
+@inlined
+def next_run(tables: BlockTables, digit: Longs, first: Integer, last: Integer, s: Integer) -> Integer:
+    """Count the outer loops of an operand on, as an odometer does; return where its next run begins."""
+    k = last - 1
+    while k >= first:
+        s += tables.stride[k]
+        digit[k - first] += 1
+        if digit[k - first] < tables.extent[k]:
+            break
+        s -= tables.stride[k] * tables.extent[k]
+        digit[k - first] = 0
+        k -= 1
+    return s
+
+
+@called
+def multiply_in(
+    ring: Ring, tables: BlockTables, o: Integer, digit: Longs, pool: Floats, at: Integer, source: Any, s: Integer
+) -> None:
+    """Multiply a table by an operand, which begins at ``s`` of ``source``."""
+    first, last = tables.loop[o], tables.loop[o + 1] - 1
+    length, stride = tables.extent[last], tables.stride[last]
+    outer = np.int64(1)
+    for k in range(first, last):
+        outer *= tables.extent[k]
+        digit[k - first] = 0
+    for _ in range(outer):
+        if stride == 0:
+            value = source[s]
+            for k in range(length):
+                pool[at + k] = join(ring, pool[at + k], value)
+        elif stride == 1:
+            for k in range(length):
+                pool[at + k] = join(ring, pool[at + k], source[s + k])
+        else:
+            for k in range(length):
+                pool[at + k] = join(ring, pool[at + k], source[s + stride * k])
+        at += length
+        s = next_run(tables, digit, first, last, s)
+
+
+@inlined
+def entry_given(tables: BlockTables, arrays: TableGraph, x: NDArray[Any], o: Integer) -> Integer:
+    """Return where a factor begins, given the states of its members outside the block."""
+    entry = arrays.table[tables.factor[o]]
+    for k in range(tables.rim[o], tables.rim[o + 1]):
+        entry += tables.rim_stride[k] * np.int64(x[tables.rim_site[k]])
+    return entry
+
+
+@called
+def filter_plain(
+    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], begin: Integer, end: Integer
+) -> bool:
+    """Fill the tables from ``begin`` to ``end`` in plain numbers; tell whether nothing can have been lost."""
+    ring = Sum()
+    pool, w = work.pool, work.weight
+    for t in range(begin, end):
+        low, _ = fill_field(tables, arrays, x, t, w)
+        size, many, place = np.int64(arrays.card[tables.site[t]]), tables.separator[t], tables.place[t]
+        for a in range(size):
+            value = math.exp(w[a])
+            for k in range(many):
+                pool[place + a * many + k] = value
+        for o in range(tables.operand[t], tables.operand[t + 1]):
+            c = tables.child[o]
+            if c >= 0:
+                low += math.log(work.floor[c - begin])
+                multiply_in(ring, tables, o, work.digit, pool, place, pool, tables.message[c])
+            else:
+                low += math.log(tables.floor[o])
+                multiply_in(ring, tables, o, work.digit, pool, place, arrays.value, entry_given(tables, arrays, x, o))
+        if low < LOG_SMALLEST:
+            return False
+        first = tables.message[t]
+        for k in range(many):
+            pool[first + k] = pool[place + k]
+        for a in range(1, size):
+            for k in range(many):
+                pool[first + k] += pool[place + a * many + k]
+        top, floor = 0.0, np.inf
+        for k in range(many):
+            top = max(top, pool[first + k])
+            floor = min(floor, pool[first + k] if pool[first + k] > 0.0 else np.inf)
+        if top == 0.0:
+            return False
+        scale = 1.0 / top
+        for k in range(many):
+            pool[first + k] *= scale
+        work.floor[t - begin] = floor * scale
+    return True
+
+
+@called
+def fill_logs(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], t: Integer) -> Integer:
+    """Fill table ``t`` with the logarithm of the product of its factors and messages; return its states."""
+    ring = LogSum()
+    pool, w = work.pool, work.weight
+    fill_field(tables, arrays, x, t, w)
+    size, many, place = np.int64(arrays.card[tables.site[t]]), tables.separator[t], tables.place[t]
+    for a in range(size):
+        for k in range(many):
+            pool[place + a * many + k] = w[a]
+    for o in range(tables.operand[t], tables.operand[t + 1]):
+        c = tables.child[o]
+        if c >= 0:
+            multiply_in(ring, tables, o, work.digit, pool, place, pool, tables.message[c])
+        else:
+            entry = entry_given(tables, arrays, x, o)
+            multiply_in(ring, tables, o, work.digit, pool, place, arrays.log_value, entry)
+    return size
+
+
+@called
+def filter_logs(
+    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], begin: Integer, end: Integer
+) -> bool:
+    """Fill the tables in logarithms, and turn them into weights; False: no state of the block is possible."""
+    pool = work.pool
+    for t in range(begin, end):
+        size = fill_logs(tables, arrays, work, x, t)
+        many, place = tables.separator[t], tables.place[t]
+        first = tables.message[t]
+        best = -np.inf
+        for k in range(many):
+            top = -np.inf
+            for a in range(size):
+                top = max(top, pool[place + a * many + k])
+            total = 0.0
+            for a in range(size):
+                at = place + a * many + k
+                pool[at] = math.exp(pool[at] - top) if top > -np.inf else 0.0
+                total += pool[at]
+            pool[first + k] = top + math.log(total) if top > -np.inf else -np.inf
+            best = max(best, pool[first + k])
+        if best == -np.inf:
+            return False
+        for k in range(many):
+            pool[first + k] -= best
+    return True
+
+
+@inlined
+def find_column(tables: BlockTables, x: NDArray[Any], t: Integer) -> Integer:
+    """Return the column of a table that belongs to the states of its separator."""
+    column = tables.place[t]
+    for k in range(tables.axis[t], tables.axis[t + 1]):
+        column += tables.axis_stride[k] * np.int64(x[tables.axis_site[k]])
+    return column
+
+
+@called
+def draw_backwards(
+    tables: BlockTables,
+    arrays: TableGraph,
+    work: BlockWorkspace,
+    x: NDArray[Any],
+    begin: Integer,
+    end: Integer,
+    rng: Words,
+) -> Words:
+    """Draw the sites of a block, those eliminated last first; return the advanced generator."""
+    pool = work.pool
+    for t in range(end - 1, begin - 1, -1):
+        i = tables.site[t]
+        size, many, column = np.int64(arrays.card[i]), tables.separator[t], find_column(tables, x, t)
+        total = 0.0
+        for a in range(size):
+            total += pool[column + a * many]
+        rng, u = uniform(rng)
+        left, chosen = u * total, 0
+        for a in range(size):
+            if pool[column + a * many] > 0.0:
+                chosen = a  # rounding must not lead past the support
+                left -= pool[column + a * many]
+                if left < 0.0:
+                    break
+        x[i] = chosen
+    return rng
+
+
+@inlined
+def chance_of(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], t: Integer) -> float:
+    """Return the probability that the site of a table is drawn as it is, given its separator."""
+    size, many, column = np.int64(arrays.card[tables.site[t]]), tables.separator[t], find_column(tables, x, t)
+    total = 0.0
+    for a in range(size):
+        total += work.pool[column + a * many]
+    return work.pool[column + many * np.int64(x[tables.site[t]])] / total if total > 0.0 else 0.0
+
+
+@called
+def project(tables: BlockTables, o: Integer, digit: Longs, pool: Floats, at: Integer, out: Floats) -> None:
+    """Sum a table over the axes that an operand lacks."""
+    first, last = tables.loop[o], tables.loop[o + 1] - 1
+    length, stride = tables.extent[last], tables.stride[last]
+    outer, s = np.int64(1), np.int64(0)
+    for k in range(first, last):
+        outer *= tables.extent[k]
+        digit[k - first] = 0
+    for _ in range(outer):
+        if stride == 0:
+            total = 0.0
+            for k in range(length):
+                total += pool[at + k]
+            out[s] += total
+        else:
+            for k in range(length):
+                out[s + stride * k] += pool[at + k]
+        at += length
+        s = next_run(tables, digit, first, last, s)
+
+
+@called
+def calibrate(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, begin: Integer, end: Integer) -> None:
+    """Turn the tables into joint probabilities of site and separator given the sites outside the block."""
+    pool, out = work.pool, work.scratch
+    for t in range(end - 1, begin - 1, -1):
+        size, many, place = np.int64(arrays.card[tables.site[t]]), tables.separator[t], tables.place[t]
+        if tables.parent[t] >= 0:
+            for k in range(many):
+                out[k] = 0.0
+            project(tables, tables.via[t], work.digit, pool, tables.place[tables.parent[t]], out)
+        else:
+            out[0] = 1.0
+        sums = tables.message[t]  # the message has been used
+        for k in range(many):
+            pool[sums + k] = pool[place + k]
+        for a in range(1, size):
+            for k in range(many):
+                pool[sums + k] += pool[place + a * many + k]
+        for k in range(many):
+            out[k] = out[k] / pool[sums + k] if pool[sums + k] > 0.0 else 0.0
+        for a in range(size):
+            for k in range(many):
+                pool[place + a * many + k] *= out[k]
+
+
+@called
+def _write_marginals(
+    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, begin: Integer, end: Integer
+) -> None:
+    """Sum the calibrated tables over their separators, one site after another."""
+    at = np.int64(0)
+    for t in range(begin, end):
+        size, many, place = np.int64(arrays.card[tables.site[t]]), tables.separator[t], tables.place[t]
+        total = 0.0
+        for a in range(size):
+            value = 0.0
+            for k in range(many):
+                value += work.pool[place + a * many + k]
+            work.marginal[at + a] = value
+            total += value
+        for a in range(size):
+            work.marginal[at + a] /= total
+        at += size
+
+
+@called
+def filter_block(
+    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], begin: Integer, end: Integer
+) -> bool:
+    """Fill the tables of a block; False: none of its states is possible."""
+    if filter_plain(tables, arrays, work, x, begin, end):
+        return True
+    return filter_logs(tables, arrays, work, x, begin, end)
+
+
+#: What is asked of :func:`draw_block` besides a draw.
+DRAW, MARGINALS = range(2)
+
+
+@pointed
+def draw_block(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any]) -> None:
+    """Draw block number ``work.what[0]``; where ``what[1]`` is MARGINALS, write those of its sites, too.
+
+    ``what[2]`` becomes 1 if that was possible. It does not depend on kernel, scan and graph kind, so loops
+    call it by its address, and it is compiled once.
+    """
+    what = work.what
+    begin, end = tables.start[what[0]], tables.start[what[0] + 1]
+    what[2] = 0
+    if filter_block(tables, arrays, work, x, begin, end):
+        store(work.words, draw_backwards(tables, arrays, work, x, begin, end, load(work.words)))
+        if what[1] == MARGINALS:
+            calibrate(tables, arrays, work, begin, end)
+            _write_marginals(tables, arrays, work, begin, end)
+        what[2] = 1

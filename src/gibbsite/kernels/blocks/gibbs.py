@@ -1,0 +1,562 @@
+"""Blocked Gibbs sampling: the sites of a block are drawn jointly from their exact conditional distribution.
+
+Sites that depend strongly on each other, or are tied by zeros, move together, and so do the sites of whole
+trees (Hamze and de Freitas 2004). What is outside a block acts on it as evidence does; the block is drawn by
+forward filtering and backward sampling over its clique tables (:mod:`.filtering`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.arguments import is_iterable
+from gibbsite._common.wording import argument, unknown
+from gibbsite._numba.jit import Integer, compiled_loop, generic, implement, interpreted
+from gibbsite._numba.pointer import call_pointer, point_at
+from gibbsite._numba.random.generators import Words, load, store
+from gibbsite.errors import ArgumentError, TooLargeError
+from gibbsite.graphs.compile import KINDS, as_tables
+from gibbsite.graphs.elimination.order import Order
+from gibbsite.graphs.graph import Graph, seal
+from gibbsite.graphs.kinds.ising import IsingGraph
+from gibbsite.graphs.kinds.lattice import LatticeGraph
+from gibbsite.graphs.kinds.table import TableGraph
+from gibbsite.kernels.base import Buffer, Kernel, step, transition
+from gibbsite.kernels.blocks.cover import Limit, cover_sites
+from gibbsite.kernels.blocks.filtering import (
+    DRAW,
+    MARGINALS,
+    BlockWorkspace,
+    chance_of,
+    draw_block,
+    filter_block,
+    make_workspace,
+    workspace_bytes,
+)
+from gibbsite.kernels.blocks.strips import StripMemory, StripParameters, StripPlan, find_strips
+from gibbsite.kernels.blocks.tables import BlockTables, Interactions, find_interactions, lay_out_blocks, order_block
+from gibbsite.kernels.blocks.ties import tie_sites, tied_groups
+from gibbsite.kernels.gibbs.gibbs import GibbsParameters
+from gibbsite.kernels.registry import register
+from gibbsite.kernels.rules import HEAT_BATH, HeatBath
+
+if TYPE_CHECKING:
+    from gibbsite.models import FactorGraph
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: Ways to find blocks.
+FOUND = ("auto", "trees", "width", "zeros")
+# Entries of the largest table of a block of all sites, and of all its tables: a pass takes a second.
+_WHOLE, _WHOLE_TOTAL = 2.0**22, 2.0**25
+# Tries of the search for an order of all sites.
+_TRIES = 1000
+# Entries of the largest table of other blocks, unless a number is given.
+_ENTRIES = 2.0**12
+# Of strips of a lattice: four columns, the best for their cost at the critical point of the Ising model.
+_STRIP = 2.0**5
+# Covers of blocks that are limited by their width: sites that one cover cuts move freely in another.
+_COVERS = 8
+# Blocks that are given may have tables of so many entries in all; that is 4 GiB for a chain.
+_MOST = 2.0**29
+# Factors at least so strong tie their sites together.
+_NEAR_ZERO = 0.95
+# How long two chains are given to meet, in table entries and in sweeps.
+_MEETING_ENTRIES, _MEETING_SWEEPS = 2e7, 100
+# Finding blocks takes long in models of more sites.
+_FEW_SITES = 20_000
+# Time for an entry of a table, with marginals.
+_SECONDS_PER_ENTRY = 1e-8
+# Plans that are kept for later.
+_KEPT_PLANS = 8
+
+
+class BlockParameters(NamedTuple):
+    """The tables of the blocks, the model as tables, and the address of :func:`.filtering.draw_block`."""
+
+    tables: BlockTables
+    model: TableGraph
+    draw: Any
+
+
+class BlockMemory(NamedTuple):
+    """Room for a block, and for a single site."""
+
+    block: BlockWorkspace
+    site: Buffer
+
+    @property
+    def rebuildable(self) -> bool:
+        """Every step begins anew."""
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class BlockPlan:
+    """Blocks, ready to be drawn.
+
+    Attributes
+    ----------
+    blocks : list of int arrays
+        Their sites.
+    orders : list of Order
+        In which each is eliminated, as positions in the block, and what that costs.
+    tables : BlockTables
+        Their clique tables.
+    pool : int
+        Entries of the tables of the largest block.
+    model : TableGraph
+        The model as tables.
+    """
+
+    blocks: list[Longs]
+    orders: list[Order]
+    tables: BlockTables
+    pool: int
+    model: TableGraph
+
+    #: How many threads can share a block.
+    members = 1
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks there are."""
+        return len(self.blocks)
+
+    @property
+    def log2_largest(self) -> float:
+        """log2 of the entries of the largest table."""
+        return max(order.log2_largest for order in self.orders)
+
+    @property
+    def total(self) -> float:
+        """Entries of all tables of all blocks: about what a sweep costs."""
+        return sum(order.total for order in self.orders)
+
+    def sites_of(self, unit: int) -> NDArray[np.intp]:
+        """Return the sites of a block, in the order in which they are eliminated."""
+        tables = self.tables
+        return tables.site[tables.start[unit] : tables.start[unit + 1]].astype(np.intp)
+
+    def parameters(self, graph: Graph) -> BlockParameters:
+        """Return the tables of the blocks."""
+        return BlockParameters(self.tables, self.model, _address(self, graph))
+
+    def memory(self, graph: Graph) -> BlockMemory:
+        """Allocate room for the largest block."""
+        site = Buffer(np.zeros(int(graph.cards.max(initial=1))))
+        work = make_workspace(self.tables, self.model, self.pool)
+        return BlockMemory(work, site)
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes that :meth:`memory` will allocate."""
+        return workspace_bytes(self.tables, self.model, self.pool) + 8 * int(graph.cards.max(initial=1))
+
+
+_PLANS: dict[tuple[Any, ...], BlockPlan | StripPlan] = {}
+_ADDRESSES: dict[Any, Any] = {}
+
+
+@register(
+    methods={"blocks": ("MAR", "MAP")},
+    proof=[{"entries": 8, "covers": 1}, {"blocks": "trees"}],
+    recommend={"BlockGibbs": {}, "BlockGibbs, trees": {"blocks": "trees"}},
+)
+@dataclass(frozen=True)
+class BlockGibbs(Kernel):
+    """Blocked Gibbs sampling.
+
+    Parameters
+    ----------
+    blocks : {"auto", "trees", "width", "zeros"} or sequence of sequences of sites
+        Blocks as lists of names or positions, which may overlap; or how to find them. "trees": forests
+        that cover all sites, on two-state lattices every second line, then the others; "width": blocks as
+        large as possible while no clique table has more than ``entries`` entries; "zeros": sites tied by
+        zeros, or nearly so, share a block of such width, others are on their own; "auto": one block of all
+        sites where that is possible, otherwise on two-state lattices every second of strips of a few lines,
+        and elsewhere "width", where sites with strong ties are kept together.
+    entries : int, optional
+        Most entries of a clique table of a block that is found. By default 2**22 for a block of all sites,
+        2**5 for strips of lattices, 2**12 for others. It has no effect on blocks that are given.
+    covers : int, optional
+        Blocks that are found cover all sites; with more than one, so many covers are drawn at random, and
+        a sweep goes through all of them. By default 8 where blocks are limited by their width and the
+        model has at most 20,000 sites, otherwise 1.
+    seed : int
+        Of the random covers.
+    complete : bool
+        Refuse blocks that miss sites. Otherwise these keep their start, which is meant for short runs.
+
+    Notes
+    -----
+    A step draws a block; scans order blocks as they order sites. Marginals are those of whole blocks given
+    the rest, so a block of all sites gives exact answers after one sweep.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((4, 4), coupling=2.0)
+    >>> result = gs.sample(model, gs.BlockGibbs("auto"), sweeps=20, rng=1, progress=False)
+    >>> round(result.marginals["0"][1], 6)
+    0.5
+    """
+
+    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
+    blocks: Any = "auto"
+    entries: int | None = None
+    covers: int | None = None
+    seed: int = 0
+    complete: bool = True
+
+    def plan(self, graph: Graph) -> BlockPlan | StripPlan:
+        """Return the blocks of a graph and their tables; found once and kept."""
+        key = (graph.digest, _key(self.blocks), self.entries, self.covers, self.seed, self.complete)
+        try:
+            found = _PLANS.get(key)
+        except TypeError:  # something in it cannot be compared
+            raise ArgumentError(
+                f"{argument('blocks')} must be lists of sites, and {argument('entries')}, "
+                f"{argument('covers')} and {argument('seed')} whole numbers."
+            ) from None
+        if found is None:
+            while len(_PLANS) >= _KEPT_PLANS:
+                _PLANS.pop(next(iter(_PLANS)))
+            found = _PLANS[key] = self._make_plan(graph)
+        return found
+
+    def _make_plan(self, graph: Graph) -> BlockPlan | StripPlan:
+        strips = self._find_strips(graph)
+        if strips is not None and (self.blocks == "trees" or strips.whole_log2 > self._whole_log2):
+            return strips
+        arrays: TableGraph = as_tables(graph).arrays
+        near = find_interactions(arrays)
+        with interpreted(math.inf):
+            if isinstance(self.blocks, str):
+                whole = self._find_whole(arrays, near) if self.blocks == "auto" else None
+                if whole is None and strips is not None:
+                    return strips
+                known, log2 = whole or self._find(arrays, near)
+                blocks = [np.sort(block) for block in known]
+                orders = [
+                    order_block(near, arrays.card, block, found, log2)
+                    for block, found in zip(blocks, known, strict=True)
+                ]
+            else:
+                blocks = self._read(graph)
+                orders = [order_block(near, arrays.card, block) for block in blocks]
+        for number, order in enumerate(orders):
+            if order.total > _MOST:
+                raise TooLargeError(
+                    f"block {number} has {blocks[number].size} sites, and its clique tables would have "
+                    f"2^{math.log2(order.total):.0f} entries in all, of 2^{math.log2(_MOST):.0f} that are "
+                    f"possible; give smaller blocks, or let them be found: {argument('blocks', 'width')} "
+                    f"with {argument('entries', 2**14)}."
+                )
+        listed = [block[order.sites] for block, order in zip(blocks, orders, strict=True)]
+        tables, pool = lay_out_blocks(arrays, listed)
+        return BlockPlan(blocks, orders, seal(tables), pool, arrays)
+
+    def _find_strips(self, graph: Graph) -> StripPlan | None:
+        """Return alternate strips of a lattice, one column wide where blocks must be trees."""
+        if not isinstance(self.blocks, str) or self.blocks not in ("auto", "trees"):
+            return None
+        entries, _ = self._limits(graph.n_sites)
+        if (self.covers or 1) > 1 or self.seed:
+            return None
+        return find_strips(graph, 1 if self.blocks == "trees" else int(math.log2(entries or _STRIP)) - 1)
+
+    @property
+    def _whole_log2(self) -> float:
+        """log2 of the most entries of a table of a block of all sites."""
+        return math.log2(self.entries or _WHOLE)
+
+    def _find_whole(self, arrays: TableGraph, near: Interactions) -> tuple[list[Longs], float] | None:
+        """Return one block of all sites, in an order of elimination, if its tables are not too large."""
+        self._limits(arrays.card.size)
+        everything = np.arange(arrays.card.size)
+        order = order_block(near, arrays.card, everything, tries=_TRIES)
+        if order.log2_largest <= self._whole_log2 and order.total <= _WHOLE_TOTAL:
+            return [everything[order.sites]], order.log2_largest
+        return None
+
+    def _find(self, arrays: TableGraph, near: Interactions) -> tuple[list[Longs], float]:
+        """Return blocks that cover all sites, each in an order of elimination, and the limit of tables."""
+        if self.blocks not in FOUND:
+            raise ArgumentError(unknown("Way to find blocks", self.blocks, FOUND))
+        entries, covers = self._limits(arrays.card.size)
+        ties = tie_sites(arrays)
+        if self.blocks == "trees":
+            limit = Limit(math.inf, sites=2)
+        else:
+            limit = Limit(math.log2(entries or _ENTRIES))
+        found: list[Longs] = []
+        for cover in range(covers):
+            seed = self.seed + cover if covers > 1 or self.seed else None
+            if self.blocks == "zeros":
+                found += _cover_groups(near, arrays, limit, ties, seed)
+            else:
+                found += cover_sites(near, arrays.card, limit, ties, seed)
+        return found, limit.log2
+
+    def _limits(self, n_sites: int) -> tuple[float | None, int]:
+        """Return the limit of entries and the number of covers, checked."""
+        for name, value in (("covers", self.covers), ("entries", self.entries)):
+            if value is not None and (not isinstance(value, int | np.integer) or value < 1):
+                raise ArgumentError(f"{argument(name)} must be a number of at least 1, got {value!r}.")
+        if self.entries is not None and self.entries < 4:
+            raise ArgumentError(
+                f"{argument('entries')} must be at least 4, the table of two sites, got {self.entries!r}."
+            )
+        if self.covers is None:
+            limited = self.blocks in ("auto", "width") and n_sites <= _FEW_SITES
+            return self.entries, _COVERS if limited else 1
+        return self.entries, int(self.covers)
+
+    def _read(self, graph: Graph) -> list[Longs]:
+        """Return the blocks that were given, checked."""
+        if not isinstance(self.blocks, Iterable):
+            raise ArgumentError(
+                f"{argument('blocks')} must be lists of sites or one of {', '.join(FOUND)}, got {self.blocks!r}."
+            )
+        model: FactorGraph = graph.model  # type: ignore[assignment]
+        seen = np.zeros(graph.n_sites, bool)
+        blocks = []
+        for number, block in enumerate(self.blocks):
+            if isinstance(block, str) or not isinstance(block, Iterable):
+                raise ArgumentError(f"block {number} must be a list of sites, got {block!r}.")
+            named = list(block)
+            observed = [site for site in named if isinstance(site, str) and site in model.evidence]
+            if observed:
+                raise ArgumentError(
+                    f"block {number} names {observed[0]!r}, which is observed and does not move; leave it out."
+                )
+            sites = np.array([model.index(site) for site in named], np.int64)
+            if not sites.size or np.unique(sites).size < sites.size:
+                raise ArgumentError(f"block {number} is empty or names a site twice: {named!r}.")
+            seen[sites] = True
+            blocks.append(sites)
+        if self.complete and not seen.all():
+            missing = [model.domains.names[i] for i in np.flatnonzero(~seen)[:3]]
+            raise ArgumentError(
+                f"{int((~seen).sum())} sites are in no block, {', '.join(map(repr, missing))} among them, "
+                "and would never move; add them, as blocks of one site if need be."
+            )
+        return blocks
+
+    def settle(self, graph: Graph) -> Kernel:
+        """Give the blocks that were found for a model; strips of lattices do not depend on its weights."""
+        plan = self.plan(graph)
+        if isinstance(plan, StripPlan):
+            return self
+        return replace(self, blocks=tuple(tuple(map(int, plan.sites_of(k))) for k in range(plan.n_blocks)))
+
+    def units(self, graph: Graph) -> int | None:
+        """Visit blocks."""
+        return self.plan(graph).n_blocks
+
+    def sites_of(self, graph: Graph, unit: int) -> NDArray[np.intp]:
+        """Return the sites of a block, in the order in which its states are numbered."""
+        return self.plan(graph).sites_of(unit)
+
+    def parameters(self, graph: Graph) -> BlockParameters | StripParameters:
+        """Return what compiled code needs to draw the blocks."""
+        return self.plan(graph).parameters(graph)
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> BlockMemory | StripMemory:
+        """Allocate room for the largest block."""
+        return self.plan(graph).memory(graph)
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes :meth:`memory` will allocate."""
+        return self.plan(graph).memory_bytes(graph)
+
+    def members(self, graph: Graph) -> int:
+        """Return how many threads can share a block: several where strips of a lattice are drawn at once."""
+        return self.plan(graph).members
+
+    def quick(self, graph: Graph) -> bool:
+        """Tell whether blocks are found in no time: in small models, and in lattices."""
+        return graph.n_sites <= _FEW_SITES or self._find_strips(graph) is not None
+
+    def summary(self, graph: Graph) -> dict[str, float]:
+        """Return the number of blocks, their sizes, widths and the predicted time of a sweep."""
+        plan = self.plan(graph)
+        sizes = [block.size for block in plan.blocks]
+        return {
+            "blocks": len(sizes),
+            "smallest": min(sizes),
+            "largest": max(sizes),
+            "log2_largest_table": round(plan.log2_largest, 2),
+            "entries": float(plan.total),
+            "seconds_per_sweep": float(f"{_SECONDS_PER_ENTRY * plan.total:.2g}"),
+        }
+
+    def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
+        """Return trees and blocks of several widths, unless one block of all sites is possible.
+
+        Wider blocks cut fewer sites, but a sweep takes longer, and what is better depends on the model.
+        """
+        if self.blocks != "auto" or self.independent(graph):
+            return (self,)
+        widths = [2**8, 2**12, 2**16] if self.entries is None else [max(self.entries // 16, 4), self.entries]
+        wide = [replace(self, blocks="width", entries=entries) for entries in dict.fromkeys(widths)]
+        trees = replace(self, blocks="trees", entries=None)
+        if isinstance(self.plan(graph), StripPlan):
+            return (self, trees, *wide) if graph.n_sites <= _FEW_SITES else (self, trees)
+        return (trees, *wide)
+
+    def independent(self, graph: Graph) -> bool:
+        """Whether one block holds all sites."""
+        plan = self.plan(graph)
+        return plan.n_blocks == 1 and plan.blocks[0].size == graph.n_sites
+
+    def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
+        """Let chains from both states run with the same random numbers until they meet.
+
+        Whatever a block can do it can undo, so states from which chains meet are connected.
+        """
+        plan = self.plan(graph)
+        if isinstance(plan, StripPlan):
+            return super().connects(graph, here, there, rng)  # nothing is impossible there
+        sweeps = int(np.clip(_MEETING_ENTRIES / plan.total, 2, _MEETING_SWEEPS))
+        x, y = (np.array(state, graph.state_dtype) for state in (here, there))
+        work, words = make_workspace(plan.tables, plan.model, plan.pool), rng.integers(1, 2**63, 4)
+        found = _meet(plan.parameters(graph), work, x, y, words.astype(np.uint64), sweeps)
+        return bool(found)
+
+
+@compiled_loop
+def _meet(
+    parameters: BlockParameters,
+    work: BlockWorkspace,
+    x: NDArray[Any],
+    y: NDArray[Any],
+    words: NDArray[np.uint64],
+    sweeps: int,
+) -> bool:
+    """Draw all blocks of two states with the same random numbers, over and over; tell whether they meet."""
+    tables, model, what = parameters.tables, parameters.model, work.what
+    for _ in range(sweeps):
+        for block in range(tables.start.size - 1):
+            what[0], what[1] = block, DRAW
+            store(work.words, load(words))
+            call_pointer(parameters.draw, tables, model, work, x)
+            store(work.words, load(words))
+            call_pointer(parameters.draw, tables, model, work, y)
+            store(words, load(work.words))
+        apart = 0
+        for i in range(x.size):
+            apart += x[i] != y[i]
+        if apart == 0:
+            return True
+    return False
+
+
+def _address(plan: BlockPlan, graph: Graph) -> Any:
+    """Return the address of the function that draws a block, compiled for the states of a graph."""
+    found = _ADDRESSES.get(graph.state_dtype)
+    if found is None:
+        work = BlockWorkspace(*(np.zeros(1, part) for part in "ddqdddQq"))
+        x = np.zeros(1, graph.state_dtype)
+        found = point_at(draw_block, plan.tables, plan.model, work, x)
+        _ADDRESSES[graph.state_dtype] = found
+    return found
+
+
+def _key(blocks: Any) -> Any:
+    """Return blocks as something that can be compared."""
+    if isinstance(blocks, str) or not is_iterable(blocks):
+        return blocks
+    return tuple(tuple(block) if isinstance(block, Iterable) else block for block in blocks)
+
+
+def _cover_groups(near: Interactions, arrays: TableGraph, limit: Limit, ties: Floats, seed: int | None) -> list[Longs]:
+    """Cover each group of sites that zeros tie together by blocks of its own."""
+    group = tied_groups(arrays, _NEAR_ZERO)
+    found: list[Longs] = []
+    for sites in np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1]):
+        inside = np.zeros(arrays.card.size, bool)
+        inside[sites] = True
+        found += cover_sites(near, arrays.card, limit, ties, seed, inside)
+    return found
+
+
+@generic
+def put_marginal(arrays: Any, w: Floats, at: Integer, size: Integer, i: Integer, cond: Floats) -> None:
+    """Write the marginal of a site, given the sites outside its block, to ``cond``; it begins at ``at``."""
+    raise NotImplementedError
+
+
+@implement(put_marginal)
+def _put_cells(arrays: Any, w: Floats, at: Integer, size: Integer, i: Integer, cond: Floats) -> None:
+    for a in range(size):
+        cond[arrays.offset[i] + a] = w[at + a]
+
+
+@implement(put_marginal, IsingGraph)
+@implement(put_marginal, LatticeGraph)
+def _put_odds(arrays: Any, w: Floats, at: Integer, size: Integer, i: Integer, cond: Floats) -> None:
+    if w[at] == 0.0:
+        cond[i] = np.inf
+    else:
+        cond[i] = math.log(w[at + 1] / w[at]) if w[at + 1] > 0.0 else -np.inf
+
+
+@implement(step, BlockParameters)
+def _step(
+    parameters: BlockParameters,
+    arrays: Any,
+    memory: BlockMemory,
+    x: NDArray[Any],
+    i: Integer,
+    rng: Words,
+    cond: Floats,
+    keep: bool,
+) -> Words:
+    tables, model, work = parameters.tables, parameters.model, memory.block
+    begin, end = tables.start[i], tables.start[i + np.uintp(1)]
+    if end == begin + 1:
+        site = np.uintp(tables.site[begin])
+        return step(GibbsParameters(HeatBath(HEAT_BATH)), arrays, memory.site, x, site, rng, cond, keep)
+    what = work.what
+    what[0], what[1] = i, MARGINALS if keep else DRAW
+    store(work.words, rng)
+    call_pointer(parameters.draw, tables, model, work, x)
+    if keep and what[2] == 1:
+        at = np.int64(0)
+        for t in range(begin, end):
+            site = np.uintp(tables.site[t])
+            size = np.int64(model.card[site])
+            put_marginal(arrays, work.marginal, at, size, site, cond)
+            at += size
+    return load(work.words)
+
+
+@implement(transition, BlockParameters)
+def _transition(
+    parameters: BlockParameters, arrays: Any, memory: BlockMemory, x: NDArray[Any], i: Integer, row: Floats
+) -> Integer:
+    """Write the product of the columns from which each site would be drawn, for all states of the block."""
+    tables, model, work = parameters.tables, parameters.model, memory.block
+    begin, end = tables.start[i], tables.start[i + np.uintp(1)]
+    filter_block(tables, model, work, x, begin, end)
+    count = np.int64(1)
+    for t in range(begin, end):
+        count *= np.int64(model.card[tables.site[t]])
+    for number in range(count):
+        rest = np.int64(number)
+        for t in range(end - 1, begin - 1, -1):
+            site = tables.site[t]
+            x[site] = rest % np.int64(model.card[site])
+            rest //= np.int64(model.card[site])
+        row[number] = 1.0
+        for t in range(begin, end):
+            row[number] *= chance_of(tables, model, work, x, t)
+    return count

@@ -1,0 +1,566 @@
+"""Messages of a clique tree, kept from step to step while single sites outside the tree change.
+
+The tables of a block form a tree (:mod:`.tables`): that of a site hangs below that of the first site of its
+separator. Over every edge goes a message up, what the tables below say about the separator, and one down,
+what all others say. A message depends on the states of those cutset sites alone that occur in a factor on its
+side. When a cutset site changes, the messages that lead away from its factors become invalid, and they are
+computed again when they are needed, no sooner. The states that messages belong to are kept beside them and
+compared with those of the chain: messages are never taken for those of another state, whoever set it.
+
+A message is scaled to maximum one, and the logarithm of its scale is kept. Where a product could become too
+small for a floating-point number, the table is made in logarithms, and so is its message if its entries are
+too far apart. What a message is depends on the factors and on the states of the cutset alone, bit by bit, not
+on when it is computed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, called, inlined
+from gibbsite.graphs.elimination.rings import LogSum, Ring, Sum, join
+from gibbsite.graphs.kinds.table import TableGraph
+from gibbsite.graphs.local import from_logs
+from gibbsite.kernels.blocks.filtering import LOG_SMALLEST, entry_given, fill_field, next_run
+from gibbsite.kernels.blocks.tables import MOST_LOOPS, BlockTables
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+
+class CutTree(NamedTuple):
+    """The trees of the sites that are summed out, one for each cutset, and where the cutset touches it.
+
+    Attributes
+    ----------
+    tables : BlockTables
+        A block for each cutset: all sites outside it.
+    start : int (cutsets + 1,)
+        Sites of cutset number u are those from ``start[u]`` to ``start[u + 1]`` of ``site``.
+    first : int (tables + 1,)
+        Where the message of a table begins, in each third of the pool.
+    low : float array
+        For each operand the logarithm of the smallest positive entry of the factor.
+    inner, step, outer
+        For each operand, where its entries lie that belong to a run of entries of the table, in compressed
+        rows; and the number of its loops that lead from one such run to the next.
+    site : int array
+        The cutsets, each in the order in which it is visited.
+    touch, touched
+        Tables that hold a factor of the cutset site, in compressed rows.
+    span, spanned, top
+        The smallest subtree that holds these, children before parents; 1 where a table is the highest one.
+    own, own_factor, own_stride
+        Factors of the cutset site that touch the cutset alone, with the stride of the site.
+    """
+
+    tables: BlockTables
+    start: Longs
+    first: Longs
+    low: Floats
+    inner: Longs
+    step: NDArray[np.int32]
+    outer: Longs
+    site: Longs
+    touch: Longs
+    touched: Longs
+    span: Longs
+    spanned: Longs
+    top: Longs
+    own: Longs
+    own_factor: Longs
+    own_stride: Longs
+
+
+class CutWorkspace(NamedTuple):
+    """The messages of a chain, and room to compute them.
+
+    ``pool`` holds the messages up, those down, and those up for a state of a cutset site that is only tried.
+    For each of them there are ``scale`` (a logarithm), ``low`` (the logarithm of the smallest positive entry)
+    and ``logs`` (1: the entries are logarithms); for the first two ``valid``, and ``seen``, the state of the
+    cutset that they belong to. ``table`` is the one table that is being made, ``weight`` and ``chance`` have
+    room for the states of a site, ``column`` for a separator, ``digit`` for the loops of an operand;
+    ``stack`` and ``path`` are for walks over the tree, ``inside`` marks a subtree, ``codes`` is a copy of the
+    states, of the same type whatever theirs is. ``marginal`` is what comes
+    out, ``fresh`` 1 + the number of the cutset that it still holds for; ``words`` is the generator, ``what``
+    is what is asked of :func:`.collapsed.collapse`.
+    """
+
+    pool: Floats
+    scale: Floats
+    low: Floats
+    logs: Longs
+    valid: Longs
+    seen: Longs
+    table: Floats
+    weight: Floats
+    chance: Floats
+    column: Floats
+    digit: Longs
+    stack: Longs
+    path: Longs
+    inside: Longs
+    marginal: Floats
+    fresh: Longs
+    words: NDArray[np.uint64]
+    what: Longs
+    codes: Longs
+
+    @property
+    def rebuildable(self) -> bool:
+        """Messages that are computed again are the same bit by bit; those of other states are noticed."""
+        return True
+
+
+def workspace_sizes(tree: CutTree, arrays: TableGraph) -> list[tuple[int, Any]]:
+    """Return lengths and types of the arrays of a :class:`CutWorkspace`."""
+    tables = tree.tables
+    count, most = tables.site.size, int(arrays.card.max(initial=1))
+    largest = int((tables.separator * arrays.card[tables.site]).max(initial=1))
+    floats, longs = np.float64, np.int64
+    return [
+        (3 * int(tree.first[-1]), floats),
+        (3 * count, floats),
+        (3 * count, floats),
+        (3 * count, longs),
+        (2 * count, longs),
+        (tree.site.size, longs),
+        (largest, floats),
+        (most, floats),
+        (most, floats),
+        (int(tables.separator.max(initial=1)), floats),
+        (MOST_LOOPS, longs),
+        (2 * count, longs),
+        (count, longs),
+        (count, longs),
+        (int(arrays.card.sum(dtype=np.int64)), floats),
+        (1, longs),
+        (4, np.uint64),
+        (4, longs),
+        (arrays.card.size, longs),
+    ]
+
+
+@inlined
+def _begin(tree: CutTree, s: Integer) -> Integer:
+    """Return where message number ``s`` begins: up, down or tried of a table."""
+    count = tree.tables.site.size
+    return (s // count) * tree.first[count] + tree.first[s % count]
+
+
+@inlined
+def _as_logs(work: CutWorkspace, s: Integer, at: Integer, many: Integer) -> None:
+    """Write the logarithms of a message to ``column``."""
+    for k in range(many):
+        if work.logs[s] == 1:
+            work.column[k] = work.pool[at + k]
+        else:
+            work.column[k] = math.log(work.pool[at + k]) if work.pool[at + k] > 0.0 else -np.inf
+
+
+@inlined
+def _count_runs(tables: BlockTables, first: Integer, last: Integer, digit: Longs) -> Integer:
+    """Return the number of runs of an operand, and begin to count them."""
+    runs = np.int64(1)
+    for k in range(first, last):
+        runs *= tables.extent[k]
+        digit[k - first] = 0
+    return runs
+
+
+@called
+def _multiply(ring: Ring, tree: CutTree, o: Integer, digit: Longs, table: Floats, source: Floats, s: Integer) -> None:
+    """Multiply a table by an operand, which begins at ``s`` of ``source``."""
+    tables = tree.tables
+    first, begin = tables.loop[o], tree.inner[o]
+    last, length = first + tree.outer[o], tree.inner[o + 1] - begin
+    at = np.int64(0)
+    for _ in range(_count_runs(tables, first, last, digit)):
+        for k in range(length):
+            table[at + k] = join(ring, table[at + k], source[s + tree.step[begin + k]])
+        at += length
+        s = next_run(tables, digit, first, last, s)
+
+
+@called
+def _project(tree: CutTree, o: Integer, digit: Longs, table: Floats, out: Floats) -> None:
+    """Sum a table over the axes that an operand lacks."""
+    tables = tree.tables
+    first, begin = tables.loop[o], tree.inner[o]
+    last, length = first + tree.outer[o], tree.inner[o + 1] - begin
+    at, s = np.int64(0), np.int64(0)
+    for _ in range(_count_runs(tables, first, last, digit)):
+        for k in range(length):
+            out[s + tree.step[begin + k]] += table[at + k]
+        at += length
+        s = next_run(tables, digit, first, last, s)
+
+
+@called
+def fill_table(
+    tree: CutTree,
+    arrays: TableGraph,
+    work: CutWorkspace,
+    x: NDArray[Any],
+    t: Integer,
+    skip: Integer,
+    down: Any,
+    trial: bool,
+) -> tuple[bool, float]:
+    """Multiply a table out, without operand ``skip``; with the message from above, if ``down``.
+
+    ``trial``: messages of the marked subtree are those that are tried. Returns whether the entries are
+    logarithms, and the logarithm of the scale.
+    """
+    tables, count = tree.tables, tree.tables.site.size
+    w, table = work.weight, work.table
+    low, scale = fill_field(tables, arrays, x, t, w)
+    size, many = np.int64(arrays.card[tables.site[t]]), tables.separator[t]
+    logs = False
+    for o in range(tables.operand[t], tables.operand[t + 1]):
+        c = tables.child[o]
+        if o == skip:
+            continue
+        if c >= 0:
+            s = 2 * count + c if trial and work.inside[c] == 1 else c
+            scale += work.scale[s]
+            low += work.low[s]
+            logs = logs or work.logs[s] == 1
+        else:
+            low += tree.low[o]
+    if down:
+        scale += work.scale[count + t]
+        low += work.low[count + t]
+        logs = logs or work.logs[count + t] == 1
+    logs = logs or low < LOG_SMALLEST
+    for a in range(size):
+        value = w[a] if logs else math.exp(w[a])
+        for k in range(many):
+            table[a * many + k] = value
+    nothing = np.int64(0)
+    for o in range(tables.operand[t], tables.operand[t + 1]):
+        c = tables.child[o]
+        if o == skip:
+            continue
+        if c >= 0:
+            s = 2 * count + c if trial and work.inside[c] == 1 else c
+            at = _begin(tree, s)
+            if logs:
+                _as_logs(work, s, at, tables.separator[c])
+                _multiply(LogSum(), tree, o, work.digit, table, work.column, nothing)
+            else:
+                _multiply(Sum(), tree, o, work.digit, table, work.pool, at)
+        else:
+            entry = entry_given(tables, arrays, x, o)
+            if logs:
+                _multiply(LogSum(), tree, o, work.digit, table, arrays.log_value, entry)
+            else:
+                _multiply(Sum(), tree, o, work.digit, table, arrays.value, entry)
+    if down:
+        at = _begin(tree, count + t)
+        if logs:
+            _as_logs(work, count + t, at, many)
+            for a in range(size):
+                for k in range(many):
+                    table[a * many + k] += work.column[k]
+        else:
+            for a in range(size):
+                for k in range(many):
+                    table[a * many + k] *= work.pool[at + k]
+    return logs, scale
+
+
+@called
+def _finish(work: CutWorkspace, s: Integer, at: Integer, many: Integer, logs: bool, scale: float) -> None:
+    """Scale a message that has been written to the pool to maximum one."""
+    pool = work.pool
+    top = -np.inf
+    for k in range(many):
+        top = max(top, pool[at + k])
+    work.logs[s], work.low[s] = 0, 0.0
+    if top == (-np.inf if logs else 0.0):  # nothing is possible
+        for k in range(many):
+            pool[at + k] = 0.0
+        work.scale[s] = -np.inf
+        return
+    low = 0.0
+    if logs:
+        for k in range(many):
+            pool[at + k] -= top
+            low = min(low, pool[at + k] if pool[at + k] > -np.inf else 0.0)
+        if low < LOG_SMALLEST:
+            work.logs[s] = 1
+        else:
+            for k in range(many):
+                pool[at + k] = math.exp(pool[at + k])
+        work.scale[s] = scale + top
+    else:
+        least, inverse = top, 1.0 / top
+        for k in range(many):
+            least = min(least, pool[at + k] if pool[at + k] > 0.0 else np.inf)
+            pool[at + k] *= inverse
+        low = math.log(least * inverse)
+        work.scale[s] = scale + math.log(top)
+    work.low[s] = low
+
+
+@called
+def send_up(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], t: Integer, trial: bool) -> None:
+    """Compute the message of a table to the one above; those from below must be there."""
+    count = tree.tables.site.size
+    logs, scale = fill_table(tree, arrays, work, x, t, np.int64(-1), False, trial)
+    size, many = np.int64(arrays.card[tree.tables.site[t]]), tree.tables.separator[t]
+    s = 2 * count + t if trial else t
+    at, pool, table = _begin(tree, s), work.pool, work.table
+    if logs:
+        for k in range(many):
+            top = -np.inf
+            for a in range(size):
+                top = max(top, float(table[a * many + k]))
+            total = 0.0
+            for a in range(size):
+                total += math.exp(table[a * many + k] - top) if top > -np.inf else 0.0
+            pool[at + k] = top + math.log(total) if top > -np.inf else -np.inf
+    else:
+        for k in range(many):
+            pool[at + k] = table[k]
+        for a in range(1, size):
+            for k in range(many):
+                pool[at + k] += table[a * many + k]
+    _finish(work, s, at, many, logs, scale)
+    if not trial:
+        work.valid[t] = 1
+
+
+@called
+def _maxima(tree: CutTree, o: Integer, digit: Longs, table: Floats, out: Floats) -> None:
+    """Take the maximum of a table over the axes that an operand lacks."""
+    tables = tree.tables
+    first, begin = tables.loop[o], tree.inner[o]
+    last, length = first + tree.outer[o], tree.inner[o + 1] - begin
+    at, s = np.int64(0), np.int64(0)
+    for _ in range(_count_runs(tables, first, last, digit)):
+        for k in range(length):
+            cell = s + tree.step[begin + k]
+            out[cell] = max(out[cell], table[at + k])
+        at += length
+        s = next_run(tables, digit, first, last, s)
+
+
+@called
+def send_down(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], t: Integer) -> None:
+    """Compute the message to a table from the one above; all that it is made of must be there."""
+    tables, count = tree.tables, tree.tables.site.size
+    above, o, many = tables.parent[t], tables.via[t], tables.separator[t]
+    logs, scale = fill_table(tree, arrays, work, x, above, o, tables.parent[above] >= 0, False)
+    out, table, nothing = work.column, work.table, np.int64(0)
+    at = _begin(tree, count + t)
+    if logs:
+        for k in range(many):
+            out[k] = -np.inf
+        _maxima(tree, o, work.digit, table, out)
+        for k in range(many):
+            work.pool[at + k] = out[k]
+            out[k] = -out[k] if out[k] > -np.inf else 0.0
+        _multiply(LogSum(), tree, o, work.digit, table, out, nothing)
+        for k in range(tables.separator[above] * np.int64(arrays.card[tables.site[above]])):
+            table[k] = math.exp(table[k])
+    for k in range(many):
+        out[k] = 0.0
+    _project(tree, o, work.digit, table, out)
+    for k in range(many):
+        if not logs:
+            work.pool[at + k] = out[k]
+        elif work.pool[at + k] > -np.inf:
+            work.pool[at + k] += math.log(out[k])
+    _finish(work, count + t, at, many, logs, scale)
+    work.valid[count + t] = 1
+
+
+@called
+def need_up(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], t: Integer) -> None:
+    """Make the message of a table to the one above valid."""
+    tables, stack = tree.tables, work.stack
+    if work.valid[t] == 1:
+        return
+    stack[0], height = t, 1
+    while height > 0:
+        u = stack[height - 1]
+        before = height
+        for o in range(tables.operand[u], tables.operand[u + 1]):
+            c = tables.child[o]
+            if c >= 0 and work.valid[c] == 0:
+                stack[height] = c
+                height += 1
+        if height == before:
+            send_up(tree, arrays, work, x, u, False)
+            height -= 1
+
+
+@called
+def need_down(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], t: Integer) -> None:
+    """Make the message to a table from the one above valid; there is none to a root."""
+    tables, count, path = tree.tables, tree.tables.site.size, work.path
+    length, u = 0, t
+    while tables.parent[u] >= 0 and work.valid[count + u] == 0:
+        path[length] = u
+        length += 1
+        u = tables.parent[u]
+    for k in range(length - 1, -1, -1):
+        u = path[k]
+        above = tables.parent[u]
+        for o in range(tables.operand[above], tables.operand[above + 1]):
+            if tables.child[o] >= 0 and tables.child[o] != u:
+                need_up(tree, arrays, work, x, tables.child[o])
+        send_down(tree, arrays, work, x, u)
+
+
+@called
+def invalidate(tree: CutTree, work: CutWorkspace, t: Integer) -> None:
+    """Drop all messages that lead away from a table: one of its factors has changed.
+
+    All that depends on an invalid message is invalid already.
+    """
+    tables, count, stack = tree.tables, tree.tables.site.size, work.stack
+    none = np.int64(-1)
+    height = _drop_down(tree, work, t, none, _drop_up(tree, work, t, 0))
+    while height > 0:
+        height -= 1
+        s = stack[height]
+        if s < count:
+            above = tables.parent[s]
+            height = _drop_down(tree, work, above, s, _drop_up(tree, work, above, height))
+        else:
+            height = _drop_down(tree, work, s - count, none, height)
+
+
+@called
+def notice(tree: CutTree, work: CutWorkspace, x: NDArray[Any], u: Integer) -> None:
+    """Drop the messages, given cutset number u, that do not belong to a state."""
+    for j in range(tree.start[u], tree.start[u + 1]):
+        if work.seen[j] != np.int64(x[tree.site[j]]):
+            move_to(tree, work, x, j)
+
+
+@inlined
+def move_to(tree: CutTree, work: CutWorkspace, x: NDArray[Any], j: Integer) -> None:
+    """Take note that cutset site number j has changed."""
+    work.seen[j] = np.int64(x[tree.site[j]])
+    work.fresh[0] = 0
+    for k in range(tree.touch[j], tree.touch[j + 1]):
+        invalidate(tree, work, tree.touched[k])
+
+
+@inlined
+def _drop_up(tree: CutTree, work: CutWorkspace, u: Integer, height: Integer) -> Integer:
+    """Drop the message that a table sends up, and put it on the stack; return the height of the stack."""
+    if work.valid[u] == 1:
+        work.valid[u] = 0
+        if tree.tables.parent[u] >= 0:
+            work.stack[height] = u
+            height += 1
+    return height
+
+
+@inlined
+def _drop_down(tree: CutTree, work: CutWorkspace, u: Integer, but: Integer, height: Integer) -> Integer:
+    """Drop the messages that a table sends to its children, except for one of them."""
+    tables, count = tree.tables, tree.tables.site.size
+    for o in range(tables.operand[u], tables.operand[u + 1]):
+        c = tables.child[o]
+        if c >= 0 and c != but and work.valid[count + c] == 1:
+            work.valid[count + c] = 0
+            work.stack[height] = count + c
+            height += 1
+    return height
+
+
+@called
+def keep_trial(tree: CutTree, work: CutWorkspace, t: Integer) -> None:
+    """Take the message up that was tried for the valid one."""
+    s = 2 * tree.tables.site.size + t
+    at, source = _begin(tree, t), _begin(tree, s)
+    for k in range(tree.tables.separator[t]):
+        work.pool[at + k] = work.pool[source + k]
+    work.scale[t], work.low[t], work.logs[t] = work.scale[s], work.low[s], work.logs[s]
+    work.valid[t] = 1
+
+
+@called
+def sum_table(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], t: Integer, trial: bool) -> float:
+    """Return the logarithm of the sum over all states of the tree that holds a table."""
+    tables = tree.tables
+    logs, scale = fill_table(tree, arrays, work, x, t, np.int64(-1), tables.parent[t] >= 0, trial)
+    entries = tables.separator[t] * np.int64(arrays.card[tables.site[t]])
+    top, total = -np.inf, 0.0
+    for k in range(entries):
+        top = max(top, work.table[k])
+    if top == (-np.inf if logs else 0.0):
+        return -np.inf
+    for k in range(entries):
+        total += math.exp(work.table[k] - top) if logs else work.table[k]
+    return scale + math.log(total) + (top if logs else 0.0)
+
+
+@called
+def sum_states(
+    tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], t: Integer, out: Floats
+) -> float:
+    """Write the marginal weights of the states of a table's site; return their sum."""
+    tables = tree.tables
+    logs, _ = fill_table(tree, arrays, work, x, t, np.int64(-1), tables.parent[t] >= 0, False)
+    size, many = np.int64(arrays.card[tables.site[t]]), tables.separator[t]
+    top = -np.inf
+    if logs:
+        for k in range(size * many):
+            top = max(top, float(work.table[k]))
+    sum_of_all = 0.0
+    for a in range(size):
+        out[a] = 0.0
+        for k in range(many):
+            if not logs:
+                out[a] += work.table[a * many + k]
+            elif top > -np.inf:
+                out[a] += math.exp(work.table[a * many + k] - top)
+        sum_of_all += out[a]
+    return sum_of_all
+
+
+@called
+def column_weights(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], t: Integer) -> float:
+    """Write the weights of the states of a site, given its separator, to ``weight``; return their sum.
+
+    The messages up must be valid.
+    """
+    tables, w = tree.tables, work.weight
+    i = tables.site[t]
+    size, now = np.int64(arrays.card[i]), np.int64(x[i])
+    fill_field(tables, arrays, x, t, w)
+    for o in range(tables.operand[t], tables.operand[t + 1]):
+        c = tables.child[o]
+        if c >= 0:
+            at, step = _begin(tree, c), np.int64(0)
+            for k in range(tables.axis[c], tables.axis[c + 1]):
+                if tables.axis_site[k] == i:
+                    step = tables.axis_stride[k]
+                else:
+                    at += tables.axis_stride[k] * np.int64(x[tables.axis_site[k]])
+            for a in range(size):
+                value = work.pool[at + step * a]
+                if work.logs[c] == 0:
+                    value = math.log(value) if value > 0.0 else -np.inf
+                w[a] += value
+        else:
+            f = tables.factor[o]
+            at, step = arrays.table[f], np.int64(0)
+            for m in range(np.int64(arrays.member_start[f]), np.int64(arrays.member_start[f + 1])):
+                at += arrays.stride[m] * np.int64(x[arrays.member[m]])
+                if np.int64(arrays.member[m]) == i:
+                    step = np.int64(arrays.stride[m])
+            for a in range(size):
+                w[a] += arrays.log_value[at + step * (a - now)]
+    return from_logs(w, size)

@@ -1,0 +1,316 @@
+"""Blocks as clique tables: what is multiplied for each site of a block, and where the products lie.
+
+The sites of a block are summed out one after another (:mod:`gibbsite.graphs.elimination`). Summing out a site makes
+one table over the site, which is its first axis, and its separator, the sites of the block that it is still
+joined to. The table is a product of
+
+* the *field*: all factors that touch no other site of the block, a vector over the states of the site;
+* the other factors that touch the site and have not been used before;
+* the messages of earlier sites, those whose separators begin with this site.
+
+Axes are in order of elimination in all tables, so runs of axes that a factor or message has, or lacks,
+are merged: an operand is a short list of loops, from the outermost to the innermost, with the extent of each
+and the operand's stride.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.graphs.elimination.order import Order, find_order, measure_order
+from gibbsite.graphs.kinds.table import TableGraph
+from gibbsite.graphs.rows import row_starts
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Tries of the search for an order within a block; what is found is used many times over.
+_TRIES = 60
+#: Largest number of loops of an operand, and of axes of a table.
+MOST_LOOPS = 64
+
+
+class BlockTables(NamedTuple):
+    """The tables of all blocks, as compiled code sees them.
+
+    Attributes
+    ----------
+    start : int (blocks + 1,)
+        Tables of block b, in order of elimination: from ``start[b]`` to ``start[b + 1]``.
+    site, parent, via
+        The site that a table sums out; the table its message goes to, -1 if none; and as which operand.
+    place, message
+        Where table and message lie in the pool of a chain, which all blocks share.
+    separator
+        Number of entries of the message.
+    axis, axis_site, axis_stride
+        Sites of the separator, with their strides, in compressed rows.
+    field, field_factor, field_stride
+        Factors of the field, with the stride of the site.
+    operand, child, factor, floor
+        Operands of each table, in compressed rows: the message of a table, or a factor (the other one is -1),
+        and the smallest positive entry of the factor.
+    rim, rim_site, rim_stride
+        Members of a factor that are not in the block, for each operand.
+    loop, extent, stride
+        Loops of each operand.
+    """
+
+    start: Longs
+    site: Longs
+    parent: Longs
+    via: Longs
+    place: Longs
+    message: Longs
+    separator: Longs
+    axis: Longs
+    axis_site: Longs
+    axis_stride: Longs
+    field: Longs
+    field_factor: Longs
+    field_stride: Longs
+    operand: Longs
+    child: Longs
+    factor: Longs
+    floor: Floats
+    rim: Longs
+    rim_site: Longs
+    rim_stride: Longs
+    loop: Longs
+    extent: Longs
+    stride: Longs
+
+
+class Interactions(NamedTuple):
+    """Which sites share a factor, in compressed rows without repeats."""
+
+    start: Longs
+    neighbour: Longs
+
+
+def find_interactions(arrays: TableGraph) -> Interactions:
+    """Return the neighbours of all sites."""
+    pairs = arrays.pairs()
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    both = both[np.lexsort((both[:, 1], both[:, 0]))]
+    return Interactions(row_starts(np.bincount(both[:, 0], minlength=arrays.card.size)), both[:, 1].copy())
+
+
+def order_block(
+    near: Interactions,
+    cards: NDArray[np.int32],
+    block: Longs,
+    known: Longs | None = None,
+    log2_largest: float = np.inf,
+    tries: int = _TRIES,
+) -> Order:
+    """Return a good order of elimination of the sites of a block, as positions in the block.
+
+    Parameters
+    ----------
+    near : Interactions
+        The neighbours of all sites.
+    cards : int array
+        Numbers of states.
+    block : int array
+        The sites.
+    known : int array, optional
+        An order that has been found already, as sites; it is kept if the search finds nothing better.
+    log2_largest : float
+        log2 of the entries that the known order does not exceed, and another one must not either.
+    tries : int
+        Of the search.
+    """
+    place = np.full(cards.size, -1, np.int64)
+    place[block] = np.arange(block.size)
+    lengths = near.start[block + 1] - near.start[block]
+    rows = np.repeat(np.arange(block.size), lengths)
+    first = np.repeat(near.start[block] - (np.cumsum(lengths) - lengths), lengths)
+    inside = place[near.neighbour[first + np.arange(rows.size)]]
+    rows, inside = rows[inside >= 0], inside[inside >= 0]
+    start = row_starts(np.bincount(rows, minlength=block.size))
+    sizes = np.maximum(cards[block].astype(np.int64), 2)
+    order = find_order(start, inside, sizes, tries=tries)
+    if known is not None:
+        other = measure_order(start, inside, sizes, place[known])
+        if other.total < order.total or order.log2_largest > log2_largest + 1e-9:
+            return other
+    return order
+
+
+class _Rows:
+    """Lists that become compressed rows with some columns."""
+
+    def __init__(self, columns: int) -> None:
+        self.lengths: list[int] = []
+        self.columns: list[list[int]] = [[] for _ in range(columns)]
+
+    def add(self, *new: list[int]) -> None:
+        self.lengths.append(len(new[0]))
+        for kept, more in zip(self.columns, new, strict=True):
+            kept.extend(more)
+
+    def finish(self) -> list[Longs]:
+        return [row_starts(np.array(self.lengths, np.int64)), *(np.array(c, np.int64) for c in self.columns)]
+
+
+class _Writer:
+    """Writes the tables of one block after another."""
+
+    def __init__(self, arrays: TableGraph) -> None:
+        self.cards: list[int] = arrays.card.tolist()
+        self.start: list[int] = arrays.start.tolist()
+        self.factor: list[int] = arrays.factor.tolist()
+        self.own_stride: list[int] = arrays.own_stride.tolist()
+        self.member_start: list[int] = arrays.member_start.tolist()
+        self.member: list[int] = arrays.member.tolist()
+        self.stride: list[int] = arrays.stride.tolist()
+        self.lowest = smallest_entries(arrays)
+        self.rank = [-1] * len(self.cards)  # in the order of elimination of the block; -1: not in it
+        self.blocks, self.pool = [0], 1
+        # a row for each table: site, parent, via, place, message, separator
+        self.tables: list[list[int]] = []
+        self.axes, self.fields, self.operands, self.rims, self.loops = (_Rows(2) for _ in range(5))
+        self.floors: list[float] = []
+
+    def add_block(self, order: list[int]) -> None:
+        """Write the tables of a block, its sites given in order of elimination."""
+        for k, i in enumerate(order):
+            self.rank[i] = k
+        base, at = len(self.tables), 0
+        scopes: list[list[int]] = []
+        received: list[list[int]] = [[] for _ in order]  # messages by the table that they go to
+        for k, i in enumerate(order):
+            field, used = self._own_factors(i, k)
+            scope = {r for f in used for r, _ in self._inside(f)}
+            scope = scope.union(*(scopes[c] for c in received[k])) - {k}
+            axis = sorted(scope)
+            scopes.append(axis)
+            strides = _strides([self.cards[order[r]] for r in axis])
+            many = strides[0] * self.cards[order[axis[0]]] if axis else 1
+            parent = base + axis[0] if axis else -1
+            self.tables.append([i, parent, -1, at, at + many * self.cards[i], many])
+            at += many * (self.cards[i] + 1)
+            self.axes.add([order[r] for r in axis], strides)
+            self.fields.add(*field)
+            self._add_operands(order, [k, *axis], used, [base + c for c in received[k]], scopes, base)
+            if axis:
+                received[axis[0]].append(k)
+        for i in order:
+            self.rank[i] = -1
+        self.blocks.append(len(self.tables))
+        self.pool = max(self.pool, at)
+
+    def _inside(self, f: int) -> list[tuple[int, int]]:
+        """Return the members of a factor that are in the block, as ranks, with their strides."""
+        span = range(self.member_start[f], self.member_start[f + 1])
+        found = [(self.rank[self.member[m]], self.stride[m]) for m in span]
+        return [(r, stride) for r, stride in found if r >= 0]
+
+    def _own_factors(self, i: int, k: int) -> tuple[tuple[list[int], list[int]], list[int]]:
+        """Return the factors of the field of a site, with strides, and those used first in its table."""
+        field: tuple[list[int], list[int]] = ([], [])
+        used = []
+        for row in range(self.start[i], self.start[i + 1]):
+            f = self.factor[row]
+            ranks = [r for r, _ in self._inside(f)]
+            if len(ranks) == 1:
+                field[0].append(f)
+                field[1].append(self.own_stride[row])
+            elif min(ranks) == k:
+                used.append(f)
+        return field, used
+
+    def _add_operands(
+        self,
+        order: list[int],
+        full: list[int],
+        used: list[int],
+        children: list[int],
+        scopes: list[list[int]],
+        base: int,
+    ) -> None:
+        """Write the factors and messages that are multiplied in a table with the axes ``full``."""
+        extents = [self.cards[order[r]] for r in full]
+        for f in used:
+            held = dict(self._inside(f))
+            span = range(self.member_start[f], self.member_start[f + 1])
+            out = [m for m in span if self.rank[self.member[m]] < 0]
+            self.rims.add([self.member[m] for m in out], [self.stride[m] for m in out])
+            self.loops.add(*_merge(extents, [held.get(r, 0) for r in full]))
+            self.floors.append(self.lowest[f])
+        for c in children:
+            axis = scopes[c - base]
+            held = dict(zip(axis, _strides([self.cards[order[r]] for r in axis]), strict=True))
+            self.rims.add([], [])
+            self.loops.add(*_merge(extents, [held.get(r, 0) for r in full]))
+            self.tables[c][2] = len(self.floors)
+            self.floors.append(1.0)
+        none = [-1]
+        self.operands.add(none * len(used) + children, used + none * len(children))
+
+    def finish(self) -> BlockTables:
+        """Return what has been written, as arrays."""
+        columns = np.array(self.tables, np.int64).reshape(-1, 6).T.copy()
+        operand, child, factor = self.operands.finish()
+        parts: list[Longs] = [*self.axes.finish(), *self.fields.finish(), operand, child, factor]
+        rest: list[Longs] = [*self.rims.finish(), *self.loops.finish()]
+        arrays: list[Any] = [np.array(self.blocks, np.int64), *columns, *parts, np.array(self.floors), *rest]
+        return BlockTables._make(arrays)
+
+
+def lay_out_blocks(arrays: TableGraph, orders: list[Longs]) -> tuple[BlockTables, int]:
+    """Lay out the tables of blocks, given the sites of each in the order in which they are eliminated.
+
+    Returns the tables and the number of entries of the pool.
+    """
+    writer = _Writer(arrays)
+    for order in orders:
+        writer.add_block(order.tolist())
+    return writer.finish(), writer.pool
+
+
+def _strides(sizes: list[int]) -> list[int]:
+    """Return the strides of a table whose last axis is the fastest."""
+    steps, step = [], 1
+    for size in reversed(sizes):
+        steps.append(step)
+        step *= size
+    return steps[::-1]
+
+
+def _merge(extents: list[int], strides: list[int]) -> tuple[list[int], list[int]]:
+    """Merge neighbouring axes that an operand steps through as through one; drop those of one state."""
+    kept: list[list[int]] = []
+    for extent, stride in zip(extents, strides, strict=True):
+        if extent == 1:
+            continue
+        if kept and kept[-1][1] == stride * extent:
+            kept[-1] = [kept[-1][0] * extent, stride]
+        else:
+            kept.append([extent, stride])
+    if not kept:
+        kept = [[1, 0]]
+    return [k[0] for k in kept], [k[1] for k in kept]
+
+
+def smallest_entries(arrays: TableGraph) -> list[float]:
+    """Return the smallest positive entry of every factor; one where there is none."""
+    if not arrays.table.size:
+        return []
+    first = np.unique(arrays.table)
+    width = arrays.member_start.astype(np.int64)
+    sizes = np.multiply.reduceat(arrays.card[arrays.member].astype(np.int64), width[:-1])
+    by_place = np.searchsorted(first, arrays.table)
+    longest = np.zeros(first.size, np.int64)
+    np.maximum.at(longest, by_place, sizes)
+    low = np.ones(first.size)
+    positive = np.where(arrays.value > 0.0, arrays.value, np.inf)
+    for k in range(first.size):
+        low[k] = positive[first[k] : first[k] + longest[k]].min(initial=np.inf)
+    low[np.isinf(low)] = 1.0
+    found: list[float] = low[by_place].tolist()
+    return found

@@ -1,0 +1,426 @@
+"""Swendsen and Wang's kernel: all clusters of sites that are joined move, each independently of the others.
+
+Two sites that agree are joined with probability 1 - exp(-strength); given the bonds, the labels of a cluster
+have the weights that its sites give them together, and nothing else matters. Both are exact conditional
+distributions of one joint law of states and bonds (Edwards and Sokal), so the model's law is stationary, with
+fields as without.
+
+References
+----------
+.. [1] Swendsen, R. H. and Wang, J.-S. (1987). Nonuniversal critical dynamics in Monte Carlo simulations.
+       PRL 58.
+.. [2] Edwards, R. G. and Sokal, A. D. (1988). Generalization of the Fortuin-Kasteleyn-Swendsen-Wang
+       representation and Monte Carlo algorithm. Phys. Rev. D 38.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, generic, implement, inlined
+from gibbsite._numba.random.generators import Words, below, uniform
+from gibbsite.graphs.compile import KINDS
+from gibbsite.graphs.graph import Graph, seal
+from gibbsite.graphs.kinds.ising import IsingGraph
+from gibbsite.graphs.kinds.lattice import LatticeGraph
+from gibbsite.graphs.rows import row_starts
+from gibbsite.kernels.base import Kernel, step, transition
+from gibbsite.kernels.clusters.agreement import Agreements, Codes, Floats, Longs, find_agreements
+from gibbsite.kernels.registry import register
+
+Index = NDArray[np.uint32]
+
+
+class Bonds(NamedTuple):
+    """Agreements of pairs in rows, each pair once, in the row of its first site.
+
+    ``chance[k]`` is the probability of a bond between site i and ``neighbour[k]``, k from ``start[i]`` to
+    ``start[i + 1]``, where they agree. The others are those of :class:`.agreement.Agreements`.
+    """
+
+    start: Index
+    neighbour: Index
+    chance: Floats
+    offset: Longs
+    label: Codes
+    state: Codes
+    field: Floats
+    plain: int
+
+
+class Clusters(NamedTuple):
+    """What a chain carries.
+
+    Attributes
+    ----------
+    parent : int array (sites,)
+        A site of the same cluster with a smaller number; the first site of a cluster is its own.
+    label, drawn : int array (sites,)
+        Labels of the sites; of another state.
+    weight : float array (cells,)
+        Log-weights, then probabilities, of the labels of a cluster, at the cells of its first site.
+    odds : float array (sites,)
+        Log-odds of the second label of a cluster of two states, at its first site.
+    near, far : int array (pairs + 1,)
+        Bonds.
+    tally : int array (2,)
+        Sweeps and clusters.
+    """
+
+    parent: NDArray[np.int32]
+    label: Codes
+    drawn: Codes
+    weight: Floats
+    odds: Floats
+    near: NDArray[np.int32]
+    far: NDArray[np.int32]
+    tally: Longs
+
+    @property
+    def stateless(self) -> bool:
+        """Every sweep begins anew; the tally is read by reports only."""
+        return True
+
+
+def lay_out_bonds(found: Agreements) -> Bonds:
+    """Return agreements as rows of bonds."""
+    sites = found.offset.size - 1
+    order = np.argsort(found.pair[:, 0], kind="stable")
+    pair = found.pair[order]
+    return seal(
+        Bonds(
+            start=row_starts(np.bincount(pair[:, 0], minlength=sites), np.uint32),
+            neighbour=pair[:, 1].astype(np.uint32),
+            chance=-np.expm1(-found.strength[order]),
+            offset=found.offset,
+            label=found.label,
+            state=found.state,
+            field=found.field,
+            plain=int(found.plain),
+        )
+    )
+
+
+@register(methods={"swendsen-wang": ("MAR", "MAP")}, proof=[{}], recommend={"SwendsenWang": {}})
+@dataclass(frozen=True)
+class SwendsenWang(Kernel):
+    """Cluster moves of Swendsen and Wang, for models whose pairs ask for agreement.
+
+    Notes
+    -----
+    Couplings may have any strength, and factors of single sites may be any. Two-state models with couplings
+    of both signs are taken if no cycle is frustrated: their states are relabelled. Marginals are averages of
+    the exact conditional distributions of clusters given the bonds: without fields they are equal for all
+    labels, as they should be, from the first draw on.
+
+    A step is a sweep: bonds and clusters of all sites. Chains near a phase transition decorrelate many times
+    faster than by single sites; with strong fields of both signs they may not.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((8, 8), coupling=0.44, field=0.02, periodic=True)
+    >>> result = gs.sample(model, gs.SwendsenWang(), sweeps=2000, rng=1, progress=False)
+    >>> abs(result.marginals["0"][1] - gs.solve_exact(model).marginals["0"][1]) < 0.02
+    True
+    """
+
+    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
+    joint: ClassVar[bool] = True
+
+    def check(self, graph: Graph) -> None:
+        """Refuse a model whose pairs do not all ask for agreement."""
+        super().check(graph)
+        find_agreements(graph, type(self).__name__)
+
+    def parameters(self, graph: Graph) -> Bonds:
+        """Return the bonds."""
+        return lay_out_bonds(find_agreements(graph, type(self).__name__))
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> Clusters:
+        """Allocate clusters."""
+        n, pairs = graph.n_sites, len(find_agreements(graph, type(self).__name__).pair)
+        return Clusters(
+            parent=np.zeros(n, np.int32),
+            label=np.zeros(n, np.int16),
+            drawn=np.zeros(n, np.int16),
+            weight=np.zeros(int(graph.cards.sum())),
+            odds=np.zeros(n),
+            near=np.zeros(pairs + 1, np.int32),
+            far=np.zeros(pairs + 1, np.int32),
+            tally=np.zeros(2, np.int64),
+        )
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes :meth:`memory` will allocate."""
+        pairs = len(find_agreements(graph, type(self).__name__).pair)
+        return 16 * graph.n_sites + 8 * (pairs + int(graph.cards.sum())) + 24
+
+    def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
+        """One sweep may lead anywhere: all bonds that are not compulsory may be missing."""
+        return True
+
+    def summary(self, graph: Graph) -> dict[str, float]:
+        """Return how many bonds there can be, and how likely one is where sites agree."""
+        bonds = self.parameters(graph)
+        mean = float(bonds.chance.mean()) if bonds.chance.size else 0.0
+        return {"pairs": bonds.chance.size, "mean_bond_probability": round(mean, 4)}
+
+    def report(self, memories: Sequence[Any]) -> dict[str, float]:
+        """Return the mean number of sites of a cluster."""
+        sweeps, clusters = (int(sum(memory.tally[k] for memory in memories)) for k in range(2))
+        return {"sites_per_cluster": memories[0].parent.size * sweeps / max(clusters, 1)}
+
+
+@inlined
+def read_labels(bonds: Any, x: NDArray[Any], label: Codes) -> None:
+    """Write the labels of all sites."""
+    if bonds.plain:
+        for i in range(x.size):
+            label[i] = x[i]
+    else:
+        for i in range(x.size):
+            label[i] = bonds.label[bonds.offset[i] + x[i]]
+
+
+@inlined
+def write_states(bonds: Any, label: Codes, x: NDArray[Any]) -> None:
+    """Write the states of all sites."""
+    if bonds.plain:
+        for i in range(x.size):
+            x[i] = label[i]
+    else:
+        for i in range(x.size):
+            x[i] = bonds.state[bonds.offset[i] + label[i]]
+
+
+@inlined
+def first_of(parent: NDArray[np.int32], i: Integer) -> Integer:
+    """Return the first site of the cluster of a site, and shorten the way there."""
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]
+        i = np.intp(parent[i])
+    return i
+
+
+@inlined
+def join(parent: NDArray[np.int32], i: Integer, j: Integer) -> None:
+    """Make one cluster of those of two sites."""
+    one, other = first_of(parent, i), first_of(parent, j)
+    if one < other:
+        parent[other] = one
+    else:
+        parent[one] = other
+
+
+@inlined
+def draw_bonds(bonds: Bonds, memory: Clusters, rng: Words) -> Words:
+    """Join sites that agree, at random; afterwards every site's parent is the first of its cluster."""
+    parent, label, near, far = memory.parent, memory.label, memory.near, memory.far
+    n = parent.size
+    for site in range(n):
+        parent[site] = site
+    number = np.intp(0)
+    for site in range(n):
+        i = np.intp(site)
+        mine = label[i]
+        for k in range(np.uintp(bonds.start[i]), np.uintp(bonds.start[i + 1])):
+            j = np.intp(bonds.neighbour[k])
+            rng, u = uniform(rng)
+            # listed first, and joined then: whether there is a bond is a branch that nobody could foretell
+            near[number], far[number] = i, j
+            number += np.intp((u < bonds.chance[k]) & (mine == label[j]))
+    for b in range(number):
+        join(parent, np.intp(near[b]), np.intp(far[b]))
+    flatten(parent)
+    return rng
+
+
+@inlined
+def flatten(parent: NDArray[np.int32]) -> None:
+    """Point every site at the first of its cluster; earlier sites are done when a site is."""
+    for i in range(parent.size):
+        parent[i] = parent[parent[i]]
+
+
+@inlined
+def add_fields(bonds: Bonds, memory: Clusters) -> None:
+    """Add up the log-weights of the labels of each cluster, at the cells of its first site."""
+    parent, weight, offset = memory.parent, memory.weight, bonds.offset
+    if bonds.field.size == 0:
+        for c in range(weight.size):
+            weight[c] = 0.0
+        return
+    for c in range(weight.size):
+        weight[c] = bonds.field[c]
+    for i in range(parent.size):
+        if parent[i] != i:
+            first, own = offset[parent[i]], offset[i]
+            for a in range(offset[i + 1] - own):
+                weight[first + a] += weight[own + a]
+
+
+@inlined
+def normalise(weight: Floats, first: Integer, size: Integer) -> bool:
+    """Turn log-weights into probabilities; return whether any label is possible."""
+    top = -np.inf
+    for a in range(size):
+        top = max(top, weight[first + a])
+    if top == -np.inf:
+        return False
+    total = 0.0
+    for a in range(size):
+        weight[first + a] = math.exp(weight[first + a] - top)
+        total += weight[first + a]
+    for a in range(size):
+        weight[first + a] /= total
+    return True
+
+
+@inlined
+def draw_label(bonds: Bonds, memory: Clusters, i: Integer, rng: Words) -> Words:
+    """Draw the label of the cluster whose first site is i."""
+    first, size = bonds.offset[i], bonds.offset[i + 1] - bonds.offset[i]
+    if bonds.field.size == 0:
+        rng, new = below(rng, size)
+        memory.label[i] = new
+        return rng
+    rng, u = uniform(rng)
+    if normalise(memory.weight, first, size):
+        new, passed = np.int64(-1), 0.0
+        for a in range(size):
+            p: Any = memory.weight[first + a]
+            if p > 0.0 and (new < 0 or u >= passed):
+                new = a
+            passed += p
+        memory.label[i] = new
+    return rng
+
+
+@generic
+def put_conditional(arrays: Any, bonds: Bonds, memory: Clusters, i: Integer, cond: Floats) -> None:
+    """Write the conditional distribution of a site given the bonds."""
+    raise NotImplementedError
+
+
+@implement(put_conditional)
+def _put_cells(arrays: Any, bonds: Bonds, memory: Clusters, i: Integer, cond: Floats) -> None:
+    first, own = bonds.offset[memory.parent[i]], bonds.offset[i]
+    size = bonds.offset[i + 1] - own
+    for a in range(size):
+        if bonds.field.size == 0:
+            cond[arrays.offset[i] + a] = 1.0 / size
+        else:
+            cond[arrays.offset[i] + a] = memory.weight[first + bonds.label[own + a]]
+
+
+@implement(put_conditional, IsingGraph)
+@implement(put_conditional, LatticeGraph)
+def _put_odds(arrays: Any, bonds: Bonds, memory: Clusters, i: Integer, cond: Floats) -> None:
+    odds = memory.odds[memory.parent[i]]
+    cond[i] = odds if bonds.label[bonds.offset[i]] == 0 else -odds
+
+
+@implement(step, Bonds)
+def _step(
+    parameters: Bonds, arrays: Any, memory: Clusters, x: NDArray[Any], i: Integer, rng: Words, cond: Floats, keep: bool
+) -> Words:
+    bonds, parent, label = parameters, memory.parent, memory.label
+    read_labels(bonds, x, label)
+    rng = draw_bonds(bonds, memory, rng)
+    if bonds.field.size > 0:
+        add_fields(bonds, memory)
+    number = np.int64(0)
+    for site in range(x.size):  # the first site of a cluster comes before all others
+        if parent[site] == site:
+            number += 1
+            first = bonds.offset[site]
+            if bonds.field.size > 0 and bonds.offset[site + 1] - first == 2:
+                memory.odds[site] = memory.weight[first + 1] - memory.weight[first]
+            rng = draw_label(bonds, memory, site, rng)
+        else:
+            label[site] = label[parent[site]]
+    write_states(bonds, label, x)
+    memory.tally[0] += 1
+    memory.tally[1] += number
+    if keep:
+        for site in range(x.size):
+            put_conditional(arrays, bonds, memory, site, cond)
+    return rng
+
+
+@implement(transition, Bonds)
+def _transition(parameters: Bonds, arrays: Any, memory: Clusters, x: NDArray[Any], i: Integer, row: Floats) -> Integer:
+    """Write the probabilities of all states after a step, the last site fastest: a sum over all bonds."""
+    bonds, parent, label, offset = parameters, memory.parent, memory.label, parameters.offset
+    n, states = x.size, np.int64(1)
+    for site in range(n):
+        states *= offset[site + 1] - offset[site]
+    for number in range(states):
+        row[number] = 0.0
+    read_labels(bonds, x, label)
+    for subset in range(np.int64(1) << count_agreeing(bonds, label)):
+        chance = join_subset(bonds, memory, subset)
+        add_fields(bonds, memory)
+        for site in range(n):
+            if parent[site] == site:
+                normalise(memory.weight, offset[site], offset[site + 1] - offset[site])
+        for number in range(states):
+            row[number] += chance * _chance_of(bonds, memory, number)
+    return states
+
+
+@inlined
+def count_agreeing(bonds: Any, label: Codes) -> Integer:
+    """Return how many pairs agree."""
+    number = np.int64(0)
+    for i in range(label.size):
+        for k in range(np.int64(bonds.start[i]), np.int64(bonds.start[i + 1])):
+            number += label[i] == label[np.int64(bonds.neighbour[k])]
+    return number
+
+
+@inlined
+def join_subset(bonds: Any, memory: Any, subset: Integer) -> float:
+    """Join the pairs of a subset of those that agree, by its number; return its probability."""
+    parent, label = memory.parent, memory.label
+    for i in range(parent.size):
+        parent[i] = i
+    chance, place = 1.0, np.int64(0)
+    for i in range(parent.size):
+        for k in range(np.int64(bonds.start[i]), np.int64(bonds.start[i + 1])):
+            j = np.int64(bonds.neighbour[k])
+            if label[i] == label[j]:
+                if (subset >> place) & 1:
+                    chance *= bonds.chance[k]
+                    join(parent, i, j)
+                else:
+                    chance *= 1.0 - bonds.chance[k]
+                place += 1
+    flatten(parent)
+    return chance
+
+
+@inlined
+def _chance_of(bonds: Bonds, memory: Clusters, number: Integer) -> float:
+    """Return the probability of a state, by its number, given the clusters and their weights."""
+    parent, offset, new = memory.parent, bonds.offset, memory.drawn
+    rest = number
+    for k in range(parent.size):
+        site = parent.size - 1 - k
+        size = offset[site + 1] - offset[site]
+        new[site] = bonds.label[offset[site] + rest % size]
+        rest //= size
+    chance = 1.0
+    for site in range(parent.size):
+        if parent[site] == site:
+            chance *= memory.weight[offset[site] + new[site]]
+        elif new[site] != new[parent[site]]:
+            chance = 0.0
+    return chance

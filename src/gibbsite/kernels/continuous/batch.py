@@ -1,0 +1,123 @@
+"""Which factors an update of a site is about: all of them, or a Poisson minibatch (see :mod:`.poisson`).
+
+A factor is drawn s times, s Poisson of mean ``tau M + phi(x)``. What is kept are the factors drawn and how
+often, each once: near neighbours with large bounds are drawn again and again, and evaluated once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, inlined
+from gibbsite._numba.random.generators import Words
+from gibbsite._numba.random.poisson import poisson
+from gibbsite.graphs.functions.bounds import Bounds
+from gibbsite.graphs.kinds.functions import ContinuousGraph
+from gibbsite.kernels.continuous.energy import (
+    CALLS,
+    FACTORS,
+    FULL,
+    KEPT,
+    STAGES,
+    ContinuousMemory,
+    EnergyWorkspace,
+    Floats,
+    heights,
+)
+from gibbsite.kernels.continuous.rows import FunctionRows, draw_function
+from gibbsite.kernels.minibatch.counting import stays_in
+
+_HASH = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Batch(NamedTuple):
+    """How minibatches are drawn: rows of factors, tau, which sites are updated in full, bounds of factors."""
+
+    rows: FunctionRows
+    tau: float
+    plain: NDArray[np.bool_]
+    bounds: Bounds
+
+    def room(self) -> int:
+        """Return how many different factors a minibatch can have, but for chances below e^-100."""
+        rate = (1.0 + self.tau) * self.rows.local
+        most = np.minimum(self.rows.degree, np.ceil(rate + 20.0 * np.sqrt(rate)) + 100.0)
+        return int(most[~self.plain].max(initial=0.0))
+
+
+def make_desk(room: int, points: int, arity: int) -> EnergyWorkspace:
+    """Allocate scratch arrays for minibatches of so many factors, candidates, and sites of a factor."""
+    slots = 1 << max(2 * room - 1, 1).bit_length()
+    return EnergyWorkspace(
+        work=np.zeros(max(arity, 1)),
+        points=np.zeros(points),
+        energy=np.zeros(points),
+        height=np.zeros(points),
+        product=np.zeros(points),
+        stage=np.zeros(STAGES),
+        factor=np.zeros(room, np.int32),
+        times=np.zeros(room, np.int32),
+        scale=np.zeros(room),
+        place=np.zeros(room, np.int32),
+        table=np.zeros(slots, np.int32),
+        reach=np.zeros(2, np.int64),
+    )
+
+
+@inlined
+def _put(bounds: Bounds, memory: ContinuousMemory, f: Integer, tau: float) -> None:
+    """Add a factor to the minibatch, or count it once more."""
+    workspace = memory.workspace
+    mask = np.int64(workspace.table.size - 1)
+    at = np.int64((np.uint64(f) * _HASH) >> np.uint64(33)) & mask
+    while workspace.table[at] != 0 and workspace.factor[workspace.table[at] - 1] != f:
+        at = (at + 1) & mask
+    size = workspace.reach[1]
+    if workspace.table[at] != 0:
+        workspace.times[workspace.table[at] - 1] += 1
+    elif size == workspace.factor.size:
+        memory.fault[0] = FULL
+    else:
+        workspace.factor[size] = f
+        workspace.times[size] = 1
+        workspace.scale[size] = 1.0 / (tau * bounds.bound[f])
+        workspace.place[size] = at
+        workspace.reach[1] = size + 1
+        workspace.table[at] = size + 1
+
+
+@inlined
+def gather(batch: Batch, arrays: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words) -> Words:
+    """Choose the factors that the update of site i is about."""
+    workspace, rows, counts, bounds = memory.workspace, batch.rows, memory.counts, batch.bounds
+    row = np.int64(arrays.row[i])
+    begin = arrays.start[row]
+    plain = batch.plain[i]
+    workspace.reach[0] = (arrays.start[row + 1] if plain else arrays.sure[row]) - begin
+    workspace.reach[1] = 0
+    always, more = 0, 0
+    if not plain:
+        energy = rows.local[i]
+        rng, always = poisson(rng, batch.tau * energy)  # means tau M
+        rng, more = poisson(rng, energy)  # means phi(x), thinned from M
+    kept = always
+    workspace.points[0] = x[i]
+    for n in range(always + more):
+        rng, k = draw_function(rows, row, rng)
+        f = arrays.factor[k]
+        stays = True
+        if n >= always:
+            heights(arrays, bounds, memory, f, x, i, 1)
+            rng, stays = stays_in(rng, workspace.height[0] / bounds.bound[f])
+            kept += stays
+        if stays:
+            _put(bounds, memory, f, batch.tau)
+    for n in range(workspace.reach[1]):
+        workspace.table[workspace.place[n]] = 0
+    counts[KEPT] += kept
+    counts[CALLS] += more
+    counts[FACTORS] += workspace.reach[0] + workspace.reach[1]
+    return rng

@@ -1,0 +1,317 @@
+"""Gibbs sampling of models of functions: numbers in intervals, and states, one site at a time.
+
+Which factors an update is about (:mod:`.continuous_batch`), what the energy of a value is then
+(:mod:`.continuous_energy`) and how a value is drawn from it (:mod:`.continuous_method`) are three things that
+do not know of each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.wording import argument, unknown
+from gibbsite._numba.jit import Integer, implement
+from gibbsite._numba.random.generators import Words
+from gibbsite.errors import ArgumentError, IncompatibleError
+from gibbsite.graphs.functions.bounds import Bounds, all_bounds, known_bounds
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.kinds.functions import ContinuousGraph
+from gibbsite.kernels.base import Kernel, Remark, step
+from gibbsite.kernels.continuous.batch import Batch, gather, make_desk
+from gibbsite.kernels.continuous.chebyshev import Floats, make_series
+from gibbsite.kernels.continuous.energy import (
+    ACCEPTED,
+    CALLS,
+    CHOSEN,
+    FACTORS,
+    FINE,
+    KEPT,
+    PROPOSED,
+    UPDATES,
+    VALUES,
+    ContinuousMemory,
+    energies,
+)
+from gibbsite.kernels.continuous.fault import raise_fault
+from gibbsite.kernels.continuous.interpolated import Interpolation, interpolate
+from gibbsite.kernels.continuous.method import INTERPOLATED, INVERSE, REJECTED, SLICED, STATES, Method, answer, ask
+from gibbsite.kernels.continuous.rejection import TOGETHER
+from gibbsite.kernels.continuous.rows import no_rows
+from gibbsite.kernels.continuous.theorem import interpolant_remark
+from gibbsite.kernels.minibatch.factors import batch_rate, drawn_rows, guarantee, local_energies, read_batch
+from gibbsite.kernels.registry import register
+
+if TYPE_CHECKING:
+    from gibbsite.models import Model
+    from gibbsite.scans.base import Scan
+
+_KINDS = {
+    "auto": INTERPOLATED,
+    "exact-inverse": INVERSE,
+    "double": INTERPOLATED,
+    "its": INTERPOLATED,
+    "rejection": REJECTED,
+    "slice": SLICED,
+}
+# Degrees that are tried one after another, of energies and of densities.
+_ENERGY_DEGREES = [4, 8, 16, 32, 64]
+_DENSITY_DEGREES = [8, 16, 32, 64, 128]
+# What a drawn factor costs, and a minibatch however small, in factors that are evaluated in full.
+_COST_OF_DRAW, _COST_OF_BATCH = 1.5, 10.0
+
+
+class ContinuousParameters(NamedTuple):
+    """How factors are chosen, and how values are drawn."""
+
+    batch: Batch
+    method: Method
+
+
+@register(
+    proof="tests/proofs/test_continuous.py",
+    default_for=["functions"],
+    recommend={"ContinuousGibbs": {}, "ContinuousGibbs, minibatches": {"minibatch": "auto"}},
+)
+@dataclass(frozen=True)
+class ContinuousGibbs(Kernel):
+    """Gibbs sampling of numbers in intervals, and of states beside them, exact for every setting.
+
+    Parameters
+    ----------
+    method : {"auto", "exact-inverse", "double", "its", "rejection", "slice"}
+        How a number is drawn from its conditional. ``"exact-inverse"``: without approximation, where all
+        factors of a site are polynomials of degree 1 or 2 in it and are evaluated in full. ``"its"``: from an
+        interpolant of the density, with a Metropolis correction. ``"double"``: from an interpolant of the
+        exponential of an interpolant of the energy, which takes fewer evaluations, with the same correction.
+        ``"rejection"``: uniform proposals, for energies that differ by a few units only; needs bounds of all
+        factors, as minibatches do. ``"slice"``: by
+        shrinking the interval, whatever the density is. ``"auto"``: exact-inverse where it is possible, slice
+        where all factors are evaluated otherwise, and double for minibatches.
+    minibatch : float, "auto" or None
+        None: every update evaluates all factors of its site. A number: Poisson minibatches, and the number is
+        lambda, the mean number of factors drawn whatever the state at the site with the largest sum of
+        bounds L. ``"auto"``: lambda is L^2, or 2 L if that is cheaper than all factors and L^2 is not; sites
+        are updated in full where that is cheaper.
+    degree : int, optional
+        Degree of the interpolant of the energy (``"double"``) or of the density (``"its"``); by default it is
+        raised until ``tolerance`` is met, up to 64 (128).
+    fine : int, optional
+        Degree of the second interpolant of ``"double"``, in the same way up to 128.
+    tolerance : float
+        How small the last coefficients of an interpolant should be; about the share of proposals that
+        are rejected.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ContinuousModel(
+    ...     {"position": gs.Interval(-2, 2), "side": ["left", "right"]},
+    ...     [(lambda x: -2.0 * (x[0] - x[1] + 0.5) ** 2, ("position", "side"))],
+    ... )
+    >>> result = gs.sample(model, gs.kernels.ContinuousGibbs(), sweeps=2000, rng=1, progress=False)
+    >>> abs(result.marginals["position"]["mean"]) < 0.5
+    True
+    """
+
+    kinds: ClassVar[frozenset[str]] = frozenset({"functions"})
+    conditional: ClassVar[bool] = False
+    fallible: ClassVar[bool] = True
+
+    method: str = "auto"
+    minibatch: float | str | None = None
+    degree: int | None = None
+    fine: int | None = None
+    tolerance: float = 1e-3
+
+    def check(self, graph: Graph) -> None:
+        """Refuse a graph of another kind, bounds that are missing, and exact draws where there are none."""
+        super().check(graph)
+        self._bounds(graph)
+        if self.method != "exact-inverse":
+            return
+        if self.minibatch is not None:
+            raise IncompatibleError(
+                "conditionals given a minibatch are no exponentials of polynomials; use method='double' with "
+                "minibatch, or leave it out."
+            )
+        arrays: ContinuousGraph = graph.arrays
+        others = np.flatnonzero((arrays.card == 0) & (arrays.degree == 0))
+        if others.size:
+            site = int(graph.structure["free"][others[0]])
+            domains, groups = graph.structure["domains"], graph.structure["groups"]
+            guilty = next(g.name for g in groups if g.degree is None and (g.scopes == site).any())
+            raise IncompatibleError(
+                f"the conditional of the site {domains.names[site]!r} cannot be inverted exactly: the "
+                f"factors {guilty!r} do not say that they are polynomials of degree 1 or 2; say degree=, or "
+                "use method='double'."
+            )
+
+    def size(self, graph: Graph) -> float:
+        """Return lambda for a graph."""
+        seen = local_energies(graph)
+        small, large = 2.0 * seen.largest, max(seen.largest**2, 2.0 * seen.largest)
+        if self.minibatch == "auto" and seen.local.size:
+            busiest = int(seen.local.argmax())
+            rows = drawn_rows(graph)
+            if not _pays(batch_rate(large, seen.largest), seen.largest, rows.degree[busiest]):
+                large = small
+        return read_batch("minibatch of ContinuousGibbs", self.minibatch, large)
+
+    def parameters(self, graph: Graph) -> ContinuousParameters:
+        """Return how factors are chosen and numbers drawn."""
+        arrays: ContinuousGraph = graph.arrays
+        if self.method not in _KINDS:
+            raise ArgumentError(unknown("method", self.method, _KINDS))
+        if not isinstance(self.tolerance, int | float) or not 0 < self.tolerance < math.inf:
+            raise ArgumentError(f"{argument('tolerance')} must be a positive number, got {self.tolerance!r}.")
+        batch = self._batch(graph)
+        kind = np.full(graph.n_sites, _KINDS[self.method], np.int8)
+        if self.method == "auto":  # in full, slices give several times as many effective draws a second
+            kind[batch.plain] = SLICED
+        if self.method in ("auto", "exact-inverse"):
+            kind[batch.plain & (arrays.degree > 0)] = INVERSE
+        kind[arrays.card > 0] = STATES
+        method = Method(kind, self._interpolation(), math.log1p(1.0 / batch.tau), batch.bounds)
+        return ContinuousParameters(batch, method)
+
+    def _batch(self, graph: Graph) -> Batch:
+        if self.minibatch is None:
+            return Batch(no_rows(graph), 1.0, np.ones(graph.n_sites, np.bool_), self._bounds(graph))
+        size, rows = self.size(graph), drawn_rows(graph)
+        tau = batch_rate(size, local_energies(graph).largest)
+        plain = rows.degree == 0
+        if self.minibatch == "auto":
+            plain |= ~_pays(tau, rows.local, rows.degree)
+        return Batch(rows, tau, plain, self._bounds(graph))
+
+    def _bounds(self, graph: Graph) -> Bounds:
+        """Return the bounds of factors: of all where they are needed, otherwise those that were given."""
+        if self.minibatch is None and self.method != "rejection":
+            return known_bounds(graph)
+        return all_bounds(graph, "method='rejection'" if self.minibatch is None else "minibatch=")
+
+    def _interpolation(self) -> Interpolation:
+        degree, fine = _read_degree("degree", self.degree), _read_degree("fine", self.fine)
+        if _KINDS[self.method] != INTERPOLATED:
+            return interpolate(None, [1], self.tolerance)
+        if self.method == "its":
+            return interpolate(None, degree or _DENSITY_DEGREES, self.tolerance)
+        return interpolate(degree or _ENERGY_DEGREES, fine or _DENSITY_DEGREES, self.tolerance)
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
+        """Allocate scratch arrays, counts and the record of a fault."""
+        arrays: ContinuousGraph = graph.arrays
+        room, energy, density, points, arity = self._sizes(graph)
+        return ContinuousMemory(
+            make_desk(room, points, arity),
+            make_series(energy, density),
+            np.zeros(ACCEPTED + 1, np.int64),
+            np.zeros(VALUES + int(arrays.groups.arity.max(initial=1))),
+        )
+
+    def _sizes(self, graph: Graph) -> tuple[int, int, int, int, int]:
+        arrays: ContinuousGraph = graph.arrays
+        made = self._interpolation()
+        energy, density = int(made.nodes.degree[-1]), int(made.density.degree[-1])
+        # all points of a degree and the present value, all states, proposals of a rejection
+        points = max(energy + 2, int(arrays.card.max(initial=0)), TOGETHER)
+        return self._batch(graph).room(), energy, density, points, int(arrays.groups.arity.max(initial=1))
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes :meth:`memory` will allocate."""
+        room, energy, density, points, arity = self._sizes(graph)
+        return 8 * (4 * points + 8 * room + 2 * energy + 8 * density + 2 * arity + 32)
+
+    def remarks(self, model: Model, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
+        """Say what the theorem guarantees of minibatches, and how many sites are updated in full."""
+        if self.minibatch is None:
+            return ()
+        plain, n = int(self._batch(graph).plain.sum()), graph.n_sites
+        if plain == n:
+            return (Remark("Every site has so few factors that all are evaluated, which is cheaper."),)
+        text = guarantee(self.size(graph), local_energies(graph).largest)
+        if _KINDS[self.method] == INTERPOLATED:
+            text += " " + self._interpolant_remark(graph)
+        some = f" {plain:,} of {n:,} sites are updated in full, which is cheaper." if plain else ""
+        return (Remark(text + some),)
+
+    def _interpolant_remark(self, graph: Graph) -> str:
+        arrays: ContinuousGraph = graph.arrays
+        rows, made, double = drawn_rows(graph), self._interpolation(), self.method != "its"
+        about = (rows.degree > 0) & (arrays.card == 0)
+        # factors that are always evaluated are none of the theorem's
+        known = (arrays.degree[about] > 0).all() and (arrays.sure == arrays.start[:-1]).all()
+        ladders = [made.nodes.degree, made.density.degree] if double else [made.density.degree]
+        fixed = all(ladder.size == 1 for ladder in ladders)
+        return interpolant_remark(
+            self.size(graph),
+            local_energies(graph).largest,
+            int(arrays.degree[about].max(initial=0)) if known else 0,
+            tuple(int(ladder[0]) for ladder in ladders) if fixed else None,
+            double,
+        )
+
+    def report(self, memories: Sequence[Any]) -> dict[str, float]:
+        """Return means per update, the warmup included.
+
+        ``minibatch``: draws of factors that were kept; ``factors``: different factors evaluated;
+        ``evaluations``: of factors, one for each value tried; ``acceptance``: share of accepted proposals.
+        """
+        counts = np.sum([memory.counts for memory in memories], axis=0)
+        updates = max(int(counts[UPDATES]), 1)
+        found = {"factors": counts[FACTORS] / updates, "evaluations": counts[CALLS] / updates}
+        if self.minibatch is not None:
+            found["minibatch"] = counts[KEPT] / updates
+        if counts[PROPOSED]:
+            found["acceptance"] = counts[ACCEPTED] / counts[PROPOSED]
+        return {name: float(value) for name, value in found.items()}
+
+    def inspect(self, model: Any, graph: Graph, memory: Any) -> None:
+        """Raise an error if a factor was not a number, or outside its bounds."""
+        if memory.fault[0] != FINE:
+            raise_fault(model, graph, self._bounds(graph), memory.fault)
+
+
+def _pays(tau: float, energy: Any, many: Any) -> Any:
+    """Tell whether minibatches of a site with this sum of bounds are cheaper than all of its factors."""
+    return _COST_OF_BATCH + _COST_OF_DRAW * (1.0 + tau) * energy < many
+
+
+def _read_degree(name: str, given: Any) -> list[int]:
+    if given is None:
+        return []
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or not 1 <= given <= 512:
+        raise ArgumentError(f"{argument(name)} must be a whole number from 1 to 512, got {given!r}.")
+    return [int(given)]
+
+
+@implement(step, ContinuousParameters)
+def _step(
+    parameters: ContinuousParameters,
+    arrays: ContinuousGraph,
+    memory: ContinuousMemory,
+    x: Floats,
+    i: Integer,
+    rng: Words,
+    cond: Floats,
+    keep: bool,
+) -> Words:
+    if memory.fault[0] != FINE:  # the run is over
+        return rng
+    site = np.int64(i)
+    memory.counts[UPDATES] += 1
+    rng = gather(parameters.batch, arrays, memory, x, site, rng)
+    rng, many = ask(parameters.method, arrays, memory, x, site, rng)
+    while many > 0:
+        if not energies(arrays, parameters.batch.bounds, memory, x, site, many):
+            return rng
+        rng, many = answer(parameters.method, arrays, memory, x, site, rng)
+    if memory.fault[0] == FINE:
+        x[site] = memory.workspace.stage[CHOSEN]
+    return rng

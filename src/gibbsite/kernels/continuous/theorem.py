@@ -1,0 +1,116 @@
+"""What interpolants cost a minibatch sampler at most: theorems 4 and 5 of Zhang and De Sa (2019), corrected.
+
+Let every factor be analytic in one of its numbers, and at most c M in absolute value in the ellipse around
+the interval whose half axes sum to rho half widths. The minibatch does not change if all bounds M are
+multiplied by c, so the theorems hold with c L in the place of L:
+
+    PGDA:   gap >= (1 - 4 sqrt(F)) exp(-4 (c L)^2 / lambda) gap(Gibbs)   if lambda log 2 >= 4 c L,
+            F = 4 exp(8 c L) rho^(-k/2) / (sqrt(rho) - 1) + exp(16 c L rho^(-m/2) / (sqrt(rho) - 1)) - 1
+    PGITS:  gap >= (1 - G) exp(-4 (c L)^2 / lambda) gap(Gibbs)   if lambda >= 2 c L,
+            G = 8 exp(c L) rho^(-m/2) / sqrt(rho - 1)
+
+A polynomial of degree d that stays within M on the interval stays within rho^d M in the ellipse (Bernstein),
+so c = rho^d, and rho may be chosen: the best one is taken. The constants are rough; proposals are accepted
+almost always at degrees far below those at which the theorems begin to speak.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_ELLIPSES = 1.0 + np.geomspace(1e-3, 20.0, 400)  # rho
+_MOST = 512  # degrees that can be asked for
+
+
+def kept_double(size: float, largest: float, power: int, energy: int, density: int) -> float:
+    """Return by what the gap of plain Gibbs is multiplied at least, for PGDA; 0 if nothing is known.
+
+    ``power`` is the degree of the factors, ``energy`` and ``density`` those of the two interpolants: m and k.
+
+    Examples
+    --------
+    >>> kept_double(10.0, 0.5, 1, 3, 10), round(kept_double(10.0, 0.5, 1, 40, 80), 2)
+    (0.0, 0.67)
+    """
+    rho, bound, plain = _setting(size, largest, power, 4.0 / math.log(2.0))
+    root = np.sqrt(rho) - 1.0
+    fits = 4.0 * rho ** (-energy / 2.0) <= root
+    with np.errstate(over="ignore"):  # infinite errors keep nothing
+        error = np.exp(np.log(4.0 / root) + 8.0 * bound - 0.5 * density * np.log(rho))
+        error += np.expm1(16.0 * bound * rho ** (-energy / 2.0) / root)
+    return float(np.max(np.where(fits, plain * (1.0 - 4.0 * np.sqrt(error)), 0.0), initial=0.0))
+
+
+def kept_single(size: float, largest: float, power: int, density: int) -> float:
+    """Return the same for PGITS, with one interpolant.
+
+    Examples
+    --------
+    >>> kept_single(10.0, 0.5, 1, 3), round(kept_single(10.0, 0.5, 1, 40), 2)
+    (0.0, 0.8)
+    """
+    rho, bound, plain = _setting(size, largest, power, 2.0)
+    with np.errstate(over="ignore"):
+        lost = np.exp(np.log(8.0) + bound - 0.5 * np.log(rho - 1.0) - 0.5 * density * np.log(rho))
+    return float(np.max(plain * (1.0 - lost), initial=0.0))
+
+
+def degrees_needed(size: float, largest: float, power: int, double: bool) -> tuple[int, ...] | None:
+    """Return degrees (m, k), or (m,), at which half of exp(-4 L^2 / lambda) is guaranteed; None if above 512.
+
+    Examples
+    --------
+    >>> degrees_needed(10.0, 0.5, 1, double=True), degrees_needed(10.0, 0.5, 1, double=False)
+    ((24, 42), (11,))
+    """
+    rho, bound, _ = _setting(size, largest, power, 4.0 / math.log(2.0) if double else 2.0)
+    # what interpolants may lose of what minibatches keep
+    spare = 1.0 - 0.5 * np.exp(np.minimum(4.0 * (bound**2 - largest**2) / size, 1.0))
+    rho, bound, spare = (each[spare > 0.0] for each in (rho, bound, spare))
+    if not double:
+        found = [2.0 * (np.log(8.0 / spare) + bound - 0.5 * np.log(rho - 1.0)) / np.log(rho)]
+    else:
+        root, share = np.sqrt(rho) - 1.0, 0.5 * (spare / 4.0) ** 2  # half of F for each of its terms
+        energy = np.maximum(np.log(np.maximum(16.0 * bound / np.log1p(share), 1.0) / root), np.log(4.0 / root))
+        found = [2.0 * each / np.log(rho) for each in (energy, np.log(4.0 / (root * share)) + 8.0 * bound)]
+    degrees = np.ceil(np.maximum(found, 1.0))
+    degrees = degrees[:, (degrees <= _MOST).all(axis=0)]
+    if not degrees.size:
+        return None
+    return tuple(int(each) for each in degrees[:, degrees.sum(axis=0).argmin()])
+
+
+def interpolant_remark(size: float, largest: float, power: int, degrees: tuple[int, ...] | None, double: bool) -> str:
+    """Say what a theorem tells of interpolants of these degrees, None: found while sampling."""
+    theorem, least = (4, 4.0 / math.log(2.0)) if double else (5, 2.0)
+    silent = f"Theorem {theorem} says nothing of interpolants"
+    corrected = "their error is corrected and costs what is rejected"
+    if size < least * largest:
+        return f"{silent}, because lambda is below {least * largest:.4g}; {corrected}."
+    if not power:
+        return f"{silent}, because not all factors say that they are polynomials; {corrected}."
+    if degrees is not None:
+        keeps = kept_double if double else kept_single
+        kept = keeps(size, largest, power, *degrees)
+        if kept > 0.0:
+            return f"With interpolants of {_spell(degrees)} it is at least {kept:.3g} times (theorem {theorem})."
+        silent += f" of {_spell(degrees)}"
+    needed = degrees_needed(size, largest, power, double)
+    half = f"{_spell(needed).capitalize()} guarantees" if needed else f"No degree up to {_MOST} guarantees"
+    return f"{silent}{', whose degrees adapt' if degrees is None else ''}; {corrected}. {half} half of that."
+
+
+def _spell(degrees: tuple[int, ...]) -> str:
+    return "degree " + " and ".join(f"{name} = {value}" for name, value in zip("mk", degrees, strict=False))
+
+
+def _setting(size: float, largest: float, power: int, least: float) -> tuple[Floats, Floats, Floats]:
+    """Return all rho with lambda >= least c L, c L of each, and what minibatches alone keep."""
+    bound = _ELLIPSES**power * largest
+    fits = size >= least * bound
+    return _ELLIPSES[fits], bound[fits], np.exp(-4.0 * bound[fits] ** 2 / size)

@@ -1,0 +1,371 @@
+"""What kernels that move in a density have in common: their memory, what they learn, and what can go wrong.
+
+A step that meets something wrong (a density of NaN, a gradient that is not finite, a place that ran away)
+writes down where, and steps after it do nothing. The engine asks after every block, puts the chains back to
+where they were before, and raises what :meth:`WalkingKernel.inspect` says.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.wording import argument
+from gibbsite._numba.jit import Integer, inlined
+from gibbsite._numba.random.generators import Words
+from gibbsite._numba.random.ziggurat import exponential
+from gibbsite.errors import ArgumentError, IncompatibleError, SamplingError
+from gibbsite.graphs.functions.densities import density_at, gradient_at, gradient_once
+from gibbsite.graphs.functions.failure import cause_at, cause_text
+from gibbsite.graphs.graph import Graph
+from gibbsite.kernels.base import Kernel
+from gibbsite.kernels.density.tuning import MOST_DENSE, learn_shape, make_moments, tune_size
+
+if TYPE_CHECKING:
+    from gibbsite.models import Model
+
+Floats = NDArray[np.float64]
+
+# Positions in the counts of a chain: moves made and accepted since the warmup, whether it still learns, and,
+# of minibatches, factors drawn and evaluated.
+MOVES, ACCEPTED, TUNING, DRAWS, CALLS = range(5)
+# What can go wrong.
+NAN, INFINITE, SLOPE, RAN_AWAY, DRAWN, RATIO = range(1, 7)
+_FAR = 1e100  # beyond this a chain has diverged
+_MANY = 10**6  # rows that are too many to look for a better step
+
+
+class MoveMemory(NamedTuple):
+    """Memory of a chain that walks in a density.
+
+    Attributes
+    ----------
+    here, there : float (2 n,)
+        The present place and a proposed one, each with its gradient behind it.
+    noise : float (n,)
+        Random numbers of a move.
+    now : float (2,)
+        Log-density of the present place, and whether it (and the gradient) is known.
+    size : float (1,) or (n,)
+        How far moves go: all, or those of each coordinate.
+    visits : int64 as ``size``
+        Moves from which the size was learned.
+    factor : float (n,) or (n * n,)
+        Shape of moves: diagonal, or lower triangular.
+    moments : float
+        Places of this window (see :func:`learn_shape`); empty where the shape is given.
+    counts : int64 (5,)
+        Moves, accepted ones, whether to learn; factors of minibatches.
+    words : uint64 (4,)
+        The generator, for functions of the user.
+    home : float (n,)
+        Where the chain stood at its first step.
+    trouble : float (2 + n,)
+        What went wrong (0: nothing), the number that was met, and where.
+    """
+
+    here: Floats
+    there: Floats
+    noise: Floats
+    now: Floats
+    size: Floats
+    visits: NDArray[np.int64]
+    factor: Floats
+    moments: Floats
+    counts: NDArray[np.int64]
+    words: NDArray[np.uint64]
+    home: Floats
+    trouble: Floats
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Arrays that may hold NaN."""
+        return ("there", "now", "trouble")
+
+
+@inlined
+def complain(memory: MoveMemory, what: Integer, value: float, place: Floats) -> None:
+    """Write down what went wrong, and where."""
+    memory.trouble[0] = what
+    memory.trouble[1] = value
+    for k in range(memory.noise.size):
+        memory.trouble[2 + k] = place[k]
+
+
+@inlined
+def is_stuck(memory: MoveMemory) -> bool:
+    """Whether something went wrong before."""
+    return bool(memory.trouble[0] != 0.0)
+
+
+@inlined
+def checked(memory: MoveMemory, value: float, place: Floats) -> float:
+    """Return a log-density; complain about NaN and plus infinity, which become minus infinity."""
+    if value < math.inf:
+        return value
+    complain(memory, NAN if math.isnan(value) else INFINITE, value, place)
+    return -math.inf
+
+
+@inlined
+def slope_at(arrays: Any, memory: MoveMemory, workspace: Floats) -> bool:
+    """Write the gradient of a workspace behind its place; complain if it is none."""
+    n = memory.noise.size
+    total = gradient_at(arrays, workspace)
+    for k in range(n):
+        total += workspace[n + k] - workspace[n + k]  # NaN unless all are finite
+    if total == 0.0:
+        return True
+    complain(memory, SLOPE, total, workspace)
+    return False
+
+
+@inlined
+def ran_away(memory: MoveMemory, workspace: Floats) -> bool:
+    """Complain about a place that is far beyond everything."""
+    for k in range(memory.noise.size):
+        if not abs(workspace[k]) < _FAR:
+            complain(memory, RAN_AWAY, workspace[k], workspace)
+            return True
+    return False
+
+
+@inlined
+def stand(memory: MoveMemory, x: Floats) -> bool:
+    """Take down the present place unless it is known; tell whether it was new."""
+    if memory.now[1] != 0.0:
+        return False
+    for k in range(x.size):
+        memory.here[k] = x[k]
+        memory.home[k] = x[k]
+    memory.now[1] = 1.0
+    return True
+
+
+@inlined
+def arrive(arrays: Any, memory: MoveMemory, x: Floats) -> bool:
+    """Learn the log-density of the present place unless it is known; tell whether all is well."""
+    if stand(memory, x):
+        memory.now[0] = checked(memory, density_at(arrays, x), x)
+    return not is_stuck(memory)
+
+
+@inlined
+def arrive_sloped(arrays: Any, memory: MoveMemory, x: Floats) -> bool:
+    """Learn log-density and gradient of the present place unless they are known; tell whether all is well."""
+    known = memory.now[1] != 0.0
+    return arrive(arrays, memory, x) and (known or slope_at(arrays, memory, memory.here))
+
+
+@inlined
+def move_there(memory: MoveMemory, x: Floats, value: float) -> None:
+    """Make the proposed place the present one."""
+    n = x.size
+    for k in range(n):
+        x[k] = memory.there[k]
+    for k in range(2 * n):
+        memory.here[k] = memory.there[k]
+    memory.now[0] = value
+
+
+@inlined
+def learn(memory: MoveMemory, x: Floats, chance: float, wanted: float) -> None:
+    """Learn size and shape of moves from one that was accepted with this probability."""
+    if memory.counts[TUNING] != 0:
+        tune_size(memory.size, memory.visits, 0, chance, wanted)
+        if memory.moments.size > 0 and learn_shape(memory.moments, x, memory.factor):
+            memory.visits[0] = 0
+
+
+@inlined
+def accepts(rng: Words, gain: float) -> tuple[Words, bool]:
+    """Toss a coin of probability min(1, exp(gain)); a certain outcome takes no random number."""
+    if gain >= 0.0 or gain == -math.inf:
+        return rng, gain >= 0.0
+    rng, e = exponential(rng)
+    return rng, e > -gain
+
+
+@inlined
+def decide(memory: MoveMemory, x: Floats, value: Any, gain: Any, wanted: float, rng: Words) -> Words:
+    """Accept or reject the proposed place, whose log-density is ``value``; count, and learn from it."""
+    rng, accepted = accepts(rng, gain)
+    memory.counts[MOVES] += 1
+    if accepted:
+        memory.counts[ACCEPTED] += 1
+        move_there(memory, x, value)
+    learn(memory, x, math.exp(min(gain, 0.0)), wanted)
+    return rng
+
+
+@dataclass(frozen=True)
+class WalkingKernel(Kernel):
+    """A kernel that moves in a density: all coordinates at once unless it says otherwise."""
+
+    kinds: ClassVar[frozenset[str]] = frozenset({"density", "data"})
+    conditional: ClassVar[bool] = False
+    joint: ClassVar[bool] = True
+    fallible: ClassVar[bool] = True
+    #: Whether a step needs the gradient.
+    sloped: ClassVar[bool] = False
+    #: Whether a step may reject what it proposes.
+    rejects: ClassVar[bool] = True
+    #: What the size of moves is called in reports.
+    size_name: ClassVar[str] = "scale"
+
+    def check(self, graph: Graph) -> None:
+        """Refuse a graph of another kind, or without the gradient that is needed."""
+        super().check(graph)
+        name = type(self).__name__
+        if self.sloped:
+            arrays = graph.arrays
+            if not arrays.gradient or (graph.kind == "data" and arrays.prior and not arrays.prior_gradient):
+                raise IncompatibleError(
+                    f"{name} needs the gradient of the log-density, and there is none: give it to the model "
+                    "(grad=...), or write the function with JAX. Finite differences are not taken in its "
+                    "place."
+                )
+        if graph.kind == "functions" and graph.arrays.card.any():
+            raise IncompatibleError(
+                f"{name} moves numbers, and some sites of this model have states; use gs.kernels.ContinuousGibbs() "
+                "or gs.kernels.ContinuousGibbs(method='slice')."
+            )
+
+    @abstractmethod
+    def first_size(self, graph: Graph) -> Floats:
+        """Return how far the first moves go."""
+
+    def first_factor(self, graph: Graph) -> Floats:
+        """Return the shape of the first moves."""
+        return np.ones(graph.n_sites)
+
+    def learns(self) -> tuple[bool, bool]:
+        """Return whether size and shape are learned in the warmup."""
+        return False, False
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
+        """Allocate places and what is learned."""
+        return self.move_memory(graph)
+
+    def move_memory(self, graph: Graph) -> MoveMemory:
+        """Allocate places and what is learned."""
+        n = graph.n_sites
+        size, factor = self.first_size(graph), self.first_factor(graph)
+        by_size, by_shape = self.learns()
+        if by_shape and n <= MOST_DENSE and factor.size == n:
+            factor = np.diag(factor).ravel().copy()
+        return MoveMemory(
+            here=np.zeros(2 * n),
+            there=np.zeros(2 * n),
+            noise=np.zeros(n),
+            now=np.zeros(2),
+            size=size.copy(),
+            visits=np.zeros(size.size, np.int64),
+            factor=factor,
+            moments=make_moments(n) if by_shape else np.zeros(0),
+            counts=np.array([0, 0, int(by_size), 0, 0], np.int64),
+            words=np.zeros(4, np.uint64),
+            home=np.zeros(n),
+            trouble=np.zeros(2 + n),
+        )
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes :meth:`memory` will allocate."""
+        n = graph.n_sites
+        shape = 16 * (n * n if self.learns()[1] and n <= MOST_DENSE else n)
+        return 64 * n + shape + 100
+
+    def freeze(self, memory: Any) -> None:
+        """End learning; counts begin anew."""
+        memory.counts[:] = 0
+
+    def forget(self, memory: Any) -> None:
+        """Drop value and gradient of the present place."""
+        memory.now[:] = 0.0
+
+    def report(self, memories: Sequence[Any]) -> dict[str, float]:
+        """Return the share of accepted moves since the warmup, and how far moves went."""
+        counts = np.sum([memory.counts for memory in memories], axis=0)
+        found = {"acceptance": counts[ACCEPTED] / max(int(counts[MOVES]), 1)} if self.rejects else {}
+        sizes = np.stack([memory.size for memory in memories])
+        found[self.size_name] = np.exp(np.log(np.maximum(sizes, 1e-300)).mean())
+        return {name: float(value) for name, value in found.items()}
+
+    def inspect(self, model: Model, graph: Graph, memory: Any) -> None:
+        """Raise what a step has complained about."""
+        what, value, place = int(memory.trouble[0]), memory.trouble[1], memory.trouble[2:]
+        if what == 0:
+            return
+        where = model.place_text(place)
+        said = {
+            NAN: f"The log-density is NaN at {where}; it must be a number or -inf.",
+            INFINITE: f"The log-density is infinite at {where}; it must be a number or -inf.",
+            SLOPE: f"The gradient is not finite, or of the wrong shape, at {where}.",
+            RAN_AWAY: f"A chain ran away, to {where}: the step is too large.",
+            DRAWN: f"The proposal returned {value:g} from {where}; it must return finite numbers.",
+            RATIO: f"The log-density of the proposal is {value:g} for a move from {where}.",
+        }[what]
+        if self.sloped and what != RATIO:
+            said += self._advice(graph, memory)
+        raised = cause_at(graph, place) if what in (NAN, INFINITE, SLOPE) else graph.take_raised()
+        raise SamplingError(said + cause_text(raised)) from raised
+
+    def _advice(self, graph: Graph, memory: Any) -> str:
+        """Suggest a step: half of what the largest curvature at the chain's first place lets be stable.
+
+        A step g along an eigenvector of the (negative) Hessian multiplies the distance by 1 - g * curvature.
+        """
+        if graph.kind == "data" and graph.arrays.rows > _MANY:
+            return " Try a smaller step."
+        curvature = largest_curvature(graph, memory.home, memory.factor)
+        if not 0.0 < curvature < math.inf:
+            return ""
+        return (
+            f" The curvature where the chain began, {curvature:.4g}, makes steps from {2 / curvature:.3g} on "
+            f"unstable; try {1 / curvature:.2g}, or less."
+        )
+
+
+def largest_curvature(graph: Graph, place: Floats, factor: Floats) -> float:
+    """Return the largest eigenvalue of L^T H L, by size, for the Hessian H of the log-density at a place.
+
+    Power iteration, with differences of gradients.
+    """
+    n = place.size
+    matrix = np.diag(factor) if factor.size == n else factor.reshape(n, n)
+    rng = np.random.default_rng(0)
+    v = rng.standard_normal(n)
+    width = float(np.finfo(float).eps ** (1 / 3)) * max(1.0, float(np.abs(place).max()))
+    size = 0.0
+    for _ in range(30):
+        v /= np.linalg.norm(v)
+        ends = []
+        for side in (-1.0, 1.0):
+            workspace = np.concatenate([place + side * width * (matrix @ v), np.zeros(n)])
+            if gradient_once(graph.arrays, workspace) != 0.0 or not np.isfinite(workspace).all():
+                return math.nan
+            ends.append(workspace[n:])
+        v = matrix.T @ (ends[1] - ends[0]) / (2.0 * width)
+        size = float(np.linalg.norm(v))
+        if not 0.0 < size < math.inf:
+            return math.nan
+    return size
+
+
+def positive(name: str, given: Any) -> float:
+    """Return a positive number of a user.
+
+    Examples
+    --------
+    >>> positive("step", 0.5)
+    0.5
+    """
+    if isinstance(given, bool) or not isinstance(given, int | float | np.number) or not 0 < given < math.inf:
+        raise ArgumentError(f"{argument(name)} must be a positive number, got {given!r}.")
+    return float(given)

@@ -1,0 +1,181 @@
+"""Gibbs sampling of normal distributions: a site given its neighbours is normal, by the precision's row.
+
+Over-relaxed (Adler, 1981): the new value lies on the other side of the conditional mean,
+
+    x' = m + a (x - m) + s sqrt(1 - a^2) z,    -1 < a < 1,
+
+which keeps the law for every a; a = 0 is the heat bath. By color, all sites of a color move on any number of
+threads: the number of a site is keyed by sweep and position, so the answer is the same.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.wording import argument
+from gibbsite._numba.intrinsic import wait_for_all
+from gibbsite._numba.jit import Integer, implement, inlined
+from gibbsite._numba.random.generators import BLOCK, LANES, SINGLE, WORDS, Words, chain_key, fill_keyed, philox
+from gibbsite._numba.random.ziggurat import normal, normal_of
+from gibbsite.errors import ArgumentError
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.kinds.gaussian import GaussianGraph
+from gibbsite.graphs.local import log_potential
+from gibbsite.kernels.base import MOST_MEMBERS, Kernel, Team, step, visit
+from gibbsite.kernels.batched.keyed import ROOM
+from gibbsite.kernels.registry import register
+from gibbsite.scans.base import Phased, run_end
+
+_U = np.uintp
+_U32, _U64 = np.uint32, np.uint64
+# A normal number is made of two words of 32 bits.
+_EACH = BLOCK // 2
+
+
+class GaussianParameters(NamedTuple):
+    """How far the old value is reflected, and what is left for noise."""
+
+    back: float
+    noise: float
+
+
+class GaussianMemory(NamedTuple):
+    """The key of a chain, and room for the random words of each member of a team."""
+
+    key: NDArray[np.uint32]
+    words: NDArray[np.uint32]
+
+
+@register(
+    proof="tests/proofs/test_gaussian.py",
+    default_for=["gaussian"],
+    recommend={"GaussianGibbs": {}, "GaussianGibbs, over-relaxed": {"relax": 0.9}},
+)
+@dataclass(frozen=True)
+class GaussianGibbs(Kernel):
+    """Gibbs sampling of a normal distribution.
+
+    Parameters
+    ----------
+    relax : float
+        Over-relaxation, from 0 (heat bath) to below 1: how far the new value lies on the other side of the
+        conditional mean. Near 1 it moves in long sweeps through strongly dependent sites.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> target = gs.Gaussian([1.0, 0.0], [[1.0, 0.8], [0.8, 2.0]])
+    >>> result = gs.sample(target, gs.kernels.GaussianGibbs(), sweeps=4000, rng=1, progress=False)
+    >>> abs(result.marginals["0"]["mean"] - 1.0) < 0.1, abs(result.marginals["1"]["sd"] - 2**0.5) < 0.1
+    (True, True)
+    """
+
+    kinds: ClassVar[frozenset[str]] = frozenset({"gaussian"})
+    conditional: ClassVar[bool] = False
+    relax: float = 0.0
+
+    def parameters(self, graph: Graph) -> GaussianParameters:
+        """Return the weights of old value and noise."""
+        if not 0.0 <= self.relax < 1.0:
+            raise ArgumentError(f"{argument('relax')} must be at least 0 and below 1, got {self.relax!r}.")
+        return GaussianParameters(-float(self.relax), math.sqrt(1.0 - self.relax**2))
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> GaussianMemory:
+        """Allocate room for random words."""
+        return GaussianMemory(chain_key(stream), np.zeros((MOST_MEMBERS, ROOM), np.uint32))
+
+    def shareable(self, graph: Graph) -> bool:
+        """By color, random numbers are keyed."""
+        return True
+
+
+@implement(log_potential, GaussianGraph)
+def _log_potential_gaussian(arrays: GaussianGraph, x: NDArray[Any]) -> float:
+    total = 0.0
+    for i in range(np.uintp(x.size)):
+        pull = 0.0
+        for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + np.uintp(1)])):
+            j = arrays.neighbour[k]
+            pull += arrays.weight[k] * (x[j] - arrays.mean[j])
+        d = x[i] - arrays.mean[i]
+        total -= 0.5 * d * (d + pull) / (arrays.sd[i] * arrays.sd[i])
+    return total
+
+
+@inlined
+def _moved(parameters: GaussianParameters, arrays: GaussianGraph, x: NDArray[Any], i: Integer, z: float) -> Any:
+    """Return the new value of a site for a standard normal number."""
+    mean = arrays.center[i]
+    for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + np.uintp(1)])):
+        mean -= arrays.weight[k] * x[arrays.neighbour[k]]
+    return mean + parameters.back * (x[i] - mean) + parameters.noise * arrays.sd[i] * z
+
+
+@implement(step, GaussianParameters)
+def _step(
+    parameters: GaussianParameters,
+    arrays: GaussianGraph,
+    memory: GaussianMemory,
+    x: NDArray[Any],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    rng, z = normal(rng)
+    x[i] = _moved(parameters, arrays, x, i, z)
+    return rng
+
+
+@inlined
+def _spare(key: NDArray[np.uint32], turn: Integer, position: Integer) -> Words:
+    """Return a generator of its own for a position of a sweep, for the few numbers that need a second try."""
+    low, high = _U32(_U64(turn) & _U64(0xFFFFFFFF)), _U32(_U64(turn) >> _U64(32))
+    at = _U64(position)
+    first, second = _U32(at & _U64(0xFFFFFFFF)), _U32(at >> _U64(32)) | SINGLE
+    a, b, c, d = philox(first, second, low, high, key[0], key[1])
+    one, two = _U64(a) | (_U64(b) << _U64(32)), _U64(c) | (_U64(d) << _U64(32))
+    return one, two, one ^ _U64(0x9E3779B97F4A7C15), two + _U64(0xBF58476D1CE4E5B9)
+
+
+@implement(visit, GaussianParameters, GaussianGraph, Phased)
+def _walk_colors(
+    parameters: GaussianParameters,
+    arrays: GaussianGraph,
+    schedule: Phased,
+    memory: GaussianMemory,
+    x: NDArray[Any],
+    order: NDArray[np.int32],
+    where: Integer,
+    stop: Integer,
+    turn: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+    team: Team,
+) -> Words:
+    words, key = memory.words[team.member], memory.key
+    begin = where
+    while begin < stop:
+        end = run_end(schedule, begin, stop)
+        many, members, member = end - begin, _U(team.size), _U(team.member)
+        low, high = begin + many * member // members, begin + many * (member + _U(1)) // members
+        while low < high:
+            block = low // _U(_EACH)
+            last = min(high, (block + _U(1)) * _U(_EACH))
+            fill_keyed(words, key[0], key[1], turn, block * _U(LANES), LANES, WORDS)
+            for p in range(low, last):
+                at = p - block * _U(_EACH)
+                word = _U64(words[at]) | (_U64(words[at + _U(_EACH)]) << _U64(32))
+                i = np.uintp(schedule.order[p])
+                x[i] = _moved(parameters, arrays, x, i, normal_of(word, _spare(key, turn, p)))
+            low = last
+        begin = end
+        if team.size > 1:
+            wait_for_all(team.gate, team.size)
+    return rng

@@ -1,0 +1,167 @@
+"""The textbook Gibbs sampler: draw a site, or a block, from its full conditional, as users give it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.foreign import call_at
+from gibbsite._numba.jit import Integer, implement
+from gibbsite._numba.random.generators import Words, load, store
+from gibbsite.errors import ModelError, SamplingError
+from gibbsite.graphs.functions.densities import wrapped
+from gibbsite.graphs.functions.failure import cause_text
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.kinds.conditionals import ConditionalsGraph
+from gibbsite.graphs.local import log_potential
+from gibbsite.kernels.base import Kernel, step
+from gibbsite.kernels.density.moves import MoveMemory
+from gibbsite.kernels.density.slice import Slice, SliceParameters
+from gibbsite.kernels.registry import register
+
+if TYPE_CHECKING:
+    from gibbsite.models import Model
+
+_OTHER = Slice()
+# what went wrong
+_FAILED, _OUTSIDE = 1, 2
+
+
+class ConditionalsMemory(NamedTuple):
+    """Room for the values of a block and the words of the generator; what went wrong, and where.
+
+    ``trouble`` has what went wrong, the block, and the first of its sites that is concerned; ``place`` the
+    state it was drawn given, ``words`` the generator before. ``moves`` is what slice sampling of sites
+    without a function needs.
+    """
+
+    out: NDArray[np.float64]
+    words: NDArray[np.uint64]
+    trouble: NDArray[np.int64]
+    place: NDArray[np.float64]
+    moves: MoveMemory
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Arrays that may hold NaN."""
+        return ("out", "place")
+
+
+class ConditionalsParameters(NamedTuple):
+    """How sites without a function are moved."""
+
+    other: SliceParameters
+
+
+@register(proof="tests/proofs/test_conditionals.py", default_for=["conditionals"], recommend={"ConditionalGibbs": {}})
+@dataclass(frozen=True)
+class ConditionalGibbs(Kernel):
+    """Gibbs sampling by functions that draw from full conditionals (:class:`gibbsite.Conditionals`).
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> target = gs.Conditionals({
+    ...     "a": lambda x, rng: rng.normal(0.4 * x[1], 0.68**0.5),
+    ...     "b": lambda x, rng: rng.normal(0.8 * x[0], 1.36**0.5),
+    ... })
+    >>> result = gs.sample(target, gs.kernels.ConditionalGibbs(), sweeps=1000, rng=1, progress=False)
+    >>> abs(result.marginals["b"]["mean"]) < 0.3
+    True
+    """
+
+    kinds: ClassVar[frozenset[str]] = frozenset({"conditionals"})
+    conditional: ClassVar[bool] = False
+    fallible: ClassVar[bool] = True
+
+    def parameters(self, graph: Graph) -> ConditionalsParameters:
+        """Return how sites without a function are moved; all else is in the graph."""
+        return ConditionalsParameters(_OTHER.parameters(graph))
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> ConditionalsMemory:
+        """Allocate room for the largest block."""
+        widest = int(np.diff(graph.arrays.start).max(initial=1))
+        words, trouble = np.zeros(4, np.uint64), np.zeros(3, np.int64)
+        return ConditionalsMemory(np.zeros(widest), words, trouble, np.zeros(graph.n_sites), _OTHER.move_memory(graph))
+
+    def freeze(self, memory: Any) -> None:
+        """End learning how wide slices should be."""
+        _OTHER.freeze(memory.moves)
+
+    def inspect(self, model: Model, graph: Graph, memory: Any) -> None:
+        """Stop where a function failed, or left the domain of its sites."""
+        _OTHER.inspect(model, graph, memory.moves)
+        what, block, rank = memory.trouble.tolist()
+        if not what:
+            return
+        arrays: ConditionalsGraph = graph.arrays
+        sites = arrays.member[arrays.start[block] : arrays.start[block + 1]]
+        codes = graph.structure["functions"]
+        draw = next(code for code in codes if code.address == arrays.address[block])
+        raised = graph.take_raised() or draw.cause_at(memory.place, np.zeros(sites.size), memory.words)
+        given = model.place_text(memory.place)
+        if what == _FAILED:
+            said = f"raised {raised!r}" if raised else "returned no number, or too many"
+            if isinstance(raised, ModelError):  # of ours
+                said = f"failed: {str(raised).removesuffix('.')}"
+            names = model.domains.scope_text(sites)
+            raise SamplingError(f"the conditional of {names} {said}, given {given}.") from raised
+        site, value = int(sites[rank]), memory.out[rank]
+        low, high = arrays.low[site], arrays.high[site]
+        wrong = "no state code" if arrays.card[site] else "not"
+        why = f"{wrong} between {low:g} and {high:g}" if np.isfinite(value) else "no finite number"
+        raise SamplingError(
+            f"the conditional of the site {model.domains.names[site]!r} returned {value:.6g}, which is {why}"
+            f", given {given}.{cause_text(raised)}"
+        ) from raised
+
+
+@implement(log_potential, ConditionalsGraph)
+def _log_potential_conditionals(arrays: ConditionalsGraph, x: NDArray[Any]) -> float:
+    if arrays.density == 0:
+        return 0.0
+    return call_at(arrays.density, x, 0, x.size, x, 0, 0, arrays.nothing)
+
+
+@implement(step, ConditionalsParameters)
+def _step(
+    parameters: ConditionalsParameters,
+    arrays: ConditionalsGraph,
+    memory: ConditionalsMemory,
+    x: NDArray[Any],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    if memory.trouble[0] != 0:
+        return rng
+    if arrays.address[i] == 0:
+        memory.moves.now[1] = 0.0  # others have moved since
+        return step(
+            parameters.other, arrays, memory.moves, x, np.uintp(arrays.member[arrays.start[i]]), rng, cond, keep
+        )
+    first, count = arrays.start[i], arrays.start[i + 1] - arrays.start[i]
+    store(memory.words, rng)
+    said = call_at(arrays.address[i], x, 0, x.size, memory.out, 0, count, memory.words)
+    what, rank = _FAILED if np.isnan(said) else 0, 0
+    for k in range(count):
+        site = arrays.member[first + k]
+        v = wrapped(arrays.low[site], arrays.period[site], memory.out[k])
+        memory.out[k] = v
+        inside = arrays.low[site] <= v <= arrays.high[site] and abs(v) < np.inf
+        if what == 0 and (not inside or (arrays.card[site] > 0 and v != np.floor(v))):
+            what, rank = _OUTSIDE, k
+    if what != 0:
+        memory.trouble[0], memory.trouble[1], memory.trouble[2] = what, i, rank
+        store(memory.words, rng)  # as they were, to see why
+        for k in range(x.size):
+            memory.place[k] = x[k]
+        return rng
+    rng = load(memory.words)
+    for k in range(count):
+        x[arrays.member[first + k]] = memory.out[k]
+    return rng

@@ -1,0 +1,230 @@
+"""Gibbs sampling: draw a site from its conditional given the rest, by one of three rules (:mod:`.rules`)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.wording import unknown
+from gibbsite._numba.jit import Integer, implement, inlined
+from gibbsite._numba.random.generators import Words, uniform
+from gibbsite.errors import ArgumentError
+from gibbsite.graphs.compile import KINDS
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.kinds.ising import IsingGraph
+from gibbsite.graphs.kinds.lattice import LatticeGraph
+from gibbsite.graphs.kinds.potts import PottsGraph
+from gibbsite.graphs.kinds.table import TableGraph
+from gibbsite.graphs.local import weights
+from gibbsite.kernels.base import Buffer, Kernel, step, transition
+from gibbsite.kernels.gibbs.conditional_cache import (
+    Remembered,
+    find_row,
+    pick_by_row,
+    remember_conditional,
+    remember_levels,
+    remembered_bytes,
+    remembered_memory,
+    remembering_pays,
+)
+from gibbsite.kernels.gibbs.draw import is_up, kept_odds, put_cells
+from gibbsite.kernels.gibbs.running_weights import Running, note_change, running_memory, running_pays, running_weights
+from gibbsite.kernels.registry import register
+from gibbsite.kernels.rules import HEAT_BATH, RULES, HeatBath, OtherRule, apply_rule, pick, rule_type
+
+
+class GibbsParameters(NamedTuple):
+    """Parameters of the Gibbs step: the rule."""
+
+    rule: HeatBath | OtherRule
+
+
+@register(
+    methods={"gibbs": ("MAR", "MAP")},
+    proof=[{"rule": rule} for rule in RULES],
+    default_for=KINDS,
+    recommend={"Gibbs": {}, "Gibbs, metropolised": {"rule": "metropolised"}},
+)
+@dataclass(frozen=True)
+class Gibbs(Kernel):
+    """Plain Gibbs sampling.
+
+    Parameters
+    ----------
+    rule : {"heat-bath", "metropolised", "suwa-todo"}
+        How the new value is drawn from the conditional.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((4, 4), coupling=0.3)
+    >>> result = gs.sample(model, gs.Gibbs(rule="metropolised"), sweeps=100, rng=1, progress=False)
+    >>> 0.3 < result.marginals["5"][1] < 0.7
+    True
+    """
+
+    rule: str = "heat-bath"
+
+    @property
+    def reversible(self) -> bool:
+        """Every rule but Suwa and Todo's."""
+        return self.rule != "suwa-todo"
+
+    def parameters(self, graph: Graph) -> GibbsParameters:
+        """Return the rule."""
+        if self.rule not in RULES:
+            raise ArgumentError(unknown("Gibbs rule", self.rule, RULES))
+        return GibbsParameters(rule_type(self.rule))
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
+        """Keep log-weights or remember conditionals where that pays, otherwise a scratch array."""
+        if remembering_pays(graph):
+            return remembered_memory(graph, own=self._looks_back)
+        return running_memory(graph) if running_pays(graph) else super().memory(graph, stream)
+
+    def rung_memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
+        """Remember conditionals where that pays, but keep no log-weights of a state."""
+        return super().memory(graph, stream) if running_pays(graph) else self.memory(graph, stream)
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes :meth:`memory` will allocate."""
+        if remembering_pays(graph):
+            return remembered_bytes(graph, own=self._looks_back)
+        scratch = super().memory_bytes(graph)
+        return scratch * (1 + graph.n_sites) + 8 if running_pays(graph) else scratch
+
+    @property
+    def _looks_back(self) -> bool:
+        """Whether the new value depends on the old one."""
+        return self.rule != "heat-bath"
+
+    def forget(self, memory: Any) -> None:
+        """Let log-weights be summed up anew; a remembered conditional names the state that it is for."""
+        if isinstance(memory, Running):
+            memory.left[0] = 0
+
+
+@implement(step, GibbsParameters, IsingGraph)
+@implement(step, GibbsParameters, LatticeGraph)
+def _step_binary(
+    parameters: GibbsParameters,
+    arrays: IsingGraph | LatticeGraph,
+    memory: Buffer,
+    x: NDArray[np.int8],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    rng, u = uniform(rng)
+    odds = kept_odds(arrays, x, i, cond, keep)
+    if parameters.rule.number == HEAT_BATH:
+        x[i] = is_up(odds, u)
+    else:
+        gain = odds if x[i] == 0 else -odds
+        if gain >= 0.0 or u < math.exp(gain):
+            x[i] = 1 - x[i]
+    return rng
+
+
+@implement(step, GibbsParameters)
+def _step_categorical(
+    parameters: GibbsParameters,
+    arrays: Any,
+    memory: Buffer,
+    x: NDArray[np.int16],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    size, total = weights(arrays, x, i, memory.work)
+    return _draw(parameters, arrays, memory.work, size, total, x, i, rng, cond, keep)
+
+
+@implement(step, GibbsParameters, PottsGraph, Running)
+def _step_running(
+    parameters: GibbsParameters,
+    arrays: PottsGraph,
+    memory: Running,
+    x: NDArray[np.int16],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    size, total = running_weights(arrays, memory, x, i)
+    old = x[i]
+    rng = _draw(parameters, arrays, memory.work, size, total, x, i, rng, cond, keep)
+    if x[i] != old:
+        note_change(arrays, memory, i, old, x[i])
+    return rng
+
+
+@implement(step, GibbsParameters, TableGraph, Remembered)
+def _step_remembered(
+    parameters: GibbsParameters,
+    arrays: TableGraph,
+    memory: Remembered,
+    x: NDArray[np.int16],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    row = np.uintp(0)
+    if memory.place[i] > 0:
+        row = find_row(memory, x, i)
+        if memory.table[row] > 0.0:
+            states = np.uintp(arrays.card[i])
+            rng, u = uniform(rng)
+            x[i] = pick_by_row(memory, i, row, states, u)
+            if keep:
+                cell = np.uintp(arrays.offset[i])
+                for a in range(states):
+                    cond[cell + a] = memory.table[row + states + a]
+            return rng
+    size, total = weights(arrays, x, i, memory.work)
+    if row > 0:
+        remember_conditional(memory, row, size, total)
+    rng = _draw(parameters, arrays, memory.work, size, total, x, i, rng, cond, keep)
+    if row > 0:
+        remember_levels(parameters.rule.number, memory, i, row, size, total)
+    return rng
+
+
+@inlined
+def _draw(
+    parameters: GibbsParameters,
+    arrays: Any,
+    w: NDArray[np.float64],
+    size: Integer,
+    total: float,
+    x: NDArray[np.int16],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    """Draw the value of a site from its weights by the rule of the kernel."""
+    rng, u = uniform(rng)
+    if total > 0.0:
+        if keep:
+            put_cells(arrays, w, size, total, i, cond)
+        x[i] = pick(w, size, u * apply_rule(parameters.rule, w, size, total, np.int64(x[i])))
+    return rng
+
+
+@implement(transition, GibbsParameters)
+def _transition(
+    parameters: GibbsParameters, arrays: Any, memory: Buffer, x: NDArray[Any], i: Integer, row: NDArray[np.float64]
+) -> Integer:
+    size, total = weights(arrays, x, i, row)
+    scale = apply_rule(parameters.rule, row, size, total, np.int64(x[i]))
+    for a in range(size):
+        row[a] /= scale
+    return size

@@ -1,0 +1,116 @@
+"""Uphill one site at a time, and the best of two states: compiled code for states of high probability.
+
+All of it goes by log-weights alone, on every kind of graph.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import compiled_loop
+from gibbsite.graphs.local import log_potential, log_weights
+
+# Log-weights that differ by less, relative to their size, differ by rounding alone: no reason to move.
+_ROUNDING = 1e-12
+
+
+@compiled_loop
+def go_uphill(arrays: Any, x: NDArray[Any], work: NDArray[np.float64]) -> float:
+    """Move single sites to their best states until none can be improved; return the log-potential.
+
+    Without ``Graph.log_offset``, as all that compiled code sees of a model.
+    """
+    better = True
+    while better:
+        better = False
+        for site in range(x.size):
+            i = np.uintp(site)
+            size = log_weights(arrays, x, i, work)
+            best: Any = np.int64(x[i])
+            now = work[best]
+            for a in range(size):
+                if work[a] > work[best]:
+                    best = a
+            if work[best] > now and not work[best] - now <= _ROUNDING * (1.0 + abs(now)):
+                x[i] = best
+                better = True
+    return log_potential(arrays, x)
+
+
+@compiled_loop
+def measure_drops(
+    arrays: Any, x: NDArray[Any], work: NDArray[np.float64], nearest: NDArray[np.float64], farthest: NDArray[np.float64]
+) -> None:
+    """Write how far below the best state of each site its second best and its worst possible state are.
+
+    Infinite where a site has no other possible state.
+    """
+    for site in range(x.size):
+        size = log_weights(arrays, x, np.uintp(site), work)
+        best = 0
+        for a in range(size):
+            if work[a] > work[best]:
+                best = a
+        second, last = -np.inf, np.inf
+        for a in range(size):
+            if a != best and work[a] > -np.inf:
+                second, last = max(second, work[a]), min(last, work[a])
+        nearest[site] = work[best] - second
+        farthest[site] = work[best] - last if last < np.inf else np.inf
+
+
+class Neighbourhood(NamedTuple):
+    """The graph that joins sites sharing a factor, in compressed rows, and room to go through it."""
+
+    start: NDArray[np.uint32]
+    neighbour: NDArray[np.uint32]
+    queue: NDArray[np.int64]
+    open: NDArray[np.bool_]
+
+
+@compiled_loop
+def recombine(
+    arrays: Any, near: Neighbourhood, best: NDArray[Any], other: NDArray[Any], work: NDArray[np.float64]
+) -> float:
+    """Give ``best`` the states of ``other`` wherever that is better; return what it gains.
+
+    Sites at which two states differ fall into connected parts. No factor touches two of them, so whether a
+    part is better in one state or in the other does not depend on the other parts: of all ways to choose,
+    the best one is found (partition crossover: Whitley, Hains and Howe 2009). What ``best`` had stands in
+    ``other`` afterwards. Log-weights must be finite.
+    """
+    total = 0.0
+    for site in range(best.size):
+        near.open[site] = best[site] != other[site]
+    for first in range(best.size):
+        if not near.open[first]:
+            continue
+        near.open[first] = False
+        near.queue[0] = first
+        head, tail = 0, 1
+        gain, scale = 0.0, 0.0
+        while head < tail:
+            i = np.uintp(near.queue[head])
+            head += 1
+            for k in range(np.uintp(near.start[i]), np.uintp(near.start[i + np.uintp(1)])):
+                j = np.uintp(near.neighbour[k])
+                if near.open[j]:
+                    near.open[j] = False
+                    near.queue[tail] = j
+                    tail += 1
+            log_weights(arrays, best, i, work)
+            old, new = best[i], other[i]
+            gain += work[new] - work[old]
+            scale = max(scale, max(abs(work[new]), abs(work[old])))
+            best[i], other[i] = new, old
+        if gain > _ROUNDING * scale * tail:
+            total += gain
+        else:
+            for k in range(tail):
+                i = np.uintp(near.queue[k])
+                old = best[i]
+                best[i], other[i] = other[i], old
+    return total

@@ -1,0 +1,226 @@
+"""One step of herded Gibbs: the weight of the present key chooses the state of a site.
+
+Two states take one number per key: the weight in the upper half, in units of 2^-32, and in the lower half the
+probability of state 1 once it is known. More states take a weight each
+(:mod:`gibbsite.kernels.herded.herding`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, implement, inlined
+from gibbsite._numba.random.generators import Words, single_word, uniform
+from gibbsite.graphs.kinds.ising import IsingGraph
+from gibbsite.graphs.kinds.lattice import LatticeGraph
+from gibbsite.graphs.local import log_odds, weights
+from gibbsite.kernels.base import step
+from gibbsite.kernels.herded.herding import herd_argmax, herd_bounded, herd_entry, herd_tijdeman
+from gibbsite.kernels.herded.keys import CODED, RANDOM, SHARED
+from gibbsite.kernels.herded.weight_table import Hashed, Table, expect, find
+from gibbsite.kernels.rules import pick
+
+Floats = NDArray[np.float64]
+State = NDArray[np.signedinteger[Any]]
+
+RULES = ("argmax", "threshold", "tijdeman", "bounded")
+_ARGMAX, _THRESHOLD, _TIJDEMAN, _BOUNDED = range(4)
+
+_U, _ONE, _U64 = np.uintp, np.uintp(1), np.uint64
+_GOLDEN = _U64(0x9E3779B97F4A7C15)
+_SCALE, _TO_UNIT = 2.0**32, 2.0**-32
+_HIGH, _LOW = _U64(32), _U64(0xFFFFFFFF)
+_ALIKE_ODDS, _ALIKE = 2.0**30, 2.0**40  # conditionals that differ by less than the inverse are the same
+_AHEAD = _U(8)  # sites
+
+
+class HerdedParameters(NamedTuple):
+    """Parameters as compiled code sees them; a negative ``start`` is a random one."""
+
+    rule: int
+    keys: int
+    remember: int
+    bins: int
+    band: float
+    start: float
+    span: float
+
+
+class HerdedMemory(NamedTuple):
+    """The weights of a chain, and how their keys are numbered.
+
+    The key of site i is ``place[i]`` plus the sum of ``stride[k] * x[member[k]]``, k from ``start[i]`` to
+    ``start[i + 1]``, plus the number of its conditional where that is what tells keys apart.
+    """
+
+    work: Floats
+    start: NDArray[np.uint32]
+    member: NDArray[np.uint32]
+    stride: NDArray[np.uint64]
+    place: NDArray[np.uint64]
+    ledger: Table | Hashed
+    seed: NDArray[np.uint32]
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """Arrays that never change."""
+        return ("start", "member", "stride", "place")
+
+
+@inlined
+def _code(memory: HerdedMemory, x: State, i: Integer) -> np.uint64:
+    """Return the key that the states of other sites select."""
+    code: Any = memory.place[i]
+    for k in range(_U(memory.start[i]), _U(memory.start[i + _ONE])):
+        code += memory.stride[k] * _U64(x[_U(memory.member[k])])
+    return code  # type: ignore[no-any-return]
+
+
+@inlined
+def _first(parameters: HerdedParameters, memory: HerdedMemory, key: Any, a: Integer) -> float:
+    """Return the first weight of a key, in [0, 1): a function of the key, not of when it is met."""
+    if parameters.start >= 0.0:
+        return parameters.start
+    return single_word(memory.seed[0], memory.seed[1], a, key & _U64(2**62 - 1)) * _TO_UNIT
+
+
+@implement(step, HerdedParameters, IsingGraph)
+@implement(step, HerdedParameters, LatticeGraph)
+def _step_binary(
+    parameters: HerdedParameters,
+    arrays: IsingGraph | LatticeGraph,
+    memory: HerdedMemory,
+    x: NDArray[np.int8],
+    i: Integer,
+    rng: Words,
+    cond: Floats,
+    keep: bool,
+) -> Words:
+    # A key that has not been met has no probability in the lower half of its entry, and none is ever zero.
+    ledger = memory.ledger.weight
+    ahead = i + _AHEAD
+    if ahead + _ONE < _U(memory.place.size):
+        expect(memory.ledger, memory.place[ahead], memory.place[ahead + _ONE])
+    key = _code(memory, x, i)
+    at, entry, odds = _U(0), _U64(0), 0.0
+    if parameters.keys == CODED:
+        at = _U(find(memory.ledger, key))
+        entry = ledger[at]
+    known = parameters.remember and entry != _U64(0)
+    if keep or not known:
+        odds = log_odds(arrays, x, i)
+        if keep:
+            cond[i] = odds
+    if not known:
+        tail = math.exp(-abs(odds))
+        p = 1.0 / (1.0 + tail) if odds >= 0.0 else tail / (1.0 + tail)
+        if parameters.keys != CODED:
+            level = p * parameters.bins
+            if parameters.keys == SHARED:
+                level = np.rint(min(max(odds, -700.0), 700.0) * _ALIKE_ODDS)
+            elif parameters.keys == RANDOM:
+                rng, u = uniform(rng)
+                level = math.floor(level + u)
+                p = level / parameters.bins
+            key += _U64(np.int64(level))
+            at = _U(find(memory.ledger, key))
+            entry = ledger[at]
+        if entry == _U64(0):
+            entry = _U64(_first(parameters, memory, key, 0) * _SCALE) << _HIGH
+        share = _U64(min(max(np.rint(p / parameters.span * _SCALE), 1.0), _SCALE - 1.0))
+        entry = (entry & ~_LOW) | share
+    if parameters.rule == _BOUNDED:
+        rng, up = _draw_within(parameters, entry, rng)
+        entry += ((entry & _LOW) << _HIGH) - up * (_U64(_SCALE / parameters.span) << _HIGH)
+    else:
+        entry, up = herd_entry(entry)
+    ledger[at] = entry
+    x[i] = up
+    return rng
+
+
+@inlined
+def _draw_within(parameters: HerdedParameters, entry: Any, rng: Words) -> tuple[Words, np.uint64]:
+    """Draw by chance unless the weight, kept in parts of ``span``, is outside the band."""
+    weight = ((entry >> _HIGH) * _TO_UNIT - 0.5) * parameters.span
+    rng, u = uniform(rng)
+    up = u < (entry & _LOW) * _TO_UNIT * parameters.span
+    if abs(weight) > parameters.band:
+        up = weight > 0.0
+    return rng, _U64(up)
+
+
+@implement(step, HerdedParameters)
+def _step_categorical(
+    parameters: HerdedParameters,
+    arrays: Any,
+    memory: HerdedMemory,
+    x: NDArray[np.int16],
+    i: Integer,
+    rng: Words,
+    cond: Floats,
+    keep: bool,
+) -> Words:
+    p, weight = memory.work, memory.ledger.weight
+    size, total = weights(arrays, x, i, p)
+    if total <= 0.0:  # nothing is possible here: the site stays as it is
+        return rng
+    cell = _U(arrays.offset[i])
+    for a in range(_U(size)):
+        p[a] /= total
+        if keep:
+            cond[cell + a] = p[a]
+    key = _code(memory, x, i)
+    if parameters.keys != CODED:
+        rng, code = _number(parameters, p, size, rng)
+        key += code
+    at = _U(find(memory.ledger, key))
+    if weight[at] == 0.0:
+        weight[at] = 1.0
+        mean = 0.0
+        for a in range(_U(size)):
+            weight[at + _ONE + a] = _first(parameters, memory, key, a)
+            mean += weight[at + _ONE + a] / size
+        for a in range(_U(size)):
+            weight[at + _ONE + a] -= mean
+    if parameters.rule == _BOUNDED:
+        rng, u = uniform(rng)
+        x[i] = herd_bounded(weight, at + _ONE, p, size, parameters.band, pick(p, size, u))
+    elif parameters.rule == _TIJDEMAN:
+        x[i] = herd_tijdeman(weight, at + _ONE, p, size)
+    else:
+        x[i] = herd_argmax(weight, at + _ONE, p, size)
+    return rng
+
+
+@inlined
+def _number(parameters: HerdedParameters, p: Floats, size: Integer, rng: Words) -> tuple[Words, np.uint64]:
+    """Return the number of a conditional, or of its bins; bins by chance replace the conditional.
+
+    With one random number u, the share of state a becomes floor(C_a + u) - floor(C_(a-1) + u) bins, C being
+    the cumulated probabilities times the number of bins: right on average, and all bins together.
+    """
+    code, u, passed, before, last = _U64(0), 0.0, 0.0, 0.0, _U(0)
+    if parameters.keys == RANDOM:
+        rng, u = uniform(rng)
+        for a in range(_U(size)):
+            last = _U(a) if p[a] > 0.0 else last
+    for a in range(_U(size)):
+        if parameters.keys == SHARED:
+            code = code * _GOLDEN + _U64(np.int64(np.rint(p[a] * _ALIKE)))
+            continue
+        level = math.floor(p[a] * parameters.bins)
+        if parameters.keys == RANDOM:
+            passed += p[a] * parameters.bins
+            if a >= last:  # the last sum is the number of bins, whatever rounding made of it
+                passed = 1.0 * parameters.bins
+            now = 1.0 * math.floor(passed + u)
+            level = now - before
+            before = now
+            p[a] = level / parameters.bins
+        code = code * _U64(parameters.bins + 1) + _U64(np.int64(level))
+    return rng, code

@@ -1,0 +1,234 @@
+"""Factors of a site drawn at random: what all minibatch kernels share.
+
+A factor phi of two sites or more is shifted to minimum zero; M is its maximum then, and phi / M, from 0 to 1,
+its *share*. L_i is the sum of M over the factors of site i, L the largest of them, Psi the sum over all
+factors (each once), Delta the largest number of factors of a site. Factors of single sites are not shifted,
+drawn or counted: they are cheap and always taken in full, so they may have zeros.
+
+Kernels see factors through *rows*, a named tuple for each kind of graph with fields of its own and these:
+
+* ``local``, ``degree``, ``total``: L_i and the number of factors of each site, and Psi;
+* ``rate``: how often a site draws per unit of tau: L_i, or more where some draws come to nothing;
+* ``offset``, ``log_unary``: where the states of a site begin, and the factors of single sites.
+
+Functions know what a factor says given the other sites, its *view*, a number that they alone understand:
+
+* :func:`draw_factor`: one of a site, with probability M / rate, and its view; none if that is negative;
+* :func:`share_of`: its share at a state of the site;
+* :func:`add_gain`: add what it is worth to the log-weights of all states of a site:
+  ``log(1 + share / tau)`` or ``share / tau``, as :func:`gains` was asked for;
+* :func:`factor_at` and :func:`add_factor`: a factor by its number, and its own log-potentials;
+* :func:`is_counted`: whether a factor counts when it is drawn from this site, as it does from two.
+
+Here tau = lambda / L: a factor is drawn ``tau * M`` times on average in a minibatch that ignores the state.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.wording import argument, part
+from gibbsite._numba.jit import Integer, generic, implement
+from gibbsite._numba.random.generators import Words
+from gibbsite.errors import ArgumentError, IncompatibleError
+from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import Graph, seal
+from gibbsite.models import Model
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.uint32]
+Longs = NDArray[np.int64]
+State = NDArray[np.signedinteger[Any]]
+
+#: Graph kinds with states whose factors can be drawn.
+DRAWN_KINDS = frozenset({"ising", "potts", "distance", "pairwise", "table"})
+#: Value of a site that no factor depends on.
+NOTHING = np.int64(-1)
+
+
+@dataclass(frozen=True)
+class LocalEnergies:
+    """The constants that minibatch sizes are made of.
+
+    Attributes
+    ----------
+    local : float array (sites,)
+        L_i, the sum of the bounds M of the factors of site i.
+    largest : float
+        L, the largest of them.
+    total : float
+        Psi, the sum of the bounds of all factors.
+    degree : int
+        Delta, the largest number of factors of a site.
+    """
+
+    local: Floats
+    largest: float
+    total: float
+    degree: int
+
+
+def local_energies(model: Model | Graph) -> LocalEnergies:
+    """Compute L_i, L, Psi and Delta of a model, which sizes of minibatches are made of.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> weights = 0.5 * (np.ones((4, 4)) - np.eye(4))
+    >>> seen = gs.kernels.local_energies(gs.potts(weights, 3))
+    >>> seen.largest, seen.total, seen.degree
+    (1.5, 3.0, 3)
+    """
+    if not isinstance(model, Graph):
+        model = compile_graph(model, among=DRAWN_KINDS)
+        check_drawn(model, "a minibatch")
+    rows = drawn_rows(model)
+    largest = float(rows.local.max(initial=0.0))
+    return LocalEnergies(rows.local, largest, float(rows.total), int(rows.degree.max(initial=0)))
+
+
+def check_drawn(graph: Graph, name: str) -> None:
+    """Refuse a graph whose factors have no bounds."""
+    if graph.kind not in _BUILDERS:
+        raise IncompatibleError(f"factors of a {graph.kind} graph cannot be drawn.")
+    values = getattr(graph.arrays, "log_value", np.zeros(0))
+    if not np.isfinite(values).all():
+        raise IncompatibleError(
+            f"{name} needs bounded energies, but some factor of several sites has a zero, an infinite "
+            f"energy; use {part('Gibbs')}, or replace zeros by small numbers."
+        )
+
+
+_BUILDERS: dict[str, Callable[[Graph], Any]] = {}
+
+
+def builds_rows(*kinds: str) -> Callable[[Callable[[Graph], Any]], Callable[[Graph], Any]]:
+    """Register how the rows of kinds of graphs are made."""
+
+    def register(function: Callable[[Graph], Any]) -> Callable[[Graph], Any]:
+        _BUILDERS.update(dict.fromkeys(kinds, function))
+        return function
+
+    return register
+
+
+def drawn_rows(graph: Graph) -> Any:
+    """Return the rows of a graph; those of the last one asked for are kept with it."""
+    key = "rows of minibatches"
+    kept = graph.structure.get(key)
+    if kept is None or kept[0] != graph.digest:
+        kept = graph.structure[key] = graph.digest, seal(_BUILDERS[graph.kind](graph))
+    return kept[1]
+
+
+def row_sums(start: NDArray[Any], values: Floats, step: int = 1) -> Floats:
+    """Return the sums over compressed rows."""
+    ends = start.astype(np.int64)
+    if not step:
+        return np.diff(ends) * float(values[0] if values.size else 0.0)
+    # sums of pieces, not differences of running sums, which would cancel; empty rows are left out
+    sums, full = np.zeros(ends.size - 1), np.flatnonzero(np.diff(ends))
+    if full.size:
+        sums[full] = np.add.reduceat(values, ends[full])
+    return sums
+
+
+def shares_of(log_value: Floats, place: Longs) -> tuple[Floats, Floats]:
+    """Return the bound M of the table at each place, and the shares of all entries; tables fill the array.
+
+    Examples
+    --------
+    >>> shares_of(np.array([1.0, 3.0, 2.0, 2.0]), np.array([2, 0, 0]))
+    (array([0., 2., 2.]), array([0., 1., 0., 0.]))
+    """
+    begins, which = np.unique(place, return_inverse=True)
+    if not begins.size:
+        return np.zeros(0), np.zeros(log_value.size)
+    low = np.minimum.reduceat(log_value, begins)
+    bound = np.maximum.reduceat(log_value, begins) - low
+    length = np.diff(np.append(begins, log_value.size))
+    share = (log_value - np.repeat(low, length)) / np.repeat(np.where(bound > 0.0, bound, 1.0), length)
+    return bound[which], share
+
+
+def gains(rows: Any, tau: float, log: bool) -> Floats:
+    """Return what a factor of share 1, or each entry of its table, adds to the log-weight of a state."""
+    share = getattr(rows, "share", np.ones(1))
+    found: Floats = np.log1p(share / tau) if log else share / tau
+    return found
+
+
+def read_batch(name: str, given: Any, automatic: float) -> float:
+    """Return a mean minibatch size lambda: a number, or that of ``"auto"``."""
+    if isinstance(given, str) and given == "auto":
+        return automatic
+    if isinstance(given, bool) or not isinstance(given, int | float | np.number) or not 0 < given < math.inf:
+        raise ArgumentError(f"{argument(name)} must be a positive number or 'auto', got {given!r}.")
+    return float(given)
+
+
+def batch_rate(size: float, energy: float) -> float:
+    """Return tau, the mean number of draws per unit of energy; any will do where there is no energy."""
+    return size / energy if energy > 0.0 else 1.0
+
+
+def guarantee(size: float, largest: float) -> str:
+    """Say what theorem 1 of Zhang and De Sa (2019) tells of Poisson minibatches."""
+    sizes = f"lambda = {size:.4g} and L = {largest:.4g}"
+    if size < 2.0 * largest:
+        return (
+            f"With {sizes} no spectral gap is guaranteed, because lambda is below 2 L; the target is exact "
+            "all the same."
+        )
+    factor = math.exp(-4.0 * largest**2 / size) if size > 0.0 else 1.0
+    return (
+        f"With {sizes} the spectral gap of random scans is at least exp(-4 L^2 / lambda) = {factor:.3g} "
+        "times that of plain Gibbs."
+    )
+
+
+@generic
+def draw_factor(rows: Any, i: Integer, x: State, rng: Words) -> tuple[Words, Integer, Integer]:
+    """Draw a factor of site i; return its slot and its view, which is negative if none was drawn."""
+    raise NotImplementedError
+
+
+@generic
+def share_of(rows: Any, k: Integer, i: Integer, a: Integer, view: Integer) -> float:
+    """Return phi / M of slot k of site i, which is in state a."""
+    raise NotImplementedError
+
+
+@generic
+def add_gain(rows: Any, gain: Floats, k: Integer, i: Integer, view: Integer, w: Floats) -> None:
+    """Add the gains of slot k of site i to the log-weights of its states, up to a common constant."""
+    raise NotImplementedError
+
+
+@generic
+def factor_at(rows: Any, i: Integer, x: State, number: Integer) -> tuple[Integer, Integer]:
+    """Return slot and view of the factor of site i with this number, from 0 on."""
+    raise NotImplementedError
+
+
+@generic
+def add_factor(rows: Any, k: Integer, i: Integer, view: Integer, scale: float, w: Floats) -> None:
+    """Add a multiple of slot k of site i to the log-weights of its states, up to a common constant."""
+    raise NotImplementedError
+
+
+@generic
+def is_counted(rows: Any, k: Integer) -> bool:
+    """Tell whether a slot is one of the two from which its factor is counted."""
+    raise NotImplementedError
+
+
+@implement(is_counted)
+def _both_ends(rows: Any, k: Integer) -> bool:
+    return True

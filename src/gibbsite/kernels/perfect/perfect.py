@@ -1,0 +1,267 @@
+"""Perfect draws: each is a state that every chain would be in now, had it begun long enough ago.
+
+Gibbs sweeps with the same random numbers are made from all states at once, by bounds, from one sweep ago
+until now, from two, four, eight, and so on; once only one state is left, it is a draw from the model's law
+itself. The random numbers of a sweep are the same each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.wording import argument, in_python, part
+from gibbsite._numba.jit import Integer, generic, implement
+from gibbsite._numba.random.generators import Words, bits
+from gibbsite.errors import ArgumentError, IncompatibleError, SamplingError
+from gibbsite.graphs.compile import KINDS, as_tables, compile_graph
+from gibbsite.graphs.graph import Graph, seal
+from gibbsite.graphs.kinds.ising import IsingGraph
+from gibbsite.graphs.kinds.table import TableGraph
+from gibbsite.kernels.base import Kernel, step
+from gibbsite.kernels.perfect.pairs import PairBounds, come_from
+from gibbsite.kernels.perfect.sets import MOST_STATES, SetBounds, come_from_sets, find_bounds
+from gibbsite.kernels.registry import default_kernel, register
+
+if TYPE_CHECKING:
+    from gibbsite.models import Model
+
+# Unless it is said, a draw goes back as far as so many updates of sites (those of sets cost more), and so
+# many sweeps.
+_UPDATES, _SET_UPDATES = 2**27, 2**22
+_LEAST, _MOST = 2**6, 2**20
+_KEPT = 8
+_TAKEN, _SWEEPS, _FARTHEST, _APART = range(4)
+
+
+class PairPast(NamedTuple):
+    """A two-state model of pairs, and the longest past."""
+
+    model: IsingGraph
+    most: int
+
+
+class SetPast(NamedTuple):
+    """Any model, bounds of its weights, and the longest past."""
+
+    model: TableGraph
+    bound: NDArray[np.float64]
+    most: int
+
+
+class PerfectMemory(NamedTuple):
+    """Bounds of the states of all sites, and what was counted.
+
+    ``tally``: draws, sweeps by which draws went back, the most of them, and the number of sites that were
+    undecided when a draw was given up.
+    """
+
+    bounds: Any
+    tally: NDArray[np.int64]
+
+
+_FOUND: dict[str, Any] = {}
+
+
+@register(methods={"perfect": ("MAR",)}, proof=[{"sweeps": 256}], recommend={"Perfect": {"sweeps": 1024}})
+@dataclass(frozen=True)
+class Perfect(Kernel):
+    """Independent draws without bias, by coupling from the past.
+
+    Parameters
+    ----------
+    sweeps : int, optional
+        A draw that has not come after going back so many sweeps is given up, and the run ends with a
+        `SamplingError`. By default as many, a power of two, as make 2^27 updates of sites (2^22 where sets
+        are needed), at least 2^6 and at most 2^20.
+
+    Notes
+    -----
+    Two-state models of pairs are bounded by a lowest and a highest state, others (sites of up to 64 states)
+    by sets of states. Bounds meet soon where sites depend weakly on each other. Without frustration, as in a
+    ferromagnet, they meet as soon as the Gibbs sampler has forgotten its start, which may be never in
+    practice at low temperature; with frustration, or more than two states, couplings have to be weak.
+
+    Draws that were taken before one was given up are, strictly, draws given that they came in time.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((6, 6), coupling=0.3, field=0.1)
+    >>> result = gs.sample(model, gs.kernels.Perfect(), sweeps=1000, rng=1, progress=False)
+    >>> abs(result.marginals["0"][1] - gs.solve_exact(model).marginals["0"][1]) < 0.03
+    True
+    """
+
+    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
+    joint: ClassVar[bool] = True
+    conditional: ClassVar[bool] = False
+    fallible: ClassVar[bool] = True
+    sweeps: int | None = None
+
+    def check(self, graph: Graph) -> None:
+        """Refuse sites of too many states."""
+        super().check(graph)
+        if graph.cards.max(initial=1) > MOST_STATES:
+            name = type(self).__name__
+            raise IncompatibleError(
+                f"{part(name, name)} takes sites of up to {MOST_STATES} states, and one has "
+                f"{graph.cards.max()}; use {part(type(default_kernel(graph)).__name__)}."
+            )
+
+    def most(self, graph: Graph) -> int:
+        """Return how many sweeps a draw may go back."""
+        if self.sweeps is None:
+            updates = _UPDATES if isinstance(_model_of(graph), IsingGraph) else _SET_UPDATES
+            fits = 2 ** int(np.log2(max(updates / max(graph.n_sites, 1), 1.0)))
+            return int(np.clip(fits, _LEAST, _MOST))
+        if not isinstance(self.sweeps, int | np.integer) or isinstance(self.sweeps, bool) or self.sweeps < 1:
+            raise ArgumentError(f"{argument('sweeps')} must be a whole number of at least 1, got {self.sweeps!r}.")
+        return int(self.sweeps)
+
+    def parameters(self, graph: Graph) -> PairPast | SetPast:
+        """Return the model in the form that bounds are computed in."""
+        model = _model_of(graph)
+        if isinstance(model, IsingGraph):
+            return PairPast(model, self.most(graph))
+        tables, bound = model
+        return SetPast(tables, bound, self.most(graph))
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> PerfectMemory:
+        """Allocate bounds."""
+        model = _model_of(graph)
+        if isinstance(model, IsingGraph):
+            bounds: Any = PairBounds(np.zeros(graph.n_sites, np.int8), np.zeros(graph.n_sites, np.int8))
+        else:
+            bounds = _set_bounds(model[0], model[1])
+        return PerfectMemory(bounds, np.zeros(4, np.int64))
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes :meth:`memory` will allocate."""
+        return 8 * graph.n_sites + 16 * int(graph.cards.max(initial=1)) + 32
+
+    def independent(self, graph: Graph) -> bool:
+        """Every draw begins anew."""
+        return True
+
+    def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
+        """Draws come from the whole law."""
+        return True
+
+    def inspect(self, model: Model, graph: Graph, memory: PerfectMemory) -> None:
+        """Say so if a draw was given up."""
+        apart = int(memory.tally[_APART])
+        if apart:
+            raise SamplingError(
+                f"No perfect draw came within {self.most(graph):,} sweeps: {apart:,} of {graph.n_sites:,} "
+                "sites still depended on the start; "
+                f"{in_python(f'go back further with gs.kernels.Perfect(sweeps={4 * self.most(graph)}), or ')}use "
+                f"{part(type(default_kernel(graph)).__name__)}."
+            )
+
+    def report(self, memories: Sequence[Any]) -> dict[str, float]:
+        """Return how many sweeps draws went back, on average and at most."""
+        drawn = max(sum(int(memory.tally[_TAKEN]) for memory in memories), 1)
+        return {
+            "sweeps_back": sum(int(memory.tally[_SWEEPS]) for memory in memories) / drawn,
+            "most_sweeps_back": float(max(int(memory.tally[_FARTHEST]) for memory in memories)),
+        }
+
+
+def _model_of(graph: Graph) -> Any:
+    """Return the model as pairs of two states or, with bounds of its weights, as tables; found once."""
+    found = _FOUND.get(graph.digest)
+    if found is None:
+        while len(_FOUND) >= _KEPT:
+            _FOUND.pop(next(iter(_FOUND)))
+        model = graph.require_model()
+        try:
+            found = compile_graph(model, "ising").arrays
+        except IncompatibleError:
+            tables: TableGraph = as_tables(graph).arrays
+            bounds = _set_bounds(tables, np.zeros(int(tables.offset[-1])))
+            find_bounds(tables, bounds)
+            found = seal((tables, bounds.bound))
+        _FOUND[graph.digest] = found
+    return found
+
+
+def _set_bounds(model: TableGraph, bound: NDArray[np.float64]) -> SetBounds:
+    most, widest = int(model.card.max(initial=1)), int(np.diff(model.member_start).max(initial=1))
+    inside = np.zeros(model.card.size, np.uint64)
+    return SetBounds(inside, bound, np.zeros(most), np.zeros(most), np.zeros(widest, np.int64))
+
+
+@generic
+def _come(parameters: Any, bounds: Any, key: np.uint64, span: Integer) -> Integer:
+    """Come from so many sweeps ago; return how many sites are undecided."""
+    raise NotImplementedError
+
+
+@implement(_come, PairPast)
+def _come_pairs(parameters: PairPast, bounds: PairBounds, key: np.uint64, span: Integer) -> Integer:
+    return come_from(parameters.model, bounds, key, span)
+
+
+@implement(_come, SetPast)
+def _come_sets(parameters: SetPast, bounds: SetBounds, key: np.uint64, span: Integer) -> Integer:
+    return come_from_sets(parameters.model, bounds, key, span)
+
+
+@generic
+def _write(parameters: Any, bounds: Any, x: NDArray[Any]) -> None:
+    """Write the only state that bounds allow."""
+    raise NotImplementedError
+
+
+@implement(_write, PairPast)
+def _write_pairs(parameters: PairPast, bounds: PairBounds, x: NDArray[Any]) -> None:
+    for i in range(x.size):
+        x[i] = bounds.low[i]
+
+
+@implement(_write, SetPast)
+def _write_sets(parameters: SetPast, bounds: SetBounds, x: NDArray[Any]) -> None:
+    for i in range(x.size):
+        word, code = bounds.inside[i], 0
+        while word > np.uint64(1):
+            word >>= np.uint64(1)
+            code += 1
+        x[i] = code
+
+
+def _step(
+    parameters: Any,
+    arrays: Any,
+    memory: PerfectMemory,
+    x: NDArray[Any],
+    i: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+) -> Words:
+    tally = memory.tally
+    if tally[_APART] > 0:  # the run is over
+        return rng
+    rng, key = bits(rng)
+    span = np.int64(1)
+    apart = _come(parameters, memory.bounds, key, span)
+    while apart > 0 and 2 * span <= parameters.most:
+        span *= 2
+        apart = _come(parameters, memory.bounds, key, span)
+    if apart > 0:
+        tally[_APART] = apart
+        return rng
+    _write(parameters, memory.bounds, x)
+    tally[_TAKEN] += 1
+    tally[_SWEEPS] += span
+    tally[_FARTHEST] = max(tally[_FARTHEST], span)
+    return rng
+
+
+implement(step, PairPast)(_step)
+implement(step, SetPast)(_step)

@@ -1,0 +1,135 @@
+"""The kernels of the library: each is registered in its own file, and everything else is derived.
+
+From here come the public names of :mod:`gibbsite.kernels`, the methods of :func:`gibbsite.infer` and of the
+command line, what ``info`` and ``warmup`` list, the candidates of :func:`gibbsite.recommend`, the default
+kernel of each graph kind, and the kernels that the conformance tests prove.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gibbsite._common.arguments import checked
+from gibbsite._common.loading import load_modules
+from gibbsite.errors import IncompatibleError
+
+if TYPE_CHECKING:
+    from gibbsite.graphs.graph import Graph
+    from gibbsite.kernels.base import Kernel
+
+Arguments = Mapping[str, Any]
+K = TypeVar("K", bound="type[Kernel]")
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What is declared about a kernel.
+
+    Attributes
+    ----------
+    kernel : type
+        The class.
+    proof : sequence of dict, or str
+        Arguments of the instances that the conformance tests prove, small enough for models of four sites;
+        for kernels that these tests do not know how to prove, the file with the tests that do.
+    methods : dict
+        Names on the command line, each with the tasks that :func:`gibbsite.infer` lets it answer.
+    arguments : dict
+        By such a name: the arguments of the kernel, where they are not the defaults.
+    default_for : tuple of str
+        Graph kinds on which a run takes this kernel unless it is told another.
+    recommend : dict
+        By name, arguments of the instances that :func:`gibbsite.recommend` tries.
+    """
+
+    kernel: type[Kernel]
+    proof: Sequence[Arguments] | str
+    methods: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    arguments: Mapping[str, Arguments] = field(default_factory=dict)
+    default_for: tuple[str, ...] = ()
+    recommend: Mapping[str, Arguments] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name of the class."""
+        return self.kernel.__name__
+
+    @property
+    def family(self) -> str:
+        """The folder of :mod:`gibbsite.kernels` that holds the kernel; of others, the module."""
+        return self.kernel.__module__.removeprefix("gibbsite.kernels.").partition(".")[0]
+
+    def example(self) -> Kernel | None:
+        """Return the kernel as users would take it first, for figures about it."""
+        if self.recommend:
+            return self.kernel(**next(iter(self.recommend.values())))
+        return next(iter(self.proof_instances()), None)
+
+    def proof_instances(self) -> tuple[Kernel, ...]:
+        """Return the kernels that the conformance tests prove; none if tests of their own do."""
+        return () if isinstance(self.proof, str) else tuple(self.kernel(**given) for given in self.proof)
+
+
+_REGISTERED: dict[str, Registration] = {}
+
+
+def register(
+    *,
+    proof: Sequence[Arguments] | str,
+    methods: Mapping[str, Iterable[str]] | None = None,
+    arguments: Mapping[str, Arguments] | None = None,
+    default_for: Iterable[str] = (),
+    recommend: Mapping[str, Arguments] | None = None,
+) -> Callable[[K], K]:
+    """Register a kernel; the arguments are the attributes of :class:`Registration`.
+
+    ``methods`` has to be written as a literal: the command line reads it without loading any kernel.
+    """
+
+    def add(kernel: K) -> K:
+        kernel.__init__ = checked(kernel.__init__)  # type: ignore[method-assign]
+        _REGISTERED[f"{kernel.__module__}.{kernel.__name__}"] = Registration(
+            kernel,
+            proof,
+            {name: tuple(tasks) for name, tasks in (methods or {}).items()},
+            arguments or {},
+            tuple(default_for),
+            recommend or {},
+        )
+        return kernel
+
+    return add
+
+
+def registered_kernels() -> tuple[Registration, ...]:
+    """Return all registrations: those of the default kernels first, then by family and name.
+
+    Examples
+    --------
+    >>> [one.name for one in registered_kernels() if one.family == "gaussian"]
+    ['GaussianGibbs', 'BlockedGaussianGibbs', 'ExactGaussian']
+    """
+    load_modules("gibbsite.kernels")
+    return tuple(sorted(_REGISTERED.values(), key=lambda one: (not one.default_for, one.family, one.name)))
+
+
+def make_kernel(method: str) -> Kernel:
+    """Return the kernel of a method of :func:`gibbsite.infer`.
+
+    Examples
+    --------
+    >>> make_kernel("gibbs")
+    Gibbs(rule='heat-bath')
+    """
+    found = next(one for one in registered_kernels() if method in one.methods)
+    return found.kernel(**found.arguments.get(method, {}))
+
+
+def default_kernel(graph: Graph) -> Kernel:
+    """Return the kernel that a run takes unless it is told another."""
+    for one in registered_kernels():
+        if graph.kind in one.default_for:
+            return one.kernel()
+    raise IncompatibleError(f"No kernel is the default for {graph.kind} graphs; say which one to use.")

@@ -1,0 +1,142 @@
+"""How a new value is drawn from the weights of a site.
+
+* ``heat-bath``: independently of the old value (the textbook sampler);
+* ``metropolised``: propose one of the *other* values in proportion to its weight, accept with
+  min(1, (1 - p_old) / (1 - p_new)). Never worse than heat bath in asymptotic variance [1]_;
+* ``suwa-todo``: global balance without detailed balance, rejection as small as possible [2]_.
+
+For two states the last two are the same (Metropolis flip).
+
+References
+----------
+.. [1] Liu, J. S. (1996). Peskun's theorem and a modified discrete-state Gibbs sampler. Biometrika 83.
+.. [2] Suwa, H. and Todo, S. (2010). Markov chain Monte Carlo method without detailed balance. PRL 105.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, generic, implement, inlined
+
+RULES = ("heat-bath", "metropolised", "suwa-todo")
+HEAT_BATH, METROPOLISED, SUWA_TODO = range(3)
+
+Work = NDArray[np.float64]
+
+
+class HeatBath(NamedTuple):
+    """The rule of nearly all runs, a type of its own: the others are not compiled with it."""
+
+    number: int
+
+
+class OtherRule(NamedTuple):
+    """One of the other rules, by its number."""
+
+    number: int
+
+
+def rule_type(rule: str) -> HeatBath | OtherRule:
+    """Return a rule as compiled code sees it."""
+    number = RULES.index(rule)
+    return HeatBath(number) if number == HEAT_BATH else OtherRule(number)
+
+
+@generic
+def apply_rule(rule: Any, w: Work, size: Integer, total: float, now: Integer) -> float:
+    """Replace weights by those of the next value from state ``now``; return their sum."""
+    raise NotImplementedError
+
+
+@implement(apply_rule, HeatBath)
+def _apply_heat_bath(rule: HeatBath, w: Work, size: Integer, total: float, now: Integer) -> float:
+    return total
+
+
+@implement(apply_rule, OtherRule)
+def _apply_other(rule: OtherRule, w: Work, size: Integer, total: float, now: Integer) -> float:
+    if rule.number == METROPOLISED:
+        metropolised_row(w, size, total, now)
+    else:
+        suwa_todo_row(w, size, now)
+    return 1.0
+
+
+@inlined
+def pick(w: Work, size: Integer, level: float) -> Integer:
+    """Return the state at which the running sum of ``w`` passes ``level``, never one of weight zero."""
+    passed = 0.0
+    chosen = 0
+    for a in range(size):  # all of them: where to stop is a branch that nobody could foretell
+        passed += w[a]
+        chosen += level >= passed
+    if chosen == size:  # rounding brought the level to the total
+        chosen = 0
+        for a in range(size):
+            if w[a] > 0.0:
+                chosen = a
+    return chosen
+
+
+@inlined
+def metropolised_row(w: Work, size: Integer, total: float, now: Integer) -> None:
+    """Replace weights by the transition row of Liu's rule from state ``now``.
+
+    P(now -> v) = p_v / (1 - p_now) * min(1, (1 - p_now) / (1 - p_v)) = p_v / max(1 - p_now, 1 - p_v).
+    """
+    rest = 0.0  # 1 - p_now as a sum, so that nothing cancels when p_now is close to one
+    for a in range(size):
+        if a != now:
+            rest += w[a]
+    stay = total
+    for a in range(size):
+        if a != now:
+            others = total - w[a]
+            w[a] = w[a] / max(rest, others) if w[a] > 0.0 else 0.0
+            stay -= w[a] * total
+    w[now] = max(stay / total, 0.0)
+
+
+@inlined
+def suwa_todo_row(w: Work, size: Integer, now: Integer) -> None:
+    """Replace weights by the transition row of the Suwa-Todo rule from state ``now``.
+
+    Lay the weights end to end on a circle, the largest first, and turn the circle by the largest weight: what
+    lay on i now lies on the states it flows to. This is their v_ij = max(0, min(D, w_i + w_j - D, w_i, w_j)),
+    D = S_i - S_{j-1} + w_1, as overlaps of intervals. States keep their own order behind the largest.
+    """
+    first = 0
+    for a in range(size):
+        if w[a] > w[first]:
+            first = a
+    total = 0.0
+    low = 0.0
+    for k in range(size):
+        a = (first + k) % size
+        if a == now:
+            low = total
+        total += w[a]
+    low += w[first]
+    high = low + w[now]
+    begin = 0.0
+    landed = first  # where the lower end comes to lie, should the interval vanish by rounding
+    length = 0.0
+    for k in range(size):
+        a = (first + k) % size
+        end = begin + w[a]
+        if w[a] > 0.0 and (begin <= low < end or begin <= low - total < end):
+            landed = a
+        straight = min(high, end) - max(low, begin)
+        around = min(high - total, end) - max(low - total, begin)
+        w[a] = max(0.0, straight) + max(0.0, around)
+        length += w[a]
+        begin = end
+    for a in range(size):
+        if length > 0.0:
+            w[a] = w[a] / length
+        else:
+            w[a] = 1.0 if a == landed else 0.0

@@ -1,0 +1,244 @@
+"""Swaps of neighbouring rungs, and what is counted on the way.
+
+Rung k has the law p_k(x) proportional to exp(R(x) + beta_k U(x)), R the logarithm of the reference and U what
+the model has beyond it. Two neighbours swap their states with probability
+
+    min(1, exp((beta_{k+1} - beta_k) (U(x_k) - U(x_{k+1})))),
+
+pairs that begin at an even rung after one sweep, at an odd rung after the next: the states then travel
+instead of diffusing (Okabe et al. 2001; Syed et al. 2022). A state that the target excludes, because a zero
+of the model was softened on the way, never gets there.
+
+Counted are the chances of swaps, round trips of states from the reference to the target and back, and the
+averages of which free energies are made (:mod:`.free_energy`). Nothing in here is changed by what was
+counted.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, called, inlined
+from gibbsite._numba.random.generators import Words, uniform
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+#: Batches of which averages are kept, and states whose U is: as many at most, then every second.
+ROWS, SAMPLES = 256, 1024
+
+# Positions in ``counts``: whether the replicas have been set up; sweeps; round trips; of batches: how many
+# are closed, sweeps in the open one, sweeps of each; of samples: how many there are, and sweeps between them;
+# sweeps since counting began; sweeps until U is summed up anew, where it is kept up to date.
+BEGUN, SWEEPS, TRIPS, BATCHES, FILL, LENGTH, TAKEN, STRIDE, COUNTED, SUMMED = range(10)
+
+# Where a replica was last, of both ends.
+_NOWHERE, _AT_REFERENCE, _AT_TARGET = range(3)
+
+
+class Workspace(NamedTuple):
+    """Memories of the inner kernel, one for each rung, as a shelf; and one of them, to tell the type."""
+
+    shelf: NDArray[np.uint64]
+    like: Any
+
+    @property
+    def rebuildable(self) -> bool:
+        """Inner kernels are such that nothing depends on their memories."""
+        return True
+
+
+class TemperedMemory(NamedTuple):
+    """What a chain of replicas carries besides the state of its target.
+
+    Attributes
+    ----------
+    states : int
+        States of the other rungs: rung k has row ``place[k]`` of K - 1; or of all rungs side by side: rung
+        k has lane ``place[k]`` of each site.
+    words : uint64 (K, 4)
+        Generators of the rungs.
+    place, label, last : int64 (K,)
+        Rows of the states of rungs; which replica is at a rung; at which end each replica was last.
+    counts : int64
+        See the constants of this file.
+    gain : float64 (K,)
+        U of the state of each rung, after its last sweep.
+    accepted : float64 (K - 1,)
+        Sums of the chances of swaps.
+    open_batch, batches : float64 (2 (K - 1),), (ROWS, 2 (K - 1))
+        For each pair of rungs the averages on both sides: sums of the open batch, and means of closed ones.
+    samples : float64 (SAMPLES, K)
+        U of all rungs, at regular intervals.
+    sums : float64 (K, cells) or empty
+        How often each state of each site was seen at each rung, where that is asked for.
+    betas, cut : float64 (K,), (K - 1,)
+        The ladder, for results.
+    level : float64 (1,)
+        Log-probability of every state in the reference; NaN where they differ.
+    work : Workspace or SideWork
+        Memories of the inner kernel; or keys and room for replicas side by side.
+    """
+
+    states: NDArray[Any]
+    words: NDArray[np.uint64]
+    place: Longs
+    label: Longs
+    last: Longs
+    counts: Longs
+    gain: Floats
+    accepted: Floats
+    open_batch: Floats
+    batches: Floats
+    samples: Floats
+    sums: Floats
+    betas: Floats
+    cut: Floats
+    level: Floats
+    work: Any
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """Arrays that never change."""
+        return ("betas", "cut", "level")
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Arrays that may hold NaN."""
+        return ("level",)
+
+    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+        """Return between which numbers the entries of arrays from a file lie."""
+        most = np.full(self.counts.size, 1 << 62)
+        most[[BEGUN, BATCHES, TAKEN]] = 1, ROWS - 1, SAMPLES - 1
+        most[FILL] = max(int(self.counts[LENGTH]) - 1, 0)
+        least = np.zeros(self.counts.size, np.int64)
+        least[[LENGTH, STRIDE]] = 1
+        return {"counts": (least, most), "last": (_NOWHERE, _AT_TARGET), "states": (0, self._codes(cards))}
+
+    def _codes(self, cards: NDArray[Any]) -> Any:
+        """Return the largest code of each entry of the states."""
+        replicas = self.states.size // max(cards.size, 1)
+        if hasattr(self.work, "key"):  # side by side
+            return np.repeat(cards, replicas) - 1
+        return np.tile(cards, replicas) - 1
+
+    def follows(self, fresh: TemperedMemory) -> bool:
+        """Tell whether rows and replicas are those of rungs in another order."""
+        pairs = ((self.place, fresh.place), (self.label, fresh.label))
+        return all(np.array_equal(np.sort(one), np.sort(other)) for one, other in pairs)
+
+
+def forget_counts(memory: TemperedMemory) -> None:
+    """Begin to count anew, as at the end of a warmup."""
+    for part in (memory.accepted, memory.open_batch, memory.batches, memory.samples, memory.sums, memory.last):
+        part[...] = 0
+    before = memory.counts.copy()
+    memory.counts[:] = 0
+    memory.counts[[LENGTH, STRIDE]] = 1
+    for which in (BEGUN, SWEEPS, SUMMED):
+        memory.counts[which] = before[which]
+
+
+@inlined
+def swap_chance(gap: float, low: float, high: float) -> float:
+    """Return the probability to swap, from the difference of beta and U of the states of both rungs."""
+    drop = gap * (low - high)
+    return 1.0 if drop >= 0.0 else math.exp(drop)
+
+
+@inlined
+def _share(x: float) -> float:
+    """Return 1 / (1 + exp(-x))."""
+    if x >= 0.0:
+        return 1.0 / (1.0 + math.exp(-x))
+    tail = math.exp(x)
+    return tail / (1.0 + tail)
+
+
+@called
+def exchange(
+    gap: Floats, cut: Floats, memory: TemperedMemory, x: NDArray[Any], possible: bool, by_place: bool, rng: Words
+) -> Words:
+    """Count, then swap every second pair of neighbours; return the advanced generator.
+
+    ``possible`` tells whether the target allows the state of the rung before it, ``by_place`` whether the
+    state of the target has a place like all others.
+    """
+    gain, counts = memory.gain, memory.counts
+    pairs = gain.size - 1
+    _count(gap, cut, memory, possible)
+    for k in range(counts[SWEEPS] % 2, pairs, 2):
+        rng, u = uniform(rng)
+        if u < swap_chance(gap[k], gain[k], gain[k + 1]) and (possible or k < pairs - 1):
+            _swap(memory, x, k, by_place)
+    counts[SWEEPS] += 1
+    _follow(memory)
+    return rng
+
+
+@inlined
+def _swap(memory: TemperedMemory, x: NDArray[Any], k: Integer, by_place: bool) -> None:
+    """Exchange the states of rungs k and k + 1 by their places; that of the target site by site."""
+    place, label, gain = memory.place, memory.label, memory.gain
+    if by_place or k + 2 < gain.size:
+        place[k], place[k + 1] = place[k + 1], place[k]
+    else:
+        other = memory.states[place[k] * x.size : (place[k] + 1) * x.size]
+        for i in range(x.size):
+            other[i], x[i] = x[i], other[i]
+    label[k], label[k + 1] = label[k + 1], label[k]
+    gain[k], gain[k + 1] = gain[k + 1], gain[k]
+
+
+@inlined
+def _follow(memory: TemperedMemory) -> None:
+    """Note which replicas are at both ends, and count those that have come back."""
+    last, label = memory.last, memory.label
+    hot, cold = label[0], label[label.size - 1]
+    if last[hot] == _AT_TARGET:
+        memory.counts[TRIPS] += 1
+    last[hot] = _AT_REFERENCE
+    if last[cold] == _AT_REFERENCE:
+        last[cold] = _AT_TARGET
+
+
+@inlined
+def _count(gap: Floats, cut: Floats, memory: TemperedMemory, possible: bool) -> None:
+    """Add chances of swaps and both averages of every pair; keep U at intervals."""
+    gain, counts, batch = memory.gain, memory.counts, memory.open_batch
+    pairs = gain.size - 1
+    for k in range(pairs):
+        if possible or k < pairs - 1:
+            memory.accepted[k] += swap_chance(gap[k], gain[k], gain[k + 1])
+            batch[2 * k] += _share(gap[k] * gain[k] - cut[k])
+        batch[2 * k + 1] += _share(cut[k] - gap[k] * gain[k + 1])
+    if counts[COUNTED] % counts[STRIDE] == 0:
+        for k in range(pairs + 1):
+            memory.samples[counts[TAKEN], k] = gain[k]
+        counts[TAKEN] += 1
+        if counts[TAKEN] == SAMPLES:
+            for row in range(SAMPLES // 2):
+                for k in range(pairs + 1):
+                    memory.samples[row, k] = memory.samples[2 * row, k]
+            counts[TAKEN] = SAMPLES // 2
+            counts[STRIDE] *= 2
+    counts[COUNTED] += 1
+    counts[FILL] += 1
+    if counts[FILL] == counts[LENGTH]:
+        for c in range(batch.size):
+            memory.batches[counts[BATCHES], c] = batch[c] / counts[LENGTH]
+            batch[c] = 0.0
+        counts[FILL] = 0
+        counts[BATCHES] += 1
+        if counts[BATCHES] == ROWS:
+            for row in range(ROWS // 2):
+                for c in range(batch.size):
+                    both = memory.batches[2 * row, c] + memory.batches[2 * row + 1, c]
+                    memory.batches[row, c] = 0.5 * both
+            counts[BATCHES] = ROWS // 2
+            counts[LENGTH] *= 2

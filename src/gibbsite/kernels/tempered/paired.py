@@ -1,0 +1,278 @@
+"""Two replicas on every rung, which exchange clusters of the sites at which they differ.
+
+Frustrated models on sparse graphs have no clusters of sites that agree. But two states at the same
+temperature differ in clusters, and Houdayer's move exchanges one of them without rejection
+(:mod:`gibbsite.kernels.clusters.houdayer`): both states change far more than single sites would change them at
+low temperature, and the sum of their log-potentials stays (Zhu et al. 2015 call the move isoenergetic). So
+two ladders run side by side. After every sweep, and its swaps along each ladder, both replicas of each rung
+exchange a cluster. The product of the laws of all replicas is stationary; draws are those of the target of
+the first ladder.
+
+References
+----------
+.. [1] Zhu, Z., Ochoa, A. J. and Katzgraber, H. G. (2015). Efficient cluster algorithm for spin glasses in any
+       space dimension. PRL 115.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import Integer, generic, implement, inlined
+from gibbsite._numba.random.generators import Words
+from gibbsite.graphs.color import markov_graph
+from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.local import log_weights
+from gibbsite.kernels.base import Kernel, Team, visit
+from gibbsite.kernels.clusters.houdayer import ExchangeMemory, choose_cluster, exchange_memory
+from gibbsite.kernels.clusters.swendsen_wang import SwendsenWang
+from gibbsite.kernels.registry import register
+from gibbsite.kernels.tempered.exchange import TemperedMemory
+from gibbsite.kernels.tempered.search import find_ladder
+from gibbsite.kernels.tempered.side_by_side import SideParameters
+from gibbsite.kernels.tempered.tempered import Tempered, TemperedParameters
+from gibbsite.models.tempered import blend
+from gibbsite.scans.base import period
+
+if TYPE_CHECKING:
+    from gibbsite.kernels.base import Pilot
+
+Floats = NDArray[np.float64]
+
+# Neighbours of a site, on average, up to which clusters are smaller than the model.
+_FEW_NEIGHBOURS = 5
+
+
+class PairedParameters(NamedTuple):
+    """Parameters of each ladder, and the graph of what the model has beyond its reference."""
+
+    ladder: Any
+    beyond: Any
+
+
+class PairedMemory(NamedTuple):
+    """Both ladders, the state of the target of the second one, and room for a cluster.
+
+    ``weight`` has room for the log-weights of a site, ``tally`` counts exchanges and their sites.
+    """
+
+    one: TemperedMemory
+    other: TemperedMemory
+    state: NDArray[Any]
+    room: ExchangeMemory
+    weight: Floats
+    tally: NDArray[np.int64]
+
+    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+        """Return between which numbers the entries of arrays from a file lie."""
+        return {"state": (0, cards - 1)}
+
+
+@register(proof=[{"ladder": (0.0, 0.4, 1.0)}], recommend={"PairedTempered": {}})
+@dataclass(frozen=True)
+class PairedTempered(Tempered):
+    """Replica exchange with two replicas on every rung, which also exchange clusters of sites.
+
+    Takes the arguments of :class:`Tempered`, and costs twice as much a sweep. It pays on frustrated models of
+    few neighbours, such as spin glasses on lattices, whose states differ in clusters of many sites.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((4, 4), coupling=np.random.default_rng(1).normal(size=(2, 4, 4)), field=0.1)
+    >>> result = gs.sample(model, gs.kernels.PairedTempered(), sweeps=4000, rng=1, progress=False)
+    >>> abs(result.log_z - gs.solve_exact(model).log_z) < 4 * result.log_z_error
+    True
+    """
+
+    def tune(self, pilot: Pilot) -> Kernel:
+        """Find the ladder by a single one."""
+        single = Tempered(self.kernel, self.ladder, self.reference, self.keep)
+        return replace(self, found=find_ladder(single, pilot))
+
+    def parameters(self, graph: Graph) -> PairedParameters:  # type: ignore[override]
+        """Return those of a ladder, and what the model has beyond its reference."""
+        ladder = super().parameters(graph)
+        model = graph.model
+        assert model is not None
+        beyond = blend(model, 1.0, -1.0, self.start_ladder(graph).log_reference)
+        kind = "ising" if isinstance(ladder, SideParameters) else graph.kind
+        return PairedParameters(ladder, compile_graph(beyond, kind).arrays)
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> PairedMemory:  # type: ignore[override]
+        """Allocate both ladders."""
+        # any other stream: those of chains are drawn from far more numbers than there are chains
+        second = (
+            np.random.SeedSequence([int(word) for word in stream] + [1]).generate_state(4, np.uint64).astype(np.uint64)
+        )
+        return PairedMemory(
+            one=super().memory(graph, stream),
+            other=super().memory(graph, second),
+            state=np.full(graph.n_sites, -1, graph.state_dtype),
+            room=exchange_memory(graph),
+            weight=np.zeros(int(graph.cards.max(initial=1))),
+            tally=np.zeros(2, np.int64),
+        )
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes :meth:`memory` will allocate."""
+        return 2 * super().memory_bytes(graph) + 7 * graph.n_sites
+
+    def members(self, graph: Graph) -> int:
+        """Chains have a thread each."""
+        return 1
+
+    def ensemble(self, graph: Graph) -> None:
+        """Both ladders meet after every sweep, at all rungs: they stay together."""
+
+    def forget(self, memory: PairedMemory) -> None:  # type: ignore[override]
+        """Let U be summed up anew."""
+        super().forget(memory.one)
+        super().forget(memory.other)
+
+    def freeze(self, memory: PairedMemory) -> None:  # type: ignore[override]
+        """Begin to count."""
+        super().freeze(memory.one)
+        super().freeze(memory.other)
+        memory.tally[:] = 0
+
+    def report(self, memories: Sequence[PairedMemory]) -> dict[str, float]:  # type: ignore[override]
+        """Return what both ladders report, and the mean number of sites of a cluster."""
+        found = super().report(_ladders(memories))
+        made, sites = np.sum([memory.tally for memory in memories], axis=0).tolist()
+        return {**found, "sites_per_cluster": sites / made} if found and made else found
+
+    def doubts(self, memories: Sequence[PairedMemory]) -> tuple[str, ...] | None:  # type: ignore[override]
+        """Ask for round trips on all ladders."""
+        return super().doubts(_ladders(memories))
+
+    def kept(self, memories: Sequence[PairedMemory]) -> dict[str, NDArray[Any]]:  # type: ignore[override]
+        """Return what the first ladders have recorded; the second ones depend on them."""
+        return super().kept([memory.one for memory in memories])
+
+    def describe(self) -> dict[str, Any]:
+        """Return name and parameters, for plans and reports; not what is found."""
+        return {**super().describe(), "name": "PairedTempered"}
+
+
+def pairing_pays(graph: Graph) -> bool:
+    """Tell whether a model has two states, few neighbours, and cycles that are frustrated.
+
+    Where clusters of neighbours percolate, two states differ in one cluster, and exchanging that brings
+    nothing about; where no cycle is frustrated, states differ in all sites.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> glass = gs.ising_grid((4, 4), coupling=np.random.default_rng(1).normal(size=(2, 4, 4)))
+    >>> magnet = gs.ising_grid((4, 4), coupling=1.0)
+    >>> pairing_pays(gs.graphs.compile_graph(glass)), pairing_pays(gs.graphs.compile_graph(magnet))
+    (True, False)
+    """
+    if not graph.binary or graph.model is None:
+        return False
+    _, neighbour = markov_graph(graph)
+    return neighbour.size <= _FEW_NEIGHBOURS * graph.n_sites and not SwendsenWang().accepts(graph)
+
+
+def _ladders(memories: Sequence[PairedMemory]) -> list[TemperedMemory]:
+    return [ladder for memory in memories for ladder in (memory.one, memory.other)]
+
+
+@implement(visit, PairedParameters)
+def _visit(
+    parameters: PairedParameters,
+    arrays: Any,
+    schedule: Any,
+    memory: PairedMemory,
+    x: NDArray[Any],
+    order: NDArray[np.int32],
+    where: Integer,
+    stop: Integer,
+    turn: Integer,
+    rng: Words,
+    cond: Floats,
+    keep: bool,
+    team: Team,
+) -> Words:
+    own, one, other, y = parameters.ladder, memory.one, memory.other, memory.state
+    if x.size > 0 and y[0] < 0:  # nothing yet
+        for i in range(x.size):
+            y[i] = x[i]
+    rng = visit(own, arrays, schedule, one, x, order, where, stop, turn, rng, cond, keep, team)
+    rng = visit(own, arrays, schedule, other, y, order, where, stop, turn, rng, cond, False, team)
+    if stop == np.uintp(period(schedule)):
+        last = one.gain.size - 1
+        for k in range(1, last):
+            first, gap = place_of(own, one, x.size, k)
+            second, _ = place_of(own, other, x.size, k)
+            a = one.states[first : first + gap * x.size : gap]
+            b = other.states[second : second + gap * x.size : gap]
+            rng, gained = exchange_pair(parameters.beyond, memory, a, b, rng)
+            note_gain(own, one, k, gained)
+            note_gain(own, other, k, -gained)
+        rng, gained = exchange_pair(parameters.beyond, memory, x, y, rng)
+        note_gain(own, one, last, gained)
+        note_gain(own, other, last, -gained)
+    return rng
+
+
+@inlined
+def exchange_pair(
+    beyond: Any, memory: PairedMemory, x: NDArray[Any], y: NDArray[Any], rng: Words
+) -> tuple[Words, float]:
+    """Exchange a cluster between two states; return what the first one has gained of U."""
+    room, w = memory.room, memory.weight
+    rng, size = choose_cluster(room, x, y, rng)
+    gained = 0.0
+    for k in range(size):  # site by site: each sees the others as they are by then
+        i = np.uintp(room.todo[k])
+        room.mark[i] = 0
+        log_weights(beyond, x, i, w)
+        gained += w[np.uintp(y[i])] - w[np.uintp(x[i])]
+        kept = x[i]
+        x[i] = y[i]
+        y[i] = kept
+    memory.tally[0] += size > 0
+    memory.tally[1] += size
+    return rng, gained
+
+
+@generic
+def place_of(parameters: Any, memory: TemperedMemory, sites: Integer, k: Integer) -> tuple[Integer, Integer]:
+    """Return where the state of a rung begins in ``states``, and how far its sites are apart there."""
+    raise NotImplementedError
+
+
+@implement(place_of, TemperedParameters)
+def _in_row(
+    parameters: TemperedParameters, memory: TemperedMemory, sites: Integer, k: Integer
+) -> tuple[Integer, Integer]:
+    return memory.place[k] * np.int64(sites), np.int64(1)
+
+
+@implement(place_of, SideParameters)
+def _in_lane(parameters: SideParameters, memory: TemperedMemory, sites: Integer, k: Integer) -> tuple[Integer, Integer]:
+    return memory.place[k], np.int64(memory.work.beta.size)
+
+
+@generic
+def note_gain(parameters: Any, memory: TemperedMemory, k: Integer, gained: float) -> None:
+    """Add to U of a rung, where that is kept from sweep to sweep."""
+    raise NotImplementedError
+
+
+@implement(note_gain, TemperedParameters)
+def _summed_anew(parameters: TemperedParameters, memory: TemperedMemory, k: Integer, gained: float) -> None:
+    pass
+
+
+@implement(note_gain, SideParameters)
+def _kept_by_lane(parameters: SideParameters, memory: TemperedMemory, k: Integer, gained: float) -> None:
+    memory.work.gain[memory.place[k]] += gained

@@ -1,0 +1,361 @@
+"""Rungs of one tempered chain on several processes.
+
+Every rung has random numbers of its own, and swaps need no more than U of all rungs: so processes move their
+own rungs, tell each other U, and each makes all swaps by itself, with the same random numbers. Where rungs
+are graphs of their own, a state goes to another process when it is swapped across a border. Where they stand
+side by side, states stay, and betas change places: the lane of the target may then be with any process, which
+sends its state to the one that records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import compiled_loop
+from gibbsite._numba.lane_sums import LANES
+from gibbsite._numba.random.generators import load, store
+from gibbsite.kernels.base import Team, alone
+from gibbsite.kernels.ensemble import Arrays, Chain, Ensemble, Message, Place, Share, to_all
+from gibbsite.kernels.tempered.exchange import BEGUN, SWEEPS, TemperedMemory, exchange
+from gibbsite.kernels.tempered.side_by_side import SideParameters, SideWork, lanes_for, move_lanes, sum_up
+from gibbsite.kernels.tempered.tempered import TemperedParameters, is_possible, move_rung
+from gibbsite.scans.base import period, refresh
+
+Floats = NDArray[np.float64]
+
+# Lanes that stay together: loops over fewer take as long.
+_GROUP = 2 * LANES
+
+
+@compiled_loop
+def _refresh(schedule: Any, order: NDArray[np.int32], words: NDArray[np.uint64]) -> None:
+    store(words, refresh(schedule, order, load(words)))
+
+
+@compiled_loop
+def _exchange(
+    gap: Floats,
+    cut: Floats,
+    memory: TemperedMemory,
+    x: NDArray[Any],
+    possible: bool,
+    by_place: bool,
+    words: NDArray[np.uint64],
+) -> None:
+    store(words, exchange(gap, cut, memory, x, possible, by_place, load(words)))
+
+
+@compiled_loop
+def _move_rungs(
+    parameters: TemperedParameters,
+    arrays: Any,
+    schedule: Any,
+    memory: TemperedMemory,
+    x: NDArray[Any],
+    order: NDArray[np.int32],
+    turn: int,
+    cond: Floats,
+    keep: bool,
+    team: Team,
+    low: int,
+    high: int,
+    step: int,
+) -> None:
+    """Move every ``step``-th rung of a range by a sweep."""
+    zero, cycle = np.uintp(0), np.uintp(period(schedule))
+    for k in range(low, high, step):
+        move_rung(parameters, arrays, schedule, memory, x, order, zero, cycle, turn, cond, keep, team, k, True)
+
+
+@compiled_loop
+def _possible(parameters: TemperedParameters, arrays: Any, memory: TemperedMemory, x: NDArray[Any]) -> bool:
+    return is_possible(parameters, arrays, memory, x)
+
+
+@compiled_loop
+def _sweep_lanes(
+    parameters: SideParameters,
+    schedule: Any,
+    work: SideWork,
+    states: NDArray[np.int8],
+    counts: NDArray[np.int64],
+    order: NDArray[np.int32],
+    turn: int,
+    target: int,
+    cond: Floats,
+    keep: bool,
+) -> None:
+    """Move the lanes of one process by a sweep; ``target`` is the lane whose log-odds are kept, if any."""
+    sum_up(parameters, work, states, counts)
+    zero, cycle = np.uintp(0), np.uintp(period(schedule))
+    move_lanes(parameters, schedule, work, states, order, zero, cycle, turn, target, cond, keep)
+
+
+class _Rungs(Ensemble):
+    """What both ways to share rungs have in common."""
+
+    def bare(self, memory: TemperedMemory) -> TemperedMemory:
+        """Leave out states and sums."""
+        return memory._replace(states=memory.states[:0], sums=memory.sums[:0])
+
+
+class _TemperedShare(Share):
+    """The place of a process, and the chain, with room for what is seen at its rungs if that is kept."""
+
+    def __init__(self, place: Place, chain: Chain) -> None:
+        self.place, self.host, self.hosts = place, place.host, len(place.bounds) - 1
+        memory, cells = chain.memory, chain.memory.sums.shape[1]
+        sums = np.zeros((memory.gain.size if cells else 0, cells))
+        self.chain = chain._replace(memory=memory._replace(sums=sums))
+
+    def refresh(self) -> None:
+        """Draw a new order, where the scan is random."""
+        _refresh(self.place.schedule, self.chain.order, self.chain.words)
+
+    def swap(self, possible: bool, by_place: bool) -> None:
+        """Make the swaps that all processes make."""
+        parameters, chain = self.place.parameters, self.chain
+        _exchange(parameters.gap, parameters.cut, chain.memory, chain.x, possible, by_place, chain.words)
+
+
+class SharedRungs(_Rungs):
+    """Ranges of rungs, each a graph of its own."""
+
+    def __init__(self, rungs: int) -> None:
+        self.most = rungs
+
+    def cut(self, memory: TemperedMemory, low: int, high: int) -> Arrays:
+        """Return the states of some rungs but the target, and their generators."""
+        rows = memory.states.reshape(self.most - 1, -1)
+        states = rows[memory.place[low : min(high, self.most - 1)]]
+        return {"states": states, "words": memory.words[low:high]}
+
+    def join(
+        self, memory: TemperedMemory, before: TemperedMemory, bounds: Sequence[int], owned: Sequence[Arrays]
+    ) -> TemperedMemory:
+        """Put the states of all rungs where they belong; add up what was seen at them."""
+        rows = memory.states.reshape(self.most - 1, -1)
+        sums = before.sums.copy()
+        for host, own in enumerate(owned):
+            low, high = bounds[host], bounds[host + 1]
+            rows[memory.place[low : min(high, self.most - 1)]] = own["states"]
+            memory.words[low:high] = own["words"]
+            sums += own["sums"]
+        return memory._replace(sums=sums)
+
+    def share(self, place: Place, chain: Chain, own: Arrays) -> Share:
+        """Return the share of a process."""
+        return _RungShare(self, place, chain, own)
+
+
+class _RungShare(_TemperedShare):
+    def __init__(self, ensemble: SharedRungs, place: Place, chain: Chain, own: Arrays) -> None:
+        super().__init__(place, chain)
+        self.ensemble, self.bounds = ensemble, place.bounds
+        self.low, self.high = self.bounds[self.host], self.bounds[self.host + 1]
+        self.recorder = self.hosts - 1  # has the last rung
+        self.possible = np.ones(1)
+        memory, rungs = self.chain.memory, ensemble.most
+        rows = memory.states.reshape(rungs - 1, -1)
+        if memory.counts[BEGUN]:
+            rows[memory.place[self.low : min(self.high, rungs - 1)]] = own["states"]
+        else:
+            rows[:] = chain.x
+            memory.counts[BEGUN] = 1
+        memory.words[self.low : self.high] = own["words"]
+
+    def sweep(self, turn: int, put: bool, members: int, member: int) -> None:
+        """Move every ``members``-th of the own rungs."""
+        chain = self.chain
+        _move_rungs(
+            self.place.parameters,
+            self.place.arrays,
+            self.place.schedule,
+            chain.memory,
+            chain.x,
+            chain.order,
+            turn,
+            chain.cond,
+            put,
+            alone(),
+            self.low + member,
+            self.high,
+            members,
+        )
+
+    def tell(self) -> list[Message]:
+        """Tell U of all rungs, and whether the target allows the state of the rung before it."""
+        memory, x = self.chain.memory, self.chain.x
+        knows = int(np.searchsorted(self.bounds, memory.gain.size - 2, side="right")) - 1
+        if self.host == knows:
+            self.possible[0] = _possible(self.place.parameters, self.place.arrays, memory, x)
+        found = to_all(knows, self.hosts, self.possible)
+        for host in range(self.hosts):
+            found += to_all(host, self.hosts, memory.gain[self.bounds[host] : self.bounds[host + 1]])
+        return found
+
+    def meet(self, put: bool, show: bool) -> list[Message]:
+        """Swap; states that cross a border are sent both ways."""
+        memory = self.chain.memory
+        before, parity = memory.label.copy(), int(memory.counts[SWEEPS]) % 2
+        self.swap(bool(self.possible[0]), by_place=False)
+        found = []
+        for host in range(1, self.hosts):
+            k = self.bounds[host] - 1  # the last rung of the process before
+            if k % 2 == parity and memory.label[k] != before[k]:
+                # each has swapped what it knows: its own state stands where that of the other rung belongs
+                found += [Message(host - 1, host, self._state(k + 1)), Message(host, host - 1, self._state(k))]
+        return found
+
+    def _state(self, k: int) -> NDArray[Any]:
+        memory, x = self.chain.memory, self.chain.x
+        if k == memory.gain.size - 1:
+            return x
+        row: NDArray[Any] = memory.states[memory.place[k] * x.size : (memory.place[k] + 1) * x.size]
+        return row
+
+    def own(self) -> Arrays:
+        """Return states and generators of the own rungs, and what was seen at them."""
+        memory = self.chain.memory
+        return {**self.ensemble.cut(memory, self.low, self.high), "sums": memory.sums}
+
+
+class SharedLanes(_Rungs):
+    """Groups of lanes of replicas side by side."""
+
+    def __init__(self, rungs: int) -> None:
+        self.lanes = lanes_for(rungs)
+        self.most = -(-self.lanes // _GROUP)
+
+    def first(self, bounds: Sequence[int]) -> list[int]:
+        """Return the first lane of each share, and where the last one ends.
+
+        Examples
+        --------
+        >>> SharedLanes(20).first([0, 1, 2])
+        [0, 16, 24]
+        """
+        return [min(_GROUP * bound, self.lanes) for bound in bounds]
+
+    def cut(self, memory: TemperedMemory, low: int, high: int) -> Arrays:
+        """Return the states of some groups of lanes, and U of them."""
+        columns = slice(*self.first([low, high]))
+        states = memory.states.reshape(-1, self.lanes)[:, columns]
+        return {"states": states.copy(), "gain": memory.work.gain[columns]}
+
+    def join(
+        self, memory: TemperedMemory, before: TemperedMemory, bounds: Sequence[int], owned: Sequence[Arrays]
+    ) -> TemperedMemory:
+        """Put lanes side by side; add up what was seen at all rungs."""
+        sums, first = before.sums.copy(), self.first(bounds)
+        for host, own in enumerate(owned):
+            columns = slice(first[host], first[host + 1])
+            memory.states.reshape(-1, self.lanes)[:, columns] = own["states"]
+            memory.work.gain[columns] = own["gain"]
+            sums += own["sums"]
+        return memory._replace(sums=sums)
+
+    def share(self, place: Place, chain: Chain, own: Arrays) -> Share:
+        """Return the share of a process."""
+        return _LaneShare(self, place, chain, own)
+
+
+class _LaneShare(_TemperedShare):
+    """The lanes of one process stand side by side in arrays of their own, as if there were no others."""
+
+    def __init__(self, ensemble: SharedLanes, place: Place, chain: Chain, own: Arrays) -> None:
+        super().__init__(place, chain)
+        self.first, self.recorder = ensemble.first(place.bounds), 0
+        self.low, self.high = self.first[self.host], self.first[self.host + 1]
+        memory, lanes = self.chain.memory, self.high - self.low
+        key = memory.work.key.reshape(2, -1)[:, self.low : self.high]
+        self.work = SideWork(
+            key=np.ascontiguousarray(key).ravel(),
+            words=np.zeros(4 * lanes, np.uint32),
+            odds=np.zeros(lanes),
+            beta=np.zeros(lanes),
+            gain=own["gain"].copy(),
+            fresh=np.zeros(lanes, np.int8),
+            state=np.zeros(chain.x.size, np.int8),
+        )
+        self.gain = np.zeros(ensemble.lanes)  # U of the lanes of all processes
+        if memory.counts[BEGUN]:
+            self.states = np.array(own["states"]).ravel()
+            if self._owner() == self.host:
+                self._columns()[:, self._target()] = chain.x
+        else:
+            self.states = np.repeat(chain.x, lanes)
+            memory.counts[BEGUN] = 1
+
+    def _columns(self) -> NDArray[np.int8]:
+        return self.states.reshape(-1, self.high - self.low)
+
+    def _owner(self) -> int:
+        """Return who has the lane of the target."""
+        place = self.chain.memory.place
+        return int(np.searchsorted(self.first, place[-1], side="right")) - 1
+
+    def _target(self) -> int:
+        """Return where it is."""
+        return int(self.chain.memory.place[-1]) - self.low
+
+    def sweep(self, turn: int, put: bool, members: int, member: int) -> None:
+        """Move the own lanes; one thread does it."""
+        if member:
+            return
+        chain, mine = self.chain, self._owner() == self.host
+        betas = np.zeros(self.gain.size)
+        betas[chain.memory.place] = self.place.parameters.betas
+        self.work.beta[:] = betas[self.low : self.high]
+        _sweep_lanes(
+            self.place.parameters,
+            self.place.schedule,
+            self.work,
+            self.states,
+            chain.memory.counts,
+            chain.order,
+            turn,
+            self._target() if mine else 0,
+            chain.cond,
+            put and mine,
+        )
+        self.gain[self.low : self.high] = self.work.gain
+
+    def tell(self) -> list[Message]:
+        """Tell U of all lanes."""
+        pairs = zip(self.first, self.first[1:], strict=False)
+        return [m for host, (a, b) in enumerate(pairs) for m in to_all(host, self.hosts, self.gain[a:b])]
+
+    def meet(self, put: bool, show: bool) -> list[Message]:
+        """Swap betas; send conditionals and state of the target to who needs them."""
+        chain, found = self.chain, []
+        memory, had = chain.memory, self._owner()
+        memory.gain[:] = self.gain[memory.place]
+        if memory.sums.size:
+            self._count()
+        self.swap(possible=True, by_place=True)
+        has = self._owner()
+        if put:  # the next owner goes on with what is there: not every scan visits all sites in a sweep
+            needed = {has, self.recorder} if show else {has}
+            found += [Message(had, other, chain.cond) for other in sorted(needed - {had})]
+        if show:
+            if has == self.host:
+                chain.x[:] = self._columns()[:, self._target()]
+            if has != self.recorder:
+                found.append(Message(has, self.recorder, chain.x))
+        return found
+
+    def _count(self) -> None:
+        """Count what is seen at the rungs whose lanes are here."""
+        memory, columns = self.chain.memory, self._columns()
+        for k, lane in enumerate(memory.place.tolist()):
+            if self.low <= lane < self.high:
+                memory.sums[k, self.place.parameters.cell + columns[:, lane - self.low]] += 1.0
+
+    def own(self) -> Arrays:
+        """Return the states of the own lanes, U of them, and what was seen."""
+        return {"states": self._columns(), "gain": self.work.gain, "sums": self.chain.memory.sums}

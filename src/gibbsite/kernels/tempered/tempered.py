@@ -1,0 +1,512 @@
+"""Replica exchange: copies of a model at several temperatures, moved by any exact kernel, that swap states.
+
+Where a model has several modes, a chain at the temperature of the model stays in one. Replicas on rungs
+between a product law, of which every sweep is a fresh draw, and the model carry states from there to here and
+back (Geyer 1991; Hukushima and Nemoto 1996). Swaps are those of :mod:`.exchange`, where the rungs stand is
+said by :mod:`.ladder`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.wording import part, unknown
+from gibbsite._numba.intrinsic import wait_for_all
+from gibbsite._numba.jit import Integer, implement, inlined
+from gibbsite._numba.random.generators import Words, uniform
+from gibbsite._numba.shelf import Shelf, make_shelf, take
+from gibbsite.errors import ArgumentError, IncompatibleError
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.local import log_potential
+from gibbsite.graphs.rows import row_starts
+from gibbsite.kernels.base import MOST_MEMBERS, Buffer, Kernel, Nothing, Team, visit
+from gibbsite.kernels.gibbs.gibbs import Gibbs
+from gibbsite.kernels.registry import register
+from gibbsite.kernels.rules import pick
+from gibbsite.kernels.tempered.exchange import (
+    BATCHES,
+    BEGUN,
+    COUNTED,
+    LENGTH,
+    ROWS,
+    SAMPLES,
+    STRIDE,
+    SUMMED,
+    TAKEN,
+    TRIPS,
+    TemperedMemory,
+    Workspace,
+    exchange,
+    forget_counts,
+)
+from gibbsite.kernels.tempered.ladder import Ladder, check_ladder, first_betas, read_betas
+from gibbsite.kernels.tempered.rungs import Rungs, even_reference, level_of, make_rungs
+from gibbsite.kernels.tempered.side_by_side import (
+    SideParameters,
+    fits_side_by_side,
+    lanes_for,
+    side_parameters,
+    side_work,
+)
+from gibbsite.scans.base import period
+
+if TYPE_CHECKING:
+    from gibbsite.kernels.base import Pilot
+    from gibbsite.kernels.ensemble import Ensemble
+
+Floats = NDArray[np.float64]
+
+#: Product laws that rungs may lead away from, and rungs whose marginals may be kept.
+REFERENCES, KEEP = ("fitted", "even"), ("target", "all")
+# Round trips in every chain, and accepted swaps of every pair, from which on states cross between modes.
+_FEWEST_TRIPS, _LOWEST_RATE = 10, 0.05
+# Finding a ladder takes long in models of more sites.
+_FEW_SITES = 20_000
+# Ladders whose graphs are kept for later.
+_KEPT = 4
+_RUNGS: dict[tuple[Any, ...], Rungs] = {}
+
+
+class TemperedParameters(NamedTuple):
+    """What compiled code needs: graphs and parameters of the rungs, and the differences of their betas.
+
+    ``reference`` has the probabilities of all states of all sites at the first rung, those of site i from
+    ``cell[i]`` on, where that is the reference itself; otherwise it is empty.
+    """
+
+    graphs: Shelf
+    inner: Shelf
+    like: Any
+    beyond: Any
+    constant: float
+    hard: bool
+    gap: Floats
+    cut: Floats
+    cell: NDArray[np.int64]
+    reference: Floats
+
+
+@register(methods={"tempered": ("MAR", "MAP", "PR")}, proof=[{"ladder": (0.0, 0.4, 1.0)}], recommend={"Tempered": {}})
+@dataclass(frozen=True)
+class Tempered(Kernel):
+    """Replica exchange around another kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        How each replica moves: :class:`Gibbs`, :class:`BlockGibbs`, or any other exact kernel that
+        remembers nothing about its state; where pairs ask for agreement also :class:`SwendsenWang` and
+        :class:`Wolff`.
+    ladder : "auto" or sequence of float
+        Inverse temperatures of the rungs, rising from 0 (the reference) to 1 (the model); "auto" finds them
+        before the run such that all swaps are equally likely, as many as the communication barrier asks for.
+        During the run they do not change.
+    reference : {"fitted", "even"}
+        The product law at inverse temperature 0: with the marginals that the search for a ladder has seen,
+        mixed with equal probabilities; or those alone. A ladder that is given starts from the latter.
+    keep : {"target", "all"}
+        Whose marginals are recorded; those of other rungs are ``result.at(beta).marginals``.
+
+    Notes
+    -----
+    A sweep is one of every rung, and swaps; it costs as much as so many sweeps. Results are about the
+    target, the last rung; ``result.tempering`` tells about the others, and ``result.log_z`` is the
+    log-partition function. Zeros of factors of several sites are softened on the way, and are zeros at the
+    target.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((4, 4), coupling=1.0, field=0.02)
+    >>> result = gs.sample(model, gs.Tempered(gs.Gibbs()), sweeps=4000, rng=1, progress=False)
+    >>> abs(result.log_z - gs.solve_exact(model).log_z) < 4 * result.log_z_error
+    True
+    """
+
+    crosses: ClassVar[bool] = True
+    replicated: ClassVar[bool] = True
+    kernel: Kernel = field(default_factory=Gibbs)
+    ladder: Any = "auto"
+    reference: str = "even"
+    keep: str = "target"
+    found: Ladder | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def conditional(self) -> bool:  # type: ignore[override]
+        """As the kernel of the replicas."""
+        return self.kernel.conditional
+
+    @property
+    def reversible(self) -> bool:
+        """Swaps of even and odd pairs in turn are not, together."""
+        return False
+
+    # ---- before a run
+
+    def check(self, graph: Graph) -> None:
+        """Refuse kernels that swaps would harm, and graphs that they cannot run on."""
+        inner = self.kernel
+        if not isinstance(inner, Kernel):
+            raise ArgumentError(f"Tempered needs a kernel such as gs.Gibbs(), got {inner!r}.")
+        name, instead = type(inner).__name__, "use gs.Gibbs() or gs.BlockGibbs() inside"
+        if not inner.estimates or isinstance(inner, Tempered):
+            raise IncompatibleError(f"Tempered cannot be around {name}, which has temperatures; {instead}.")
+        if inner.deterministic or inner.error_source != "draws":
+            raise IncompatibleError(
+                f"Tempered cannot be around {part(name, name)}: what it remembers from visit to visit "
+                f"belongs to one chain, and swaps of states would corrupt it; {instead}."
+            )
+        if not inner.reads_all:
+            raise IncompatibleError(
+                f"Tempered cannot be around {part(name, name)}: it reads minibatches of the factors, and a "
+                f"swap needs all of them, which costs more than its sweeps; {instead}."
+            )
+        if not inner.exact:
+            raise IncompatibleError(f"Tempered needs an exact kernel, and {part(name, name)} is biased; {instead}.")
+        inner.check(graph)
+        if not graph.n_sites:
+            raise IncompatibleError("Tempered has nothing to move: there are no free sites; use gs.Gibbs().")
+        if not graph.discrete:
+            raise IncompatibleError(
+                f"Tempered is for models of states, not for a {graph.kind} graph; use another kernel."
+            )
+        graph.require_model()
+        memory = inner.rung_memory(graph, np.ones(4, np.uint64))
+        says_nothing = getattr(memory, "rebuildable", False) or getattr(memory, "stateless", False)
+        if not isinstance(memory, Buffer | Nothing) and not says_nothing:
+            raise IncompatibleError(
+                f"Tempered cannot be around {part(name, name)}: its memory says something about its state, "
+                f"which swaps would make wrong; {instead}."
+            )
+        self._betas()
+        if self.reference not in REFERENCES:
+            raise ArgumentError(unknown("reference", self.reference, REFERENCES))
+        if self.keep not in KEEP:
+            raise ArgumentError(unknown("keep", self.keep, KEEP))
+
+    def _betas(self) -> Floats:
+        """Return the ladder that was given, or the one to try first."""
+        if isinstance(self.ladder, str) and self.ladder == "auto":
+            return first_betas()
+        return read_betas(self.ladder)
+
+    def start_ladder(self, graph: Graph) -> Ladder:
+        """Return the ladder in use."""
+        if self.found is not None:
+            return self.found
+        betas = self._betas()
+        return Ladder(betas, even_reference(graph), np.zeros(betas.size - 1))
+
+    def _rungs(self, graph: Graph) -> tuple[Ladder, Rungs]:
+        """Return the ladder in use, and its graphs; made once and kept."""
+        ladder = self.start_ladder(graph)
+        words = (ladder.betas.tobytes(), ladder.log_reference.tobytes())
+        key = (graph.digest, graph.units, repr(self.kernel), *words)
+        found = _RUNGS.get(key)
+        if found is None:
+            while len(_RUNGS) >= _KEPT:
+                _RUNGS.pop(next(iter(_RUNGS)))
+            found = _RUNGS[key] = make_rungs(graph, self.kernel, ladder)
+        return ladder, found
+
+    @property
+    def tunes(self) -> bool:
+        """Whether nothing has been found yet."""
+        return self.found is None
+
+    def tune(self, pilot: Pilot) -> Kernel:
+        """Find the ladder, where it is left open, and what goes with it."""
+        from gibbsite.kernels.tempered.search import find_ladder
+
+        return replace(self, found=find_ladder(self, pilot))
+
+    def tuned(self) -> dict[str, NDArray[Any]]:
+        """Return the ladder that was found."""
+        if self.found is None:
+            return {}
+        return {name: np.asarray(value) for name, value in vars(self.found).items()}
+
+    def retuned(self, found: dict[str, NDArray[Any]]) -> Kernel:
+        """Return the kernel with a ladder that was found before."""
+        ladder = Ladder(**found)
+        check_ladder(ladder)
+        return replace(self, found=ladder)
+
+    # ---- what a run asks
+
+    def units(self, graph: Graph) -> int | None:
+        """As the kernel of the replicas."""
+        return self.kernel.units(graph)
+
+    def sites_of(self, graph: Graph, unit: int) -> NDArray[np.intp]:
+        """As the kernel of the replicas."""
+        return self.kernel.sites_of(graph, unit)
+
+    def parameters(self, graph: Graph) -> TemperedParameters | SideParameters:
+        """Return the graphs of all rungs; of replicas side by side, the model and its reference."""
+        if fits_side_by_side(graph, self.kernel):
+            return side_parameters(graph, self.start_ladder(graph))
+        ladder, rungs = self._rungs(graph)
+        gap, cut = np.diff(ladder.betas), np.array(ladder.cut)
+        return TemperedParameters(
+            rungs.graphs,
+            rungs.inner,
+            rungs.like,
+            rungs.beyond,
+            rungs.constant,
+            rungs.hard,
+            gap,
+            cut,
+            cell=row_starts(graph.cards),
+            reference=np.exp(ladder.log_reference if ladder.betas[0] == 0.0 else np.zeros(0)),
+        )
+
+    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> TemperedMemory:
+        """Allocate states, generators and counts of all rungs."""
+        ladder, rungs = self._rungs(graph)
+        many = ladder.betas.size
+        seeds = np.random.SeedSequence([int(word) for word in stream]).generate_state(4 * many, np.uint64)
+        counts = np.zeros(10, np.int64)
+        counts[[LENGTH, STRIDE]] = 1
+        rows: int = many - 1
+        work: Any
+        if fits_side_by_side(graph, self.kernel):
+            rows, work = lanes_for(many), side_work(many, graph.n_sites, stream)
+        else:
+            inner = rungs.kernel
+            memories = [inner.rung_memory(graph, stream) for _ in range(many)]
+            work = Workspace(make_shelf(memories), memories[-1])
+        return TemperedMemory(
+            states=np.zeros(rows * graph.n_sites, graph.state_dtype),
+            words=seeds.reshape(many, 4).astype(np.uint64),
+            place=np.arange(many),
+            label=np.arange(many),
+            last=np.zeros(many, np.int64),
+            counts=counts,
+            gain=np.zeros(many),
+            accepted=np.zeros(many - 1),
+            open_batch=np.zeros(2 * (many - 1)),
+            batches=np.zeros((ROWS, 2 * (many - 1))),
+            samples=np.zeros((SAMPLES, many)),
+            sums=np.zeros((many, int(graph.cards.sum())) if self.keep == "all" else (0, 0)),
+            betas=ladder.betas.copy(),
+            level=np.array([np.nan if rungs.hard else level_of(ladder.log_reference, graph)]),
+            cut=ladder.cut.copy(),
+            work=work,
+        )
+
+    def memory_bytes(self, graph: Graph) -> int:
+        """Predict the bytes :meth:`memory` will allocate."""
+        many = self.start_ladder(graph).betas.size
+        each = graph.n_sites * np.dtype(graph.state_dtype).itemsize + self.kernel.memory_bytes(graph)
+        return int(many * (each + 8 * (2 * ROWS + SAMPLES + 16)))
+
+    def members(self, graph: Graph) -> int:
+        """As many threads as there are rungs can share a sweep; none where they stand side by side."""
+        if fits_side_by_side(graph, self.kernel):
+            return 1
+        return min(MOST_MEMBERS, self.start_ladder(graph).betas.size)
+
+    def ensemble(self, graph: Graph) -> Ensemble | None:
+        """Share out the rungs, or groups of them that stand side by side."""
+        from gibbsite.kernels.tempered.sharing import SharedLanes, SharedRungs
+
+        shared = SharedLanes if fits_side_by_side(graph, self.kernel) else SharedRungs
+        return shared(self.start_ladder(graph).betas.size)
+
+    def forget(self, memory: TemperedMemory) -> None:
+        """Let U be summed up anew."""
+        memory.counts[SUMMED] = 0
+
+    def freeze(self, memory: TemperedMemory) -> None:
+        """Begin to count."""
+        forget_counts(memory)
+
+    def independent(self, graph: Graph) -> bool:
+        """Whether the kernel of the replicas draws all sites at once."""
+        return self.kernel.independent(graph)
+
+    def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
+        """Every state is connected with every other by way of the reference."""
+        return True
+
+    def quick(self, graph: Graph) -> bool:
+        """Tell whether a ladder is found in no time: in small models."""
+        return graph.n_sites <= _FEW_SITES and self.kernel.quick(graph)
+
+    def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
+        """Stand for two replicas on each rung that exchange clusters, where everything is left open.
+
+        That pays on frustrated two-state models of few neighbours, and nowhere else.
+        """
+        from gibbsite.kernels.tempered.paired import PairedTempered, pairing_pays
+
+        left_open = isinstance(self.ladder, str) and self == Tempered()
+        return (PairedTempered() if left_open and pairing_pays(graph) else self,)
+
+    def summary(self, graph: Graph) -> dict[str, float]:
+        """Return the number of rungs that was found."""
+        return {} if self.found is None else {"rungs": float(self.found.betas.size)}
+
+    # ---- after it
+
+    def report(self, memories: Sequence[TemperedMemory]) -> dict[str, float]:
+        """Return rungs, barrier, round trips and the lowest rate of swaps."""
+        counted = sum(int(memory.counts[COUNTED]) for memory in memories)
+        if not counted:
+            return {}
+        rates = np.sum([memory.accepted for memory in memories], axis=0) / counted
+        return {
+            "rungs": float(rates.size + 1),
+            "barrier": float(np.sum(1.0 - rates)),
+            "round_trips": float(sum(int(memory.counts[TRIPS]) for memory in memories)),
+            "lowest_swap_rate": float(np.min(rates)),
+        }
+
+    def doubts(self, memories: Sequence[TemperedMemory]) -> tuple[str, ...] | None:
+        """Ask for round trips in every chain, and swaps at every rung.
+
+        A ladder that does not begin at the reference brings no fresh states.
+        """
+        counted = sum(int(memory.counts[COUNTED]) for memory in memories)
+        if memories[0].betas[0] > 0.0 or not counted:
+            return None
+        said = []
+        trips = [int(memory.counts[TRIPS]) for memory in memories]
+        if min(trips) < _FEWEST_TRIPS:
+            said.append(
+                f"too few round trips between the reference and the model: {min(trips)} in one chain, fewer "
+                f"than {_FEWEST_TRIPS}; run longer."
+            )
+        rates = np.sum([memory.accepted for memory in memories], axis=0) / counted
+        worst = int(np.argmin(rates))
+        if rates[worst] < _LOWEST_RATE:
+            low, high = memories[0].betas[worst : worst + 2]
+            said.append(
+                f"states hardly pass between the inverse temperatures {low:.3g} and {high:.3g}: "
+                f"{rates[worst]:.2g} of the swaps are accepted, fewer than {_LOWEST_RATE:g}; add rungs there."
+            )
+        return tuple(said)
+
+    def kept(self, memories: Sequence[TemperedMemory]) -> dict[str, NDArray[Any]]:
+        """Return what chains have recorded about all rungs."""
+        counts = np.stack([memory.counts for memory in memories])
+        batches, taken = int(counts[:, BATCHES].min()), int(counts[:, TAKEN].min())
+        return {
+            "betas": memories[0].betas,
+            "cut": memories[0].cut,
+            "trips": counts[:, TRIPS],
+            "sweeps": counts[:, COUNTED],
+            "accepted": np.stack([memory.accepted for memory in memories]),
+            "averages": np.stack([memory.batches[:batches] for memory in memories]),
+            "gains": np.stack([memory.samples[:taken] for memory in memories]),
+            "sums": np.stack([memory.sums for memory in memories]),
+            "level": np.array([memories[0].level[0]]),
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """Return name and parameters, for plans and reports; not what is found."""
+        ladder = self.ladder if isinstance(self.ladder, str) else np.asarray(self.ladder, float)
+        inner = self.kernel.describe()
+        about = {"name": "Tempered", "kernel": inner, "ladder": ladder, "reference": self.reference}
+        return {**about, "keep": self.keep}
+
+
+@implement(visit, TemperedParameters)
+def _visit(
+    parameters: TemperedParameters,
+    arrays: Any,
+    schedule: Any,
+    memory: TemperedMemory,
+    x: NDArray[Any],
+    order: NDArray[np.int32],
+    where: Integer,
+    stop: Integer,
+    turn: Integer,
+    rng: Words,
+    cond: Floats,
+    keep: bool,
+    team: Team,
+) -> Words:
+    rungs = memory.gain.size
+    if memory.counts[BEGUN] == 0:
+        if team.member == 0:
+            for k in range(memory.states.size):
+                memory.states[k] = x[k % x.size]
+        if team.size > 1:
+            wait_for_all(team.gate, team.size)
+        if team.member == 0:
+            memory.counts[BEGUN] = 1
+    whole = stop == np.uintp(period(schedule))
+    alone = Team(0, 1, team.gate)
+    for k in range(team.member, rungs, team.size):
+        move_rung(parameters, arrays, schedule, memory, x, order, where, stop, turn, cond, keep, alone, k, whole)
+    if whole:
+        if team.size > 1:
+            wait_for_all(team.gate, team.size)
+        if team.member == 0:
+            possible = is_possible(parameters, arrays, memory, x)
+            rng = exchange(parameters.gap, parameters.cut, memory, x, possible, False, rng)
+        if team.size > 1:
+            wait_for_all(team.gate, team.size)
+    return rng
+
+
+@inlined
+def move_rung(
+    parameters: TemperedParameters,
+    arrays: Any,
+    schedule: Any,
+    memory: TemperedMemory,
+    x: NDArray[Any],
+    order: NDArray[np.int32],
+    where: Integer,
+    stop: Integer,
+    turn: Integer,
+    cond: Floats,
+    keep: bool,
+    alone: Team,
+    k: Integer,
+    whole: bool,
+) -> None:
+    """Move the replica of rung k; note its U at the end of a sweep."""
+    rungs = memory.gain.size
+    graph, own = take(parameters.graphs, k, arrays), take(parameters.inner, k, parameters.like)
+    work, first = take(memory.work.shelf, k, memory.work.like), memory.place[k] * x.size
+    state = memory.states[first : first + x.size] if k < rungs - 1 else x
+    words = memory.words
+    r = words[k, 0], words[k, 1], words[k, 2], words[k, 3]
+    put = keep and k == rungs - 1
+    if k > 0 or parameters.reference.size == 0:
+        r = visit(own, graph, schedule, work, state, order, where, stop, turn, r, cond, put, alone)
+    elif whole:
+        r = _draw_reference(parameters, state, r)
+    words[k, 0], words[k, 1], words[k, 2], words[k, 3] = r
+    if whole:
+        memory.gain[k] = log_potential(parameters.beyond, state) + parameters.constant
+        for i in range(x.size if memory.sums.size > 0 else 0):
+            memory.sums[k, parameters.cell[i] + np.int64(state[i])] += 1.0
+
+
+@inlined
+def is_possible(parameters: TemperedParameters, arrays: Any, memory: TemperedMemory, x: NDArray[Any]) -> bool:
+    """Tell whether the target allows the state of the rung before it."""
+    if not parameters.hard:
+        return True
+    first = memory.place[memory.gain.size - 2] * x.size
+    return bool(log_potential(arrays, memory.states[first : first + x.size]) > -np.inf)
+
+
+@inlined
+def _draw_reference(parameters: TemperedParameters, x: NDArray[Any], rng: Words) -> Words:
+    """Draw all sites of the first rung from the reference, whatever the kernel of the others."""
+    for i in range(x.size):
+        rng, u = uniform(rng)
+        first, last = parameters.cell[i], parameters.cell[i + 1]
+        x[i] = pick(parameters.reference[first:last], last - first, u)
+    return rng

@@ -1,0 +1,111 @@
+"""What every model has, whatever it is made of: named sites, and a digest of its content."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gibbsite.errors import IncompatibleError
+from gibbsite.models.domain import Domains, FloatArray, IntArray, Label, SiteKey
+
+
+class Model(ABC):
+    """A distribution over named sites.
+
+    What a run needs to know of a model is here; what it is made of (tables, functions, a matrix) is known to
+    the class itself and to the file of :mod:`gibbsite.graphs` that turns it into arrays.
+    """
+
+    __slots__ = ()
+
+    def __getstate__(self) -> Any:
+        # What was found out about the model stays behind: it is made again, and may hold machine code.
+        found = super().__getstate__()  # attributes, or those and what is in slots
+        if isinstance(found, tuple):
+            return tuple(_without_structure(part) for part in found)
+        return _without_structure(found)
+
+    @property
+    @abstractmethod
+    def domains(self) -> Domains:
+        """Names and states of the free sites."""
+
+    @property
+    @abstractmethod
+    def digest(self) -> str:
+        """Hash of the whole content: equal models have equal digests."""
+
+    @property
+    def n_sites(self) -> int:
+        """Number of free sites."""
+        return self.domains.n_sites
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """Names of the free sites; their positions are the site numbers in all arrays."""
+        return self.domains.names.all()
+
+    @property
+    def cards(self) -> IntArray:
+        """Number of states per site, read-only; a stride-zero view when all are equal."""
+        return self.domains.cards
+
+    @property
+    def evidence(self) -> dict[str, Label]:
+        """Hard evidence folded in so far (a copy)."""
+        return {}
+
+    @property
+    def evidence_labels(self) -> dict[str, tuple[Label, ...]]:
+        """State labels of the folded sites (a copy)."""
+        return {}
+
+    def observe(self, evidence: Mapping[Any, Any]) -> Model:
+        """Return the model given evidence, where there is a way to fold it in."""
+        raise IncompatibleError(
+            f"A {type(self).__name__} cannot fold evidence in: give it functions of the other sites, with "
+            "the observed values put in; gs.FactorGraph, gs.ContinuousModel and gs.Gaussian have observe."
+        )
+
+    def labels(self, site: SiteKey) -> tuple[Label, ...]:
+        """Return the state labels of a site."""
+        return self.domains.labels(self.index(site))
+
+    def code(self, site: SiteKey, label: Label) -> int:
+        """Return the code of a state label; ``"1"`` also means the label 1."""
+        return self.domains.code(self.index(site), label)
+
+    def index(self, site: SiteKey) -> int:
+        """Return the position of a site given by name or position."""
+        return self.domains.position(site)
+
+    def place_text(self, x: FloatArray, most: int = 6) -> str:
+        """Return a place for a message: ``a=0.5, b='yes'``."""
+        domains, numbers = self.domains, self.domains.numbers
+        parts = [
+            f"{domains.names[i]}={x[i]:.6g}" if numbers[i] else domains.entry_text([i], [x[i]])
+            for i in range(min(self.n_sites, most))
+        ]
+        return ", ".join(parts) + (", ..." if self.n_sites > most else "")
+
+    def draw_start(self, rng: np.random.Generator) -> FloatArray:
+        """Return a random place for a chain to start at, of models some sites of which are numbers.
+
+        Uniform where a site has bounds or states, otherwise normal.
+        """
+        low, high = self.domains.bounds
+        whole = np.isfinite(low) & np.isfinite(high)
+        uniform = np.where(whole, low, 0.0) + rng.random(low.size) * np.where(whole, high - low, 0.0)
+        normal = np.clip(rng.standard_normal(low.size), low, high)
+        codes = np.floor(rng.random(low.size) * (np.where(whole, high, 0.0) + 1.0))
+        return np.where(self.domains.numbers, np.where(whole, uniform, normal), codes)
+
+
+def _without_structure(state: Any) -> Any:
+    """Return attributes with an empty cache."""
+    if state is None:
+        return None
+    return {name: {} if name in ("structure", "_structure") else value for name, value in state.items()}

@@ -1,0 +1,130 @@
+"""The textbook Gibbs sampler: a target known by its full conditionals, each a function that draws from it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gibbsite._common.arguments import checked
+from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite.models.base import Model
+from gibbsite.models.domain import Domains, FloatArray, Interval, make_domains
+
+Draw = Callable[..., Any]
+
+
+class Conditionals(Model):
+    """A target given by functions that draw from its full conditionals; immutable.
+
+    Parameters
+    ----------
+    draws : mapping
+        Site, or tuple of sites (a block), -> function ``draw(x, rng)`` that returns a new value, or an array
+        of values for a block, given the values ``x`` of all sites in the order of ``sites``. ``None`` in
+        place of a function: the site has no sampler, and is moved by slice sampling on ``log_density``.
+    sites : mapping, optional
+        Site -> ``gs.Interval(low, high)``, ``gs.Angle()``, state labels or a number of states; without it,
+        and for sites that are left out, all of the real line. The order of the sites is that of this mapping,
+        then of ``draws``.
+    log_density : callable, optional
+        Joint log-density ``f(x)``, up to a constant: needed for sites without sampler, for recording the
+        energy, and for :func:`gibbsite.check_conditionals`.
+
+    Notes
+    -----
+    In Python, ``rng`` is a NumPy generator. A function decorated with ``numba.njit`` gets an array of words
+    instead, for the functions of :mod:`gibbsite.models.random`, and runs a hundred times faster. States are codes
+    0, 1, ... in ``x`` and in what is returned.
+
+    Examples
+    --------
+    >>> normal = Conditionals({
+    ...     "a": lambda x, rng: rng.normal(0.4 * x[1], 0.68**0.5),
+    ...     "b": lambda x, rng: rng.normal(0.8 * x[0], 1.36**0.5),
+    ... })
+    >>> normal
+    Conditionals(2 sites in 2 blocks)
+    """
+
+    @checked
+    def __init__(
+        self,
+        draws: Mapping[Any, Draw | None],
+        sites: Mapping[str, Any] | None = None,
+        *,
+        log_density: Callable[..., Any] | None = None,
+    ) -> None:
+        if not isinstance(draws, Mapping) or not draws:
+            raise ModelError("conditionals are a mapping: site, or tuple of sites, -> function draw(x, rng).")
+        kinds: dict[str, Any] = dict(sites or {})
+        blocks = [(key,) if isinstance(key, str) else key for key in draws]
+        for block in blocks:
+            if not isinstance(block, tuple) or not block or not all(isinstance(name, str) for name in block):
+                raise ModelError(f"a block is a tuple of names of sites, got {block!r}.")
+            for name in block:
+                kinds.setdefault(name, Interval())
+        self._domains = make_domains(kinds)
+        self.blocks = tuple(tuple(self._domains.position(name) for name in block) for block in blocks)
+        self.draws = tuple(draws.values())
+        self.log_density = log_density
+        self.structure: dict[str, Any] = {}
+        self._check()
+
+    def _check(self) -> None:
+        moved = {site for block in self.blocks for site in block}
+        still = [name for i, name in enumerate(self.sites) if i not in moved]
+        if still:
+            raise ModelError(f"the site {still[0]!r} has no conditional; give one, or leave it out.")
+        for block, draw in zip(self.blocks, self.draws, strict=True):
+            names = self._domains.scope_text(block)
+            if len(set(block)) < len(block):
+                raise ModelError(f"the block {names} names a site twice.")
+            if draw is None:
+                if self.log_density is None:
+                    raise ModelError(f"{names} has no function to draw with, so log_density= is needed.")
+                if len(block) > 1 or not self._domains.numbers[block[0]]:
+                    raise ModelError(f"{names} has no function to draw with, and is not a single number.")
+            elif not callable(draw):
+                raise ModelError(f"the conditional of {names} must be a function draw(x, rng), got {draw!r}.")
+
+    @property
+    def domains(self) -> Domains:
+        """Names, intervals and labels of the sites."""
+        return self._domains
+
+    @property
+    def digest(self) -> str:
+        """Hash of the whole content."""
+        from gibbsite._numba.foreign import digest_of
+
+        digest = hashlib.blake2b(digest_size=16)
+        domains = self._domains
+        digest.update(repr((domains.names.identity(), domains.kinds, self.blocks)).encode())
+        digest.update(np.ascontiguousarray(domains.kind_of).tobytes())
+        for function in (*self.draws, self.log_density):
+            digest.update(digest_of(function).encode() if function is not None else b"-")
+        return digest.hexdigest()
+
+    def observe(self, evidence: Mapping[Any, Any]) -> Conditionals:
+        """Refuse evidence: what is drawn given it is known to the functions alone."""
+        raise IncompatibleError(
+            "Conditionals cannot fold evidence in: leave the observed sites out of draws and sites, and let "
+            "the functions of the others use the observed values."
+        )
+
+    def draw_start(self, rng: np.random.Generator) -> FloatArray:
+        """Return a random start, as of other models, but not at bounds, where draws may be undefined."""
+        x = super().draw_start(rng)
+        low, high = self._domains.bounds
+        numbers = self._domains.numbers
+        above = numbers & np.isfinite(low) & ~np.isfinite(high)
+        below = numbers & ~np.isfinite(low) & np.isfinite(high)
+        size = np.abs(rng.standard_normal(x.size)) + 1e-3
+        found: FloatArray = np.where(above, low + size, np.where(below, high - size, x))
+        return found
+
+    def __repr__(self) -> str:
+        return f"Conditionals({self.n_sites:,} sites in {len(self.blocks):,} blocks)"

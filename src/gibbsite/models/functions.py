@@ -1,0 +1,532 @@
+"""Factors that are functions: many of one form, each with its own sites and parameters.
+
+A factor is ``weight * f(values of its sites, its parameters)``, a part of the log-density. Minibatch methods
+need to know between which bounds it stays on the box of its sites; what is used of it is the height above the
+lower one, so that it is never negative.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gibbsite._common.arguments import checked
+from gibbsite.errors import ModelError
+from gibbsite.models.domain import Domains, FloatArray, frozen
+from gibbsite.models.reals import read_reals
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+Slopes = Callable[[FloatArray, FloatArray, FloatArray], npt.ArrayLike]
+Bounds = Callable[[FloatArray, FloatArray, FloatArray], tuple[npt.ArrayLike, npt.ArrayLike]]
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionFactors:
+    """Many factors given by one function.
+
+    Parameters
+    ----------
+    function : callable
+        ``f(x, parameters) -> number``, both arrays, or ``f(x)``; Numba must be able to compile it.
+    scopes : array (factors, sites) or (sites,)
+        The sites of each factor, by name or position; of one row all factors have the same.
+    parameters : float array (factors, parameters), optional
+        One row for each factor; by default one factor without any.
+    bounds : (low, high) or callable, optional
+        Smallest and largest value of f on the box of the sites, a number or an array (factors,) each; or a
+        function that computes them from parameters, lower and upper bounds of the sites (factors, sites).
+        By default they are looked for, see :func:`gibbsite.graphs.functions.bounds.find_bounds`; in all cases
+        a value outside that is met while sampling is an error.
+    weight : float
+        What values are multiplied with, as one over a temperature.
+    slopes : array (factors,), float or callable, optional
+        By how much f changes at most, per unit of (Euclidean) distance in the box; or a function as for
+        ``bounds``. :class:`gibbsite.kernels.TunaMH` needs them.
+    degree : int, optional
+        If f is a polynomial of degree 1 or 2 in each of its sites (the others fixed) say so: conditionals can
+        then be drawn from without approximation.
+    always : bool
+        Minibatch methods evaluate these factors at every update: for a few important ones, as priors.
+    name : str, optional
+        For messages.
+
+    Examples
+    --------
+    >>> spring = FunctionFactors(lambda x, k: -k[0] * (x[0] - x[1]) ** 2, [[0, 1], [1, 2]], [[1.0], [2.0]])
+    >>> spring.size, spring.arity
+    (2, 2)
+    """
+
+    function: Any
+    scopes: npt.NDArray[Any]
+    parameters: FloatArray
+    bounds: Any
+    slopes: Any
+    weight: float
+    degree: int | None
+    always: bool
+    name: str
+
+    @checked
+    def __init__(
+        self,
+        function: Any,
+        scopes: npt.ArrayLike,
+        parameters: npt.ArrayLike | None = None,
+        *,
+        bounds: tuple[npt.ArrayLike, npt.ArrayLike] | Bounds | None = None,
+        slopes: npt.ArrayLike | Slopes | None = None,
+        weight: float = 1.0,
+        degree: int | None = None,
+        always: bool = False,
+        name: str | None = None,
+    ) -> None:
+        name = name or getattr(function, "__name__", type(function).__name__)
+        if not callable(function):
+            raise ModelError(f"factors need a function f(x, parameters), got {function!r}.")
+        try:
+            found = frozen(np.zeros((1, 0)) if parameters is None else parameters, np.float64)
+        except (TypeError, ValueError):
+            raise ModelError(f"the factors {name!r} need numbers as parameters.") from None
+        where = read_scopes(scopes)
+        if found.ndim == 1:
+            found = frozen(found[:, None], np.float64)
+        if found.ndim != 2 or not len(found):
+            raise ModelError(f"the factors {name!r} need parameters (factors, parameters), got {found.shape}.")
+        if not np.isfinite(found).all():
+            row = int(np.argwhere(~np.isfinite(found))[0, 0])
+            raise ModelError(f"the factors {name!r} have a parameter that is no number, in factor {row}.")
+        if parameters is None and where.ndim == 2:
+            found = frozen(np.zeros((len(where), 0)), np.float64)
+        if where.ndim not in (1, 2) or not where.size or (where.ndim == 2 and len(where) != len(found)):
+            raise ModelError(
+                f"the factors {name!r} need scopes (factors, sites) for {len(found)} factors, or one scope "
+                f"for all, got shape {where.shape}."
+            )
+        if not math.isfinite(weight) or weight <= 0:
+            raise ModelError(f"the weight of the factors {name!r} must be a positive number, got {weight}.")
+        if degree not in (None, 1, 2):
+            raise ModelError(f"the degree of the factors {name!r} must be 1, 2 or None, got {degree!r}.")
+        for field, value in {
+            "function": function,
+            "scopes": where,
+            "parameters": found,
+            "bounds": bounds,
+            "slopes": slopes,
+            "weight": float(weight),
+            "degree": degree,
+            "always": bool(always),
+            "name": name,
+        }.items():
+            object.__setattr__(self, field, value)
+
+    @property
+    def arguments(self) -> int:
+        """Number of arguments of the function: the values alone, or parameters too."""
+        function = getattr(self.function, "py_func", self.function)
+        try:
+            taken = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError):
+            return 2
+        return min(2, sum(one.default is one.empty and one.kind in _POSITIONAL for one in taken))
+
+    @property
+    def size(self) -> int:
+        """Number of factors."""
+        return len(self.parameters)
+
+    @property
+    def arity(self) -> int:
+        """Number of sites of each."""
+        return int(self.scopes.shape[-1])
+
+    @property
+    def common(self) -> bool:
+        """Whether all factors have the same sites."""
+        return self.scopes.ndim == 1
+
+    def steepest(self, low: FloatArray, high: FloatArray) -> FloatArray | None:
+        """Return by how much each factor changes at most per unit of distance, None if nobody has said."""
+        if self.slopes is None:
+            return None
+        scopes = np.broadcast_to(np.atleast_2d(self.scopes), (self.size, self.arity))
+        given = self.slopes(self.parameters, low[scopes], high[scopes]) if callable(self.slopes) else self.slopes
+        try:
+            found = np.array(np.broadcast_to(np.asarray(given, float), (self.size,)))
+        except (TypeError, ValueError):
+            raise ModelError(f"the slopes of the factors {self.name!r} must be {self.size} numbers.") from None
+        if not (np.isfinite(found).all() and (found >= 0).all()):
+            raise ModelError(f"the slopes of the factors {self.name!r} must be finite and not negative.")
+        return self.weight * found
+
+    def placed(self, domains: Domains) -> FunctionFactors:
+        """Return the factors with positions for names; refuse scopes that name no site, or one twice."""
+        if self.scopes.dtype != object:
+            self._check(domains)
+            return self
+        where = f"a factor of {self.name!r}"
+        rows = [domains.positions(row, where) for row in np.atleast_2d(self.scopes).tolist()]
+        return replace(self, scopes=np.array(rows).reshape(self.scopes.shape))
+
+    def _check(self, domains: Domains) -> None:
+        outside = (self.scopes < 0) | (self.scopes >= domains.n_sites)
+        if outside.any():
+            raise ModelError(
+                f"the factors {self.name!r} name site {self.scopes[outside].flat[0]}, but positions run from "
+                f"0 to {domains.n_sites - 1}."
+            )
+        ordered = np.sort(np.atleast_2d(self.scopes), axis=1)
+        twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+        if twice.any():
+            where = domains.scope_text(np.atleast_2d(self.scopes)[int(np.argmax(twice))])
+            raise ModelError(f"a factor of {self.name!r} names a site twice: {where}.")
+
+
+def read_scopes(given: Any) -> npt.NDArray[Any]:
+    """Return scopes as a read-only array: of positions, or of names (and positions) as they were given.
+
+    Examples
+    --------
+    >>> read_scopes([["a", "b"], ["b", "c"]]).shape, read_scopes([0, 1]).dtype
+    ((2, 2), dtype('int32'))
+    """
+    try:
+        if np.asarray(given).dtype.kind in "iu":
+            if np.abs(given).max(initial=0) >= 2**31:
+                raise ModelError("the scopes of factors hold positions of fewer than 2**31 sites.")
+            return frozen(given, np.int32)
+        found = np.array([given] if isinstance(given, str) else given, dtype=object)
+    except ValueError:  # rows of different lengths
+        found = np.array([None])
+    if not all(isinstance(site, str | int | np.integer) for site in found.flat):
+        raise ModelError(
+            "the scopes of factors are names or positions of sites, the same number of them for each factor."
+        )
+    found.setflags(write=False)
+    return found
+
+
+def logistic(value: FloatArray, parameters: FloatArray) -> Any:
+    """Return log(1 / (1 + exp(-t))) for t = parameters . value."""
+    t = 0.0
+    for k in range(value.size):
+        t += value[k] * parameters[k]
+    return -np.log1p(np.exp(-t)) if t > 0 else t - np.log1p(np.exp(t))
+
+
+def _logistic_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    extremes = np.stack([p * low, p * high])
+    least, most = extremes.min(axis=0).sum(axis=1), extremes.max(axis=0).sum(axis=1)
+    return -np.logaddexp(0.0, -least), -np.logaddexp(0.0, -most)
+
+
+def _logistic_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.norm(p, axis=1))
+
+
+def _spread(given: Any, shape: tuple[int, ...], what: str) -> FloatArray:
+    """Return one number for all factors, or one for each."""
+    values = read_reals(given, what)
+    if values.shape not in ((), (1,), shape):
+        raise ModelError(f"{what} have shape {values.shape}; expected a number or an array of shape {shape}.")
+    found: FloatArray = np.broadcast_to(values, shape)
+    return found
+
+
+@checked
+def logistic_factors(
+    scope: npt.ArrayLike, rows: npt.ArrayLike, labels: npt.ArrayLike, *, weight: float = 1.0
+) -> FunctionFactors:
+    """Return the likelihood of a logistic regression: one factor for each row of the data.
+
+    Parameters
+    ----------
+    scope : array (coefficients,)
+        The sites that are the coefficients, by name or position.
+    rows : float array (rows, coefficients)
+        The data; a column of ones makes an intercept.
+    labels : array (rows,)
+        0 or 1 (or -1 and 1, or booleans).
+    weight : float
+        One over a temperature.
+
+    Examples
+    --------
+    >>> factors = logistic_factors([0, 1], [[1.0, 0.5], [1.0, -2.0]], [1, 0])
+    >>> factors.size, factors.parameters.tolist()
+    (2, [[1.0, 0.5], [-1.0, 2.0]])
+    """
+    given = np.asarray(read_reals(labels, "the labels"))
+    if not np.isin(given, (-1, 0, 1)).all() or given.ndim != 1 or np.unique(given).size > 2:
+        raise ModelError("the labels of a logistic regression must be two of -1, 0 and 1.")
+    sign = np.where(given > 0, 1.0, -1.0)
+    table = read_reals(rows, "the rows")
+    if table.ndim != 2 or len(table) != given.size:
+        raise ModelError(f"the rows have shape {table.shape}; expected one for each of {given.size} labels.")
+    signed = table * sign[:, None]
+    return FunctionFactors(
+        logistic, scope, signed, bounds=_logistic_bounds, slopes=_logistic_slopes, weight=weight, name="logistic"
+    )
+
+
+_LOG_ROOT = 0.5 * np.log(2.0 * np.pi)
+
+
+def mixture(value: FloatArray, parameters: FloatArray) -> Any:
+    """Return log(N(y; a, s^2) / 2 + N(y; a + b, s^2) / 2) for values a, b and parameters y, s."""
+    s = parameters[1]
+    first = (parameters[0] - value[0]) / s
+    second = (parameters[0] - value[0] - value[1]) / s
+    p, q = -0.5 * first * first, -0.5 * second * second
+    top = max(p, q)
+    return top + np.log(0.5 * np.exp(p - top) + 0.5 * np.exp(q - top)) - np.log(s) - _LOG_ROOT
+
+
+def _mixture_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Bounds from the distances of y to the two means; each component by itself, so the box is a bit wide."""
+    y, s = p[:, 0], p[:, 1]
+    constant = -np.log(s) - _LOG_ROOT
+    ends = (low[:, 0], high[:, 0]), (low[:, 0] + low[:, 1], high[:, 0] + high[:, 1])
+    far = [np.maximum(np.abs(y - a), np.abs(y - b)) / s for a, b in ends]
+    near = [np.maximum(np.maximum(a - y, y - b), 0.0) / s for a, b in ends]
+    least = np.logaddexp(-0.5 * far[0] ** 2, -0.5 * far[1] ** 2) - np.log(2.0) + constant
+    most = np.logaddexp(-0.5 * near[0] ** 2, -0.5 * near[1] ** 2) - np.log(2.0) + constant
+    return least, most
+
+
+def _mixture_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Of a mean of the gradients of both components: (d, 0) and (d, d), with d at most a distance / s^2."""
+    y, s = p[:, 0], p[:, 1]
+    ends = (low[:, 0], high[:, 0]), (low[:, 0] + low[:, 1], high[:, 0] + high[:, 1])
+    first, second = (np.maximum(np.abs(y - a), np.abs(y - b)) / s**2 for a, b in ends)
+    found: FloatArray = np.maximum(first, np.sqrt(2.0) * second)
+    return found
+
+
+@checked
+def mixture_factors(scope: npt.ArrayLike, data: npt.ArrayLike, sd: float, *, weight: float = 1.0) -> FunctionFactors:
+    """Return the likelihood of a mixture of two normals with means a and a + b, one factor for each datum.
+
+    Parameters
+    ----------
+    scope : two sites
+        The sites a and b, by name or position.
+    data : float array
+        The data.
+    sd : float
+        Standard deviation of both components.
+    weight : float
+        One over a temperature.
+
+    Examples
+    --------
+    >>> mixture_factors([0, 1], [0.3, 1.2, -0.5], sd=2.0**0.5).size
+    3
+    """
+    values = read_reals(data, "data").ravel()
+    if not math.isfinite(sd) or sd <= 0:
+        raise ModelError(f"sd must be a positive number, got {sd!r}.")
+    parameters = np.stack([values, np.full(values.size, float(sd))], axis=1)
+    return FunctionFactors(
+        mixture, scope, parameters, bounds=_mixture_bounds, slopes=_mixture_slopes, weight=weight, name="mixture"
+    )
+
+
+def normal(value: FloatArray, parameters: FloatArray) -> Any:
+    """Return -(x - mean)^2 / (2 sd^2) for parameters mean, sd."""
+    z = (value[0] - parameters[0]) / parameters[1]
+    return -0.5 * z * z
+
+
+def _normal_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    a, b = (low[:, 0] - p[:, 0]) / p[:, 1], (high[:, 0] - p[:, 0]) / p[:, 1]
+    far = np.maximum(np.abs(a), np.abs(b))
+    near = np.maximum(np.maximum(a, -b), 0.0)
+    return -0.5 * far**2, -0.5 * near**2
+
+
+def _normal_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    return np.asarray(np.maximum(np.abs(low[:, 0] - p[:, 0]), np.abs(high[:, 0] - p[:, 0])) / p[:, 1] ** 2)
+
+
+@checked
+def normal_factors(
+    sites: npt.ArrayLike, mean: npt.ArrayLike, sd: npt.ArrayLike, *, weight: float = 1.0, always: bool = False
+) -> FunctionFactors:
+    """Return normal factors of single sites, as priors or measurements.
+
+    Examples
+    --------
+    >>> normal_factors([0, 1], mean=0.0, sd=[1.0, 2.0]).parameters.tolist()
+    [[0.0, 1.0], [0.0, 2.0]]
+    """
+    where = np.atleast_1d(read_scopes(sites))
+    mean, sd = (_spread(part, where.shape, what) for part, what in ((mean, "mean"), (sd, "sd")))
+    if not (sd > 0).all():
+        raise ModelError("the standard deviations of normal factors must be positive.")
+    return FunctionFactors(
+        normal,
+        where[:, None],
+        np.stack([mean, sd], axis=1),
+        bounds=_normal_bounds,
+        slopes=_normal_slopes,
+        weight=weight,
+        degree=2,
+        always=always,
+        name="normal",
+    )
+
+
+def product(value: FloatArray, parameters: FloatArray) -> Any:
+    """Return w x y, the coupling of two continuous spins."""
+    return parameters[0] * value[0] * value[1]
+
+
+def _product_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    corners = np.stack([a * b for a in (low[:, 0], high[:, 0]) for b in (low[:, 1], high[:, 1])]) * p[:, 0]
+    return corners.min(axis=0), corners.max(axis=0)
+
+
+def _product_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    return np.asarray(np.abs(p[:, 0]) * np.linalg.norm(np.maximum(np.abs(low), np.abs(high)), axis=1))
+
+
+@checked
+def product_factors(pairs: npt.ArrayLike, couplings: npt.ArrayLike, *, weight: float = 1.0) -> FunctionFactors:
+    """Return the couplings of continuous spins: ``coupling * x_i * x_j`` for each pair.
+
+    Examples
+    --------
+    >>> product_factors([[0, 1], [1, 2]], 0.5).size
+    2
+    """
+    where = np.atleast_2d(read_scopes(pairs))
+    values = _spread(couplings, (len(where),), "couplings")
+    return FunctionFactors(
+        product,
+        where,
+        values[:, None],
+        bounds=_product_bounds,
+        slopes=_product_slopes,
+        weight=weight,
+        degree=1,
+        name="product",
+    )
+
+
+def difference(value: FloatArray, parameters: FloatArray) -> Any:
+    """Return -w (x - y)^2 / 2, the Gaussian coupling of two sites."""
+    d = value[0] - value[1]
+    return -0.5 * parameters[0] * d * d
+
+
+def _difference_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    a, b = low[:, 0] - high[:, 1], high[:, 0] - low[:, 1]
+    far, near = np.maximum(np.abs(a), np.abs(b)), np.maximum(np.maximum(a, -b), 0.0)
+    ends = np.stack([-0.5 * p[:, 0] * far**2, -0.5 * p[:, 0] * near**2])
+    return ends.min(axis=0), ends.max(axis=0)
+
+
+def _difference_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    return np.asarray(
+        np.sqrt(2.0) * np.abs(p[:, 0]) * np.maximum(np.abs(low[:, 0] - high[:, 1]), np.abs(high[:, 0] - low[:, 1]))
+    )
+
+
+@checked
+def difference_factors(pairs: npt.ArrayLike, precisions: npt.ArrayLike, *, weight: float = 1.0) -> FunctionFactors:
+    """Return Gaussian couplings of pairs: ``-precision * (x_i - x_j)**2 / 2``.
+
+    Examples
+    --------
+    >>> difference_factors([[0, 1]], 2.0).size
+    1
+    """
+    where = np.atleast_2d(read_scopes(pairs))
+    values = _spread(precisions, (len(where),), "precisions")
+    return FunctionFactors(
+        difference,
+        where,
+        values[:, None],
+        bounds=_difference_bounds,
+        slopes=_difference_slopes,
+        weight=weight,
+        degree=2,
+        name="difference",
+    )
+
+
+def quadratic(value: FloatArray, parameters: FloatArray) -> Any:
+    """Return g . d - d . H d / 2 for d = x - center; parameters are center, g and H, row by row."""
+    n = value.size
+    total = 0.0
+    for i in range(n):
+        d = value[i] - parameters[i]
+        pull = 0.0
+        for j in range(n):
+            pull += parameters[2 * n + i * n + j] * (value[j] - parameters[j])
+        total += d * (parameters[n + i] - 0.5 * pull)
+    return total
+
+
+def _quadratic_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Safe, not tight: every product by itself."""
+    n = low.shape[1]
+    reach = np.maximum(np.abs(low - p[:, :n]), np.abs(high - p[:, :n]))
+    curve = np.abs(p[:, 2 * n :]).reshape(-1, n, n)
+    most = (np.abs(p[:, n : 2 * n]) * reach).sum(axis=1)
+    most += 0.5 * np.einsum("fi,fij,fj->f", reach, curve, reach)
+    return -most, most
+
+
+def quadratic_factor(
+    scope: npt.ArrayLike, center: npt.ArrayLike, gradient: npt.ArrayLike, curvature: npt.ArrayLike
+) -> FunctionFactors:
+    """Return one quadratic factor of many sites, g . d - d . H d / 2 with d = x - center, always evaluated.
+
+    Examples
+    --------
+    >>> quadratic_factor([0, 1], [0.0, 0.0], [1.0, 0.0], [[2.0, 0.5], [0.5, 1.0]]).arity
+    2
+    """
+    parts = [np.ravel(np.asarray(part, float)) for part in (center, gradient, curvature)]
+    n = parts[0].size
+    if parts[1].size != n or parts[2].size != n * n or np.size(scope) != n:
+        raise ModelError("a quadratic factor needs center and gradient (n,), curvature (n, n) and n sites.")
+    return FunctionFactors(
+        quadratic,
+        read_scopes(scope)[None],
+        np.concatenate(parts)[None],
+        bounds=_quadratic_bounds,
+        degree=2,
+        always=True,
+        name="quadratic",
+    )
+
+
+def logistic_rest(value: FloatArray, parameters: FloatArray) -> Any:
+    """Return log(1 / (1 + exp(-t))) less its parabola at t0: t = p . x, parameters are p and t0."""
+    n = value.size
+    t = 0.0
+    for k in range(n):
+        t += value[k] * parameters[k]
+    t0 = parameters[n]
+    d = t - t0
+    s = 1.0 / (1.0 + np.exp(t0))
+    if abs(d) < 0.05:  # the difference of large terms would lose digits: the series
+        c = s * (1.0 - s)
+        third = c * (1.0 - 2.0 * s)
+        fourth = -c * (1.0 - 6.0 * c)
+        fifth = third * (1.0 - 12.0 * c)
+        sixth = -c * (1.0 - 30.0 * c + 120.0 * c * c)
+        # up to terms of d^7 / 5040
+        return d * d * d * (third / 6.0 + d * (fourth / 24.0 + d * (fifth / 120.0 + d * sixth / 720.0)))
+    now = -np.log1p(np.exp(-t)) if t > 0 else t - np.log1p(np.exp(t))
+    then = -np.log1p(np.exp(-t0)) if t0 > 0 else t0 - np.log1p(np.exp(t0))
+    return now - then - s * d + 0.5 * s * (1.0 - s) * d * d

@@ -1,0 +1,78 @@
+"""Real numbers as users give them: arrays of 64-bit floats, or one sentence about what they are instead."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from gibbsite.errors import ModelError
+from gibbsite.models.domain import FloatArray
+
+
+def read_reals(given: Any, what: str) -> FloatArray:
+    """Return real numbers as an array of any shape, NaN and infinities included.
+
+    Parameters
+    ----------
+    given : array-like
+        Numbers; texts, complex numbers, None and lists of unequal length are refused.
+    what : str
+        What messages call them.
+
+    Returns
+    -------
+    float array
+        The array itself where it holds 64-bit floats already.
+
+    Examples
+    --------
+    >>> read_reals([[1, 2], [3, 4]], "the couplings").tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    >>> read_reals(["1", "2"], "the couplings")
+    Traceback (most recent call last):
+    gibbsite.errors.ModelError: the couplings must be real numbers, got text.
+    """
+    try:
+        array = np.asarray(given)
+    except (TypeError, ValueError):
+        raise _refused(what, "lists of unequal length") from None
+    kind = array.dtype.kind
+    if kind in "biuf":
+        floats: FloatArray = array.astype(np.float64, copy=False)
+        return floats
+    if kind == "O":  # fractions and decimals are real, and so are whole numbers of any length
+        for item in array.reshape(-1):
+            if not isinstance(item, Real):
+                raise _refused(what, _describe(item))
+        try:
+            return array.astype(np.float64)
+        except OverflowError:
+            raise ModelError(f"{what} must be real numbers below 1.8e308, got a larger one.") from None
+    kinds = {"c": "complex numbers", "U": "text", "S": "text"}
+    raise _refused(what, kinds.get(kind, f"{array.dtype} values"))
+
+
+def read_real(given: Any, what: str) -> float:
+    """Return one real number, NaN and infinities included.
+
+    Examples
+    --------
+    >>> read_real(2, "beta")
+    2.0
+    """
+    number = read_reals(given, what)
+    if number.ndim:
+        raise ModelError(f"{what} must be one number, got an array of shape {number.shape}.")
+    return float(number)
+
+
+def _describe(item: object) -> str:
+    if isinstance(item, (str, bytes)):
+        return "text"
+    return "complex numbers" if isinstance(item, complex) else f"{type(item).__name__}"
+
+
+def _refused(what: str, found: str) -> ModelError:
+    return ModelError(f"{what} must be real numbers, got {found}.")

@@ -1,0 +1,62 @@
+"""Small models that between them need every graph kind: to prove kernels with, and to compile them for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gibbsite.models.factor import FactorGroup, TableFactors
+from gibbsite.models.factorgraph import FactorGraph
+from gibbsite.models.weighted import AgreementFactors
+from gibbsite.models.zoo import distance_potts, ising, ising_grid, potts
+
+
+def tiny_models() -> dict[str, FactorGraph]:
+    """Return small models that between them need every graph kind and hold the known traps.
+
+    Zeros, sites of one state, isolated sites, parallel factors, odd cycles, strong fields and couplings,
+    periodic axes.
+
+    Examples
+    --------
+    >>> sorted(tiny_models())[:2]
+    ['agreements', 'distance']
+    """
+    rng = np.random.default_rng(20161)
+    glass = np.triu(rng.normal(size=(4, 4)), 1)
+    grid = ising_grid((2, 2), coupling=(0.6, -0.4), field=np.array([[0.3, -1.0], [0.0, 0.5]]))
+    ring = ising_grid((3,), coupling=np.array([[0.5, -0.3, 0.8]]), field=0.2, periodic=True)
+    links: list[tuple[Any, Any]] = [
+        (("a", "b"), [[1, 2, 0], [3, 1, 1]]),
+        (("b", "c"), [[1, 0.5], [2, 1], [0.2, 4]]),
+        (("c", "a"), [[1, 2], [2, 1]]),
+        (("a", "c"), [[1, 3], [1, 1]]),
+        (("fixed", "b"), [[1, 2, 2]]),
+        (("lonely",), [0.2, 0.0, 0.8]),
+    ]
+    mixed = FactorGraph({"a": 2, "b": ["x", "y", "z"], "c": 2, "lonely": 3, "fixed": 1}, links)
+    tables = FactorGraph(
+        {"p": 2, "q": 3, "r": 2, "s": 2},
+        [
+            (("p", "q", "r"), rng.uniform(0.1, 2, (2, 3, 2)) * (rng.random((2, 3, 2)) < 0.9)),
+            (("q", "s"), [[1, 2], [3, 0], [1, 1]]),
+            (("s", "r", "p"), rng.uniform(0.1, 2, (2, 2, 2))),
+            (("p",), [1, 2]),
+        ],
+    )
+    agreements: list[FactorGroup] = [
+        AgreementFactors([[0, 1], [1, 0], [1, 2]], [0.4, 0.3, -400.0]),
+        TableFactors([[0], [2], [3]], [[0.0, 0.5, -np.inf], [0.1, 0.0, 0.3], [-np.inf, 0.0, 0.2]]),
+    ]
+    return {
+        "glass": ising(glass, rng.normal(size=4)),
+        "grid": grid,
+        "ring": ring,
+        "steep": ising(np.array([[0, 6.0], [6.0, 0]]), [40.0, -38.0]),
+        "potts": potts(np.array([[0, 0.7, 0], [0.7, 0, -0.5], [0, -0.5, 0]]), 3),
+        "distance": distance_potts([[0.0, 0.0], [1.0, 0.2], [0.4, 0.9], [4.0, 4.0]], 2, 0.5, 0.8, [0.0, 0.3]),
+        "agreements": FactorGraph(4, groups=agreements, states=3),
+        "mixed": mixed,
+        "tables": tables,
+    }

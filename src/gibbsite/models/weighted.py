@@ -1,0 +1,271 @@
+"""Factors with a single weight each: products of spins (Ising) and agreements (Potts)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gibbsite.errors import ModelError
+from gibbsite.models.domain import Domains, FloatArray, IntArray, frozen
+from gibbsite.models.factor import (
+    LARGEST,
+    TOO_LARGE,
+    FactorGroup,
+    TableFactors,
+    check_scopes,
+    factor_text,
+    group_text,
+    read_scopes,
+    store,
+)
+from gibbsite.models.reals import read_reals
+
+if TYPE_CHECKING:
+    from gibbsite.models.evidence import Folding
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class SpinFactors:
+    """Factors ``weight * product of spins`` on two-state sites, a spin being ``2 * code - 1``.
+
+    Parameters
+    ----------
+    scopes : int array (m, r)
+        Positions of the sites: r = 1 are fields, r = 2 couplings, any r is allowed.
+    weights : float array (m,) or float
+        One finite weight per factor.
+    name : str, optional
+        Name of the group.
+
+    Examples
+    --------
+    >>> pair = SpinFactors([[0, 1]], [0.5])
+    >>> pair.log_tables(np.array([2, 2])).tolist()
+    [[[0.5, -0.5], [-0.5, 0.5]]]
+    """
+
+    scopes: IntArray
+    weights: FloatArray
+    name: str | None
+
+    def __init__(self, scopes: npt.ArrayLike, weights: npt.ArrayLike, name: str | None = None) -> None:
+        rows = read_scopes(scopes)
+        store(self, scopes=rows, weights=_read_weights(weights, len(rows), name), name=name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.scopes, self.weights, self.name)
+
+    @property
+    def size(self) -> int:
+        """Number of factors."""
+        return len(self.scopes)
+
+    @property
+    def arity(self) -> int:
+        """Number of sites per factor."""
+        return int(self.scopes.shape[1])
+
+    @property
+    def directed(self) -> bool:
+        """Never a conditional table."""
+        return False
+
+    def log_tables(self, cards: IntArray) -> FloatArray:
+        """Return the tables, one for all when the weights are equal."""
+        return spin_tables(self.weights, self.arity)
+
+    def log_potential(self, x: IntArray) -> float:
+        """Return the sum of all log-potentials at ``x``."""
+        spins = 2 * x[self.scopes].astype(np.int64) - 1
+        return float(self.weights @ spins.prod(axis=1))
+
+    def check(self, domains: Domains) -> None:
+        """Raise `ModelError` unless every site has two states and every weight is finite."""
+        check_scopes(self, domains)
+        check_binary(domains.cards[self.scopes], self.scopes, domains)
+        check_weights(self, self.weights, domains)
+
+    def reweighted(self, weights: Any) -> SpinFactors:
+        """Return the group with other weights, one per factor or one for all."""
+        return SpinFactors(self.scopes, weights, self.name)
+
+    def fold(self, folding: Folding) -> tuple[list[FactorGroup], float]:
+        """Multiply the observed spins into the weights."""
+        codes = folding.codes[self.scopes]
+        free = codes < 0
+        weights = self.weights * np.where(free, 1, 2 * codes - 1).prod(axis=1)
+        left = np.count_nonzero(free, axis=1)
+        groups: list[FactorGroup] = []
+        for r in range(1, self.arity + 1):
+            rows = left == r
+            if r < self.arity and not rows.any():
+                continue
+            scopes = folding.position[self.scopes[rows][free[rows]]].reshape(-1, r)
+            if r == self.arity:
+                groups.append(SpinFactors(scopes, weights[rows], self.name))
+            elif r == 1:
+                groups.append(SpinFactors(*_add_up(scopes[:, 0], weights[rows])))
+            else:
+                groups.append(SpinFactors(scopes, weights[rows]))
+        return groups, float(weights[left == 0].sum())
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class AgreementFactors:
+    """Factors ``weight * [x_i == x_j]`` between sites with the same number of states (Potts).
+
+    Parameters
+    ----------
+    scopes : int array (m, 2)
+        Positions of the sites.
+    weights : float array (m,) or float
+        One finite weight per factor.
+    name : str, optional
+        Name of the group.
+
+    Examples
+    --------
+    >>> AgreementFactors([[0, 1]], [2.0]).log_tables(np.array([3, 3]))[0].tolist()
+    [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]]
+    """
+
+    scopes: IntArray
+    weights: FloatArray
+    name: str | None
+
+    def __init__(self, scopes: npt.ArrayLike, weights: npt.ArrayLike, name: str | None = None) -> None:
+        rows = read_scopes(scopes)
+        if rows.shape[1] != 2:
+            raise ModelError(
+                f"{group_text(name)} has scopes of shape {rows.shape}; an agreement is between two sites, shape (m, 2)."
+            )
+        store(self, scopes=rows, weights=_read_weights(weights, len(rows), name), name=name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.scopes, self.weights, self.name)
+
+    @property
+    def size(self) -> int:
+        """Number of factors."""
+        return len(self.scopes)
+
+    @property
+    def arity(self) -> int:
+        """Two sites per factor."""
+        return 2
+
+    @property
+    def directed(self) -> bool:
+        """Never a conditional table."""
+        return False
+
+    def log_tables(self, cards: IntArray) -> FloatArray:
+        """Return the tables, one for all when the weights are equal."""
+        return agreement_tables(self.weights, int(cards[self.scopes[0, 0]]) if self.size else 0)
+
+    def log_potential(self, x: IntArray) -> float:
+        """Return the sum of all log-potentials at ``x``."""
+        return float(self.weights @ (x[self.scopes[:, 0]] == x[self.scopes[:, 1]]))
+
+    def check(self, domains: Domains) -> None:
+        """Raise `ModelError` unless all sites have equally many states and weights are finite."""
+        check_scopes(self, domains)
+        cards = domains.cards[self.scopes]
+        if self.size and (cards != cards[0, 0]).any():
+            k = int(np.argmax((cards != cards[0, 0]).any(axis=1)))
+            raise ModelError(
+                f"{factor_text(self, k, domains)} joins sites of {cards[k, 0]} and {cards[k, 1]} "
+                f"states in a group of {cards[0, 0]} states; agreement needs equal numbers."
+            )
+        check_weights(self, self.weights, domains)
+
+    def reweighted(self, weights: Any) -> AgreementFactors:
+        """Return the group with other weights, one per factor or one for all."""
+        return AgreementFactors(self.scopes, weights, self.name)
+
+    def fold(self, folding: Folding) -> tuple[list[FactorGroup], float]:
+        """Turn a pair with one observed site into a table that favours the observed state."""
+        codes = folding.codes[self.scopes]
+        free = codes < 0
+        left = np.count_nonzero(free, axis=1)
+        both, one, none = left == 2, left == 1, left == 0
+        groups: list[FactorGroup] = [
+            AgreementFactors(folding.position[self.scopes[both]], self.weights[both], self.name)
+        ]
+        if one.any():
+            site = folding.position[self.scopes[one][free[one]]]
+            states = int(folding.domains.cards[self.scopes[0, 0]])
+            touched, at = np.unique(site, return_inverse=True)
+            entry = at * states + codes[one][~free[one]]
+            tables = _sums(entry, self.weights[one], len(touched) * states)
+            groups.append(TableFactors(touched[:, None], tables.reshape(-1, states)))
+        agreeing = codes[none, 0] == codes[none, 1]
+        return groups, float(self.weights[none] @ agreeing)
+
+
+def spin_tables(weights: FloatArray, arity: int) -> FloatArray:
+    """Return weight * product of spins as tables (m or 1, 2, ..., 2)."""
+    signs = np.ones((2,) * arity)
+    for axis in range(arity):
+        np.moveaxis(signs, axis, 0)[0] *= -1
+    return one_if_equal(weights).reshape(-1, *(1,) * arity) * signs
+
+
+def agreement_tables(weights: FloatArray, states: int) -> FloatArray:
+    """Return weight * identity as tables (m or 1, K, K)."""
+    return one_if_equal(weights)[:, None, None] * np.eye(states)
+
+
+def check_binary(cards: IntArray, scopes: IntArray, domains: Domains) -> None:
+    """Raise `ModelError` unless all sites of some spin factors have two states."""
+    if (cards != 2).any():
+        site = int(scopes[cards != 2][0])
+        raise ModelError(
+            f"the site {domains.names[site]!r} has {domains.cards[site]} states, but spin factors "
+            "need two; use TableFactors or AgreementFactors."
+        )
+
+
+def check_weights(group: FactorGroup, weights: FloatArray, domains: Domains) -> None:
+    """Raise `ModelError` unless all weights are finite."""
+    fine = np.abs(weights) <= LARGEST
+    if not fine.all():
+        k = int(np.argmin(fine))
+        if np.isfinite(weights[k]):
+            raise ModelError(f"{factor_text(group, k, domains)} has the weight {weights[k]:g}; {TOO_LARGE}.")
+        raise ModelError(
+            f"{factor_text(group, k, domains)} has the weight {weights[k]}; weights are finite, "
+            "hard constraints go into TableFactors."
+        )
+
+
+def one_if_equal(weights: FloatArray) -> FloatArray:
+    """Return the first weight alone where all are equal, otherwise all of them."""
+    return weights[:1] if len(weights) and (weights == weights[0]).all() else weights
+
+
+def _read_weights(weights: npt.ArrayLike, m: int, name: str | None) -> FloatArray:
+    array = read_reals(weights, f"the weights of {group_text(name)}")
+    if array.ndim == 0:
+        array = np.full(m, array)
+    elif array.shape != (m,):
+        raise ModelError(
+            f"{group_text(name)} has {m} factors here, so it needs weights of shape ({m},) or a "
+            f"single number, got shape {array.shape}."
+        )
+    result: FloatArray = frozen(array, np.float64)
+    return result
+
+
+def _add_up(sites: IntArray, weights: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return one factor per touched site with the sum of its weights."""
+    touched, at = np.unique(sites, return_inverse=True)
+    return touched[:, None], _sums(at, weights, len(touched))
+
+
+def _sums(at: npt.NDArray[Any], weights: FloatArray, n: int) -> FloatArray:
+    """Return the sum of the weights at each of n places."""
+    return np.bincount(at, weights, n).astype(np.float64, copy=False)

@@ -1,0 +1,76 @@
+"""From what a run left behind to its result; nothing is judged here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.results.result import JointSets, Result
+from gibbsite.sampling.disk import write_pieces
+from gibbsite.sampling.engine import Recording, Setup
+from gibbsite.sampling.tape import BATCHES, DRAWS, LENGTH, read_pulse
+
+
+def _source_of_errors(setup: Setup) -> str:
+    """Return what standard errors can be taken from: not from draws, if means of batches were not kept."""
+    errors = setup.kernel.error_source
+    return "sums" if errors == "draws" and not setup.layout.batches else errors
+
+
+def _on_disk(
+    folder: Path, sums: list[NDArray[np.float64]], draws: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Write the sums of all chains, and the means of all cells, as they are computed in memory."""
+    cells = sums[0].size
+    totals = write_pieces(folder / "sums.npy", (len(sums), cells), lambda part: np.stack([each[part] for each in sums]))
+    means = write_pieces(
+        folder / "marginals.npy", (cells,), lambda part: (totals[:, part] / max(draws, 1)).mean(axis=0)
+    )
+    return totals, means
+
+
+def make_result(recording: Recording) -> Result:
+    """Turn what a run left behind into a result; whether it may have missed something is not asked here."""
+    setup, tapes = recording.setup, recording.tapes
+    model, layout = setup.model, setup.layout
+    counters = tapes[0].counters
+    draws = int(counters[DRAWS])
+    span = setup.kernel.natural_sweeps(model.n_sites)
+    if layout.to is None:
+        totals, means = np.stack([tape.total + tape.open_batch for tape in tapes]), None
+    else:
+        totals, means = _on_disk(layout.to, [tape.open_batch for tape in tapes], draws)
+    bests = np.array([tape.best[0] for tape in tapes if layout.best]) + setup.form.log_offset
+    return Result(
+        plan=replace(setup.plan, warmup=recording.warmup),
+        domains=model.domains,
+        evidence=model.evidence,
+        evidence_labels=model.evidence_labels,
+        binary=setup.graph.binary,
+        n_marginal=layout.n_marginal,
+        draws=draws,
+        warmup=recording.warmup,
+        totals=totals,
+        means=means,
+        trace=np.stack([tape.trace[: counters[BATCHES]] for tape in tapes]),
+        length=int(counters[LENGTH]),
+        sets=JointSets(layout.set_start, layout.set_member, layout.set_cell, layout.n_joint),
+        draw_sites=layout.draw_sites,
+        values=np.stack([tape.values[:draws] for tape in tapes]),
+        energy=np.stack([tape.energy[:draws] - setup.form.log_offset for tape in tapes]),
+        bests=bests,
+        best_x=tapes[int(np.argmax(bests))].best_x if layout.best else np.zeros(0, setup.graph.state_dtype),
+        errors=_source_of_errors(setup),
+        remarks=tuple(remark.text for remark in setup.remarks),
+        period=None if span is None else span // setup.plan.thin,
+        report=recording.report,
+        kept=recording.kept,
+        pulse=np.stack([read_pulse(tape) for tape in tapes]) + setup.form.log_offset,
+        open=(*(recorder for recorder, _ in layout.open), *layout.meetings),
+        blocks=(*(np.stack(blocks) for blocks in zip(*map(layout.blocks, tapes), strict=True)), *recording.meetings),
+        interrupted=recording.interrupted,
+        seconds=recording.seconds,
+    )

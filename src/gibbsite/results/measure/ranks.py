@@ -1,0 +1,66 @@
+"""Ranks and order statistics of many cells at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def score_ranks(values: Array, scores: Array) -> Array:
+    """Replace the values of each cell by the normal scores of their ranks; ties share their average rank.
+
+    Parameters
+    ----------
+    values : float array (cells, ...)
+        All axes but the first belong to one cell.
+    scores : float array
+        The table of :func:`gibbsite.results.measure.normal_scores.normal_scores`.
+
+    Examples
+    --------
+    >>> score_ranks(np.array([[5.0, 7.0, 5.0]]), np.arange(7.0)).tolist()
+    [[3.0, 6.0, 3.0]]
+    """
+    flat = values.reshape(len(values), -1)
+    order = np.argsort(flat, axis=1)
+    ordered = np.take_along_axis(flat, order, axis=1)
+    place = np.broadcast_to(np.arange(flat.shape[1]), flat.shape)
+    first = np.ones(flat.shape, np.bool_)  # of each run of equal values
+    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    last = np.ones(flat.shape, np.bool_)
+    last[:, :-1] = first[:, 1:]
+    start = np.maximum.accumulate(np.where(first, place, 0), axis=1)
+    end = np.minimum.accumulate(np.where(last, place, flat.shape[1])[:, ::-1], axis=1)[:, ::-1]
+    found = np.empty(flat.shape)
+    # Ranks start + 1 ... end + 1: their average, doubled, is start + end + 2.
+    np.put_along_axis(found, order, scores[start + end + 2], axis=1)
+    return found.reshape(values.shape)
+
+
+def fold_values(values: Array) -> Array:
+    """Return the distances of the values of each cell from their median."""
+    flat = values.reshape(len(values), -1)
+    distances: Array = np.abs(flat - np.median(flat, axis=1, keepdims=True))
+    return distances.reshape(values.shape)
+
+
+def interpolate_quantiles(ordered: Array, probability: float) -> Array:
+    """Return a quantile of sorted cells (cells, values), linear between order statistics.
+
+    Type 7 of Hyndman and Fan (1996). The position is computed in the form of
+    ``scipy.stats.mstats.mquantiles``: where it falls on an order statistic, the rounding decides on which
+    side of the quantile that draw lies.
+
+    Examples
+    --------
+    >>> interpolate_quantiles(np.array([[1.0, 2.0, 3.0]]), 0.25).tolist()
+    [1.5]
+    """
+    size = ordered.shape[1]
+    position = size * probability + (1.0 - probability)
+    rank = int(min(max(position, 1.0), size - 1.0))
+    weight = min(max(position - rank, 0.0), 1.0)
+    found: Array = (1.0 - weight) * ordered[:, rank - 1] + weight * ordered[:, rank]
+    return found

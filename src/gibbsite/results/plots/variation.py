@@ -1,0 +1,59 @@
+"""A picture of certificates: how the bound on the bias falls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gibbsite._common.arguments import checked
+from gibbsite.results.plots._canvas import COLORS, FAINT, INK, finish, new_figure, shorten, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from gibbsite.inference.influence.certificate import Certificate
+
+
+@checked
+def plot_variation(certificates: Certificate | Mapping[str, Certificate], *, path: str | Path | None = None) -> Figure:
+    """Show how the bound on the bias falls with the number of steps.
+
+    Parameters
+    ----------
+    certificates : Certificate, or mapping of them by name
+        What to compare.
+    path : str or Path, optional
+        Where to save the picture, usually ``.png``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.ising_grid((4, 4), coupling=0.1)
+    >>> scans = {"systematic": gs.Systematic(), "random": gs.RandomScan()}
+    >>> figure = gs.plots.plot_variation({name: gs.certify(model, scan=s, sweeps=9) for name, s in scans.items()})
+    >>> figure.axes[0].get_yscale()
+    'log'
+    """
+    shown = certificates if isinstance(certificates, Mapping) else {certificates.scan: certificates}
+    figure = new_figure(6.4, 4.0)
+    axes = figure.add_subplot()
+    for number, (name, found) in enumerate(shown.items()):
+        # a bound of zero, or beyond all floats, has no place on a logarithmic axis
+        values = np.where(np.isfinite(found.curve) & (found.curve > 0), found.curve, np.nan)
+        color = COLORS[number % len(COLORS)]
+        label = f"{shorten(name)}: {found.variation:.3g} after {found.steps:,}"
+        axes.plot(found.curve_steps, values, color=color, lw=1.4, label=label)
+        if found.accuracy is not None:
+            axes.axhline(found.accuracy, color=INK, lw=0.8, ls=(0, (4, 3)))
+    axes.axhline(1.0, color=FAINT, lw=0.8)
+    axes.set_yscale("log")
+    axes.legend(fontsize=8, frameon=False)
+    tidy(axes, "Bound on the bias from any start", "steps", "Dobrushin variation")
+    return finish(figure, path)

@@ -1,0 +1,720 @@
+"""The result of a sampling run: estimates, their uncertainty, and the verdict on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.wording import escaped
+from gibbsite.errors import ArgumentError
+from gibbsite.results.joint import pair_moments, pair_moments_mcse, recorded_pairs, sampled_joint
+from gibbsite.results.measure.directions import Directions
+from gibbsite.results.measure.measurement import CellNumbers, count_chances, count_states, measure_cells, without_floor
+from gibbsite.results.quantiles import QUARTILES, find_hdi, find_quantile_errors, find_quantiles
+from gibbsite.results.table import SiteTable, observed_cells
+from gibbsite.results.verdict.convergence import INDEPENDENT, MOST_JUDGED, Diagnostics, Look, Unreached, judge
+from gibbsite.results.wording import in_words
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+    from gibbsite.models.domain import Domains
+    from gibbsite.results.observables import Observables
+    from gibbsite.results.tempering import AtBeta, Tempering
+    from gibbsite.sampling.recorders.base import OpenRecorder
+
+
+@dataclass(frozen=True)
+class JointSets:
+    """Recorded sets of sites in compressed rows; see ``Result.joint``."""
+
+    start: NDArray[np.int64]
+    member: NDArray[np.int32]
+    cell: NDArray[np.int64]
+    n_joint: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """What came out of a run.
+
+    Attributes
+    ----------
+    plan : Plan
+        Everything that decided the numbers.
+    draws, warmup : int
+        Draws recorded in each chain, sweeps before them.
+    totals : float array (chains, cells)
+        Sums of all recorded probabilities; the raw material of the estimates.
+    means : float array (cells,) or None
+        Means of all cells, mapped from a file, where marginals were written to disk.
+    trace : float array (chains, batches, cells)
+        Means over batches of ``length`` draws.
+    energy : float array (chains, draws) or (chains, 0)
+        Energy of every draw, where it was recorded: minus its log-potential, which is that of
+        ``model.log_potential``, constants and evidence included.
+    bests : float array (chains,) or empty
+        Largest log-potential seen by each chain, where the best state was recorded.
+    visit_times : float array (marginal cells,) or empty
+        Integrated autocorrelation times, in sweeps, of states that are rare in the run, measured by chains
+        that were started in them; 1 where nothing was measured.
+    errors : {"draws", "chains", "sums", "none"}
+        What standard errors can be taken from, see ``Kernel.error_source``. Where nothing is known about
+        errors (also with a single chain of the second kind) ``mcse``, ``ess`` and ``rhat`` hold NaN.
+    period : int or None
+        Draws that averages are meant to be taken over, None for any number.
+    remarks : tuple of str
+        What the kernel says about its results beforehand, that no number here shows.
+    report : dict
+        What the kernel has counted in all chains, the warmup included, by name; see ``Kernel.report``.
+    kept : dict
+        What the kernel has recorded in all chains after the warmup, as arrays by name; see ``Kernel.kept``.
+    pulse : float array (chains, values) or (chains, 0)
+        Log-potentials of each chain at regular intervals of the run.
+    open : tuple of OpenRecorder
+        Recorders with a block of their own, see ``observables`` and ``recorded``.
+    blocks : tuple of float arrays (chains, numbers)
+        What they have kept.
+    asked : int array or None
+        Positions of the sites that were asked for, by which the run is judged; None: all.
+    look : Look or str
+        The second look at the run from other starts, or why there is none.
+    doubts : tuple of str
+        What the kernel says against chains that should cross between modes; see ``Kernel.doubts``.
+    interrupted : bool
+        The run ended early by Ctrl-C.
+    coupling_bound : float or None
+        Upper bound of the total variation distance to stationarity at the end of the warmup, estimated by
+        coupled chains where that was asked for (``coupling=True``), plus a standard error; one where they
+        have not met.
+    seconds : float
+        Time taken until the result was there, without compiling; not saved, so that a saved result depends
+        on the plan alone.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.FactorGraph({"a": ["no", "yes"], "b": 2}, [(("a", "b"), [[4, 1], [1, 2]])])
+    >>> result = gs.sample(model, sweeps=2000, rng=1, progress=False)
+    >>> abs(result.marginals["a"]["no"] - 5 / 8) < 5 * result.mcse["a"]["no"]
+    True
+    >>> result.diagnostics.converged
+    True
+    """
+
+    plan: Any
+    domains: Domains
+    evidence: dict[str, Any]
+    evidence_labels: dict[str, tuple[Any, ...]]
+    binary: bool
+    n_marginal: int
+    draws: int
+    warmup: int
+    totals: NDArray[np.float64]
+    trace: NDArray[Any]
+    length: int
+    sets: JointSets
+    draw_sites: NDArray[np.int32]
+    values: NDArray[Any]
+    energy: NDArray[np.float64]
+    bests: NDArray[np.float64]
+    best_x: NDArray[Any]
+    unreached: tuple[Unreached, ...] = ()
+    visit_times: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    errors: str = "draws"
+    period: int | None = None
+    remarks: tuple[str, ...] = ()
+    report: dict[str, float] = field(default_factory=dict)
+    kept: dict[str, NDArray[Any]] = field(default_factory=dict)
+    pulse: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+    look: Look | str = "not needed"
+    doubts: tuple[str, ...] = ()
+    asked: NDArray[np.intp] | None = None
+    open: tuple[OpenRecorder, ...] = ()
+    blocks: tuple[NDArray[np.float64], ...] = ()
+    interrupted: bool = False
+    coupling_bound: float | None = None
+    means: NDArray[np.float64] | None = None
+    seconds: float = field(default=float("nan"), compare=False)
+
+    # ---- estimates
+
+    @property
+    def chains(self) -> int:
+        """Number of chains."""
+        return len(self.totals)
+
+    @cached_property
+    def numbers(self) -> CellNumbers:
+        """What is known of every cell: mean, standard error, effective size, R-hat."""
+        cells = self.number_cells
+        found = self.totals, self.trace, self.draws, self.length, self.errors, cells
+        if not cells.size:
+            known = measure_cells(*found)
+            return self._corrected(known, self.trace, np.arange(known.mean.size))
+        real = self.domains.numbers
+        return measure_cells(*found, self.domains.angular[real], self.domains.bounds[0][real])
+
+    def measure(self, cells: NDArray[np.intp]) -> CellNumbers:
+        """Return what is known of some cells; cheaper than all of :attr:`numbers` for a very large model."""
+        if "numbers" in self.__dict__ or self.totals.shape[1] <= MOST_JUDGED or self.number_cells.size:
+            return self.numbers.of(cells)
+        # np.take is much faster here than an index
+        some = np.take(self.totals, cells, axis=1), np.take(self.trace, cells, axis=2)
+        known = measure_cells(*some, self.draws, self.length, self.errors)
+        return self._corrected(known, some[1], cells)
+
+    def _corrected(self, known: CellNumbers, trace: NDArray[Any], cells: NDArray[np.intp]) -> CellNumbers:
+        """Return what is known of some cells, with what is known of their draws besides."""
+        if self.look == INDEPENDENT:
+            return without_floor(known, trace)
+        if not self.visit_times.size:
+            return known
+        times = np.ones(cells.size)
+        marginal = cells < self.visit_times.size
+        times[marginal] = self.visit_times[cells[marginal]]
+        return count_chances(known, times, float(self.chains * self.draws * self.plan.thin))
+
+    def judged(self, **found: Any) -> Result:
+        """Return the result with other findings about it; numbers are not computed again."""
+        other = replace(self, **found)
+        if not np.array_equal(other.visit_times, self.visit_times):
+            return other
+        for name in ("numbers", "_even_selection"):
+            if name in self.__dict__:
+                other.__dict__[name] = self.__dict__[name]
+        return other
+
+    @cached_property
+    def _even_selection(self) -> tuple[NDArray[np.intp], CellNumbers]:
+        """Cells by which a very large model is judged, and what is known of them."""
+        pick = np.linspace(0, self.totals.shape[1] - 1, MOST_JUDGED).astype(np.intp)
+        if self.asked is not None:
+            pick = np.union1d(pick, self.asked_cells)
+        return pick, self.measure(pick)
+
+    @cached_property
+    def asked_cells(self) -> NDArray[np.intp]:
+        """Marginal cells of the sites that were asked for, in their order."""
+        if self.asked is None or not self.n_marginal:
+            return np.arange(self.n_marginal)
+        return self._cells_of(np.unique(self.asked))
+
+    def _cells_of(self, positions: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the marginal cells of some sites, one site after another."""
+        if self.binary:
+            return positions
+        cards = np.asarray(self.domains.cards, np.intp)[positions]
+        first = np.repeat(self.domains.offset[positions] - (np.cumsum(cards) - cards), cards)
+        return np.asarray(first + np.arange(first.size), np.intp)
+
+    def _is_asked(self, cells: NDArray[np.intp]) -> NDArray[np.bool_] | None:
+        """Tell which cells are judged as asked for: of certain sites, or recorded besides; None: all."""
+        if self.asked is None or not self.n_marginal:
+            return None
+        return (cells >= self.n_marginal) | np.isin(cells, self.asked_cells)
+
+    @cached_property
+    def number_cells(self) -> NDArray[np.intp]:
+        """Cells that are values of a number, as against probabilities."""
+        numbers = self.domains.numbers
+        if not self.n_marginal or not numbers.any():
+            return np.zeros(0, np.intp)
+        cards = np.asarray(self.domains.cards, np.intp)
+        return (np.cumsum(cards) - cards)[numbers]
+
+    @cached_property
+    def _moment_cells(self) -> frozenset[int]:
+        """Cells that are means or standard deviations of numbers."""
+        return frozenset(self.number_cells.tolist()) | frozenset((self.number_cells + 1).tolist())
+
+    def batch_means(self, cell: int) -> NDArray[Any]:
+        """Return the means of batches (chains, batches) of a cell; of an angle, direction or length.
+
+        Those of the second cell of other numbers are means of squares.
+        """
+        first = next((c for c in (cell, cell - 1) if c in self._circular), None)
+        if first is None:
+            return self.trace[:, :, cell]
+        pair = np.array([first, first + 1])
+        pooled = self.totals[:, pair].sum(axis=0) / max(self.chains * self.draws, 1)
+        rate, low = (np.array([value]) for value in self._circular[first])
+        seen = Directions(pooled, np.zeros(1, np.intp), rate, low)
+        return np.asarray(seen.unrolled(self.trace[:, :, pair].astype(float))[:, :, cell - first])
+
+    @cached_property
+    def _circular(self) -> dict[int, tuple[float, float]]:
+        """First cells of angles, with radians per unit and smallest value."""
+        angular, low = self.domains.angular, self.domains.bounds[0]
+        turns = (angular > 0.0)[self.domains.numbers]
+        real = self.domains.numbers
+        told = zip(angular[real][turns].tolist(), low[real][turns].tolist(), strict=True)
+        cells = self.number_cells[turns].tolist() if self.number_cells.size else []
+        return dict(zip(cells, told, strict=False))
+
+    def _table(self, cells: NDArray[np.float64], complement: bool, certain: float, other: float) -> SiteTable:
+        observed = observed_cells(self.evidence, self.evidence_labels, certain, other)
+        if not self.n_marginal and self.domains.n_sites:
+            chosen = self._chosen_sites
+            if not chosen.size:
+                raise ArgumentError("Marginals were not recorded; add gs.Marginals() to record=.")
+            domains = self.domains.among(self.sets.member[self.sets.start[chosen]])
+            first = np.repeat(self.sets.cell[chosen] - domains.offset[:-1], domains.cards)
+            return SiteTable(domains, cells[first + np.arange(first.size)], False, complement, observed)
+        return SiteTable(self.domains, cells[: self.n_marginal], self.binary, complement, observed)
+
+    @property
+    def _chosen_sites(self) -> NDArray[np.intp]:
+        """Recorded sets of one site: where marginals are those of chosen sites, these."""
+        return np.flatnonzero(np.diff(self.sets.start)[: self.sets.n_joint] == 1)
+
+    @cached_property
+    def marginals(self) -> SiteTable:
+        """Probability of every state of every site; of numbers, mean and standard deviation.
+
+        Of angles, the mean direction and the resultant length. Where only some sites were recorded, there are
+        only these; positions in the table count them alone.
+        """
+        return self._table(self.numbers.mean if self.means is None else self.means, True, 1.0, 0.0)
+
+    @cached_property
+    def mcse(self) -> SiteTable:
+        """Monte Carlo standard error of every marginal probability, mean and standard deviation."""
+        return self._table(self.numbers.error, False, 0.0, 0.0)
+
+    def errors_of(self, sites: Sequence[str]) -> SiteTable:
+        """Return the standard errors of some sites; of very large models, computed for these alone.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> model = gs.ising_grid((2, 2), coupling=0.3)
+        >>> result = gs.sample(model, sweeps=500, rng=1, progress=False)
+        >>> result.errors_of(["3"])["3"] == result.mcse["3"]
+        True
+        """
+        if self.totals.shape[1] <= MOST_JUDGED or not self.n_marginal or self.number_cells.size:
+            return self.mcse
+        free = [site for site in sites if site not in self.evidence]
+        positions = np.array([self.domains.position(site) for site in free], np.intp)
+        domains = self.domains.among(positions)
+        observed = observed_cells(self.evidence, self.evidence_labels, 0.0, 0.0)
+        return SiteTable(domains, self.measure(self._cells_of(positions)).error, self.binary, False, observed)
+
+    @cached_property
+    def ess(self) -> SiteTable:
+        """Number of independent draws that would give the same standard error."""
+        known = float(self.chains * self.draws)
+        return self._table(self.numbers.ess, False, known, known)
+
+    @cached_property
+    def rhat(self) -> SiteTable:
+        """Split R-hat of every state indicator, mean and standard deviation."""
+        return self._table(self.numbers.rhat, False, 1.0, 1.0)
+
+    @cached_property
+    def diagnostics(self) -> Diagnostics:
+        """The verdict: ``converged`` and the numbers behind it."""
+        cells = self.totals.shape[1]
+        name = self._cell_name
+        if cells > MOST_JUDGED and not self.number_cells.size:
+            pick, numbers = self._even_selection
+            name = lambda cell: self._cell_name(int(pick[cell]))  # noqa: E731
+        else:
+            numbers, pick = self.numbers, np.arange(cells)
+        asked = self._is_asked(pick)
+        if not numbers.mean.size and self.values.size:
+            # No probabilities were recorded: the draws tell whether the chains agree.
+            real = self.domains.numbers[self.draw_sites]
+            cards = np.asarray(self.domains.cards)[self.draw_sites]
+            angular, low = (part[self.draw_sites] for part in (self.domains.angular, self.domains.bounds[0]))
+            found, values = count_states(self.values, cards, angular)
+            numbers = measure_cells(*found, self.errors, values, angular[real], low[real])
+            name = self._draw_name
+        blind = not numbers.mean.size and self.domains.n_sites > 0
+        return judge(
+            numbers,
+            self.chains,
+            self.draws,
+            self.unreached,
+            name,
+            blind,
+            self.errors,
+            self.period,
+            self.bests,
+            self.pulse,
+            self.look,
+            cells,
+            self._observed_numbers() if self.open else (),
+            self.doubts,
+            asked,
+        )
+
+    def _observed_numbers(self) -> list[tuple[str, float, float]]:
+        """Return name, R-hat and effective size of every value that was observed and is no constant."""
+        found = []
+        for estimate in (self.observables[r.key] for r in self.open if r.key in self.observables):
+            numbers = (np.atleast_1d(part) for part in (estimate.sd, estimate.rhat, estimate.ess))
+            for value, sd, rhat, ess in zip(estimate.names, *numbers, strict=True):
+                if sd > 0 and np.isfinite(ess):
+                    found.append((f"{estimate.name} {value}".rstrip(), float(rhat), float(ess)))
+        return found
+
+    def _cell_name(self, cell: int) -> str:
+        if cell >= self.n_marginal:
+            set_of = int(np.searchsorted(self.sets.cell, cell, side="right")) - 1
+            first, last = self.sets.start[set_of : set_of + 2]
+            names = ", ".join(self.domains.names[int(i)] for i in self.sets.member[first:last])
+            return f"({names}) configuration {cell - int(self.sets.cell[set_of])}"
+        site, code = (cell, 1) if self.binary else _split_cell(cell, self.domains.cards)
+        return self._state_name(site, code)
+
+    def _draw_name(self, cell: int) -> str:
+        number, code = _split_cell(cell, np.asarray(self.domains.cards)[self.draw_sites])
+        return self._state_name(int(self.draw_sites[number]), code)
+
+    def _state_name(self, site: int, code: int) -> str:
+        name, label = self.domains.names[site], self.domains.labels(site)[code]
+        return f"{label} of {name}" if self.domains.numbers[site] else f"{name} = {label}"
+
+    # ---- other records
+
+    @cached_property
+    def observables(self) -> Observables:
+        """Quantities that were observed, by name: mean, mcse, ess, tau, ...; see :class:`gs.Observable`.
+
+        Recorded energies are among them.
+        """
+        from gibbsite.results.observables import make_observables
+
+        return make_observables(self)
+
+    @cached_property
+    def tempering(self) -> Tempering:
+        """What a tempered run tells about its rungs: round trips, rates of swaps, the barrier, log Z."""
+        from gibbsite.results.tempering import Tempering
+
+        if "betas" not in self.kept:
+            raise ArgumentError("The run was not tempered; sample with gs.Tempered().")
+        return Tempering(self.kept)
+
+    def at(self, beta: float) -> AtBeta:
+        """Return what a tempered run tells about another inverse temperature: log Z, energy, marginals.
+
+        Marginals are those of the rung at ``beta``, where ``Tempered(keep="all")`` has recorded them.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> kernel = gs.Tempered(ladder=[0.0, 0.4, 1.0], keep="all")
+        >>> model = gs.ising_grid((3, 3), coupling=0.5, field=0.2)
+        >>> result = gs.sample(model, kernel, sweeps=4000, rng=1, progress=False)
+        >>> result.at(0.0).marginals["4"][1] < result.at(0.4).marginals["4"][1] < result.marginals["4"][1]
+        True
+        """
+        found = self.tempering.at(beta)
+        sums, rung = self.kept["sums"], np.flatnonzero(np.isclose(self.tempering.betas, beta, atol=1e-9))
+        if not rung.size or not sums.size:
+            return found
+        cells = sums[:, rung[0]].sum(axis=0) / max(self.tempering.sweeps, 1)
+        cells = cells[1::2] if self.binary else cells
+        observed = observed_cells(self.evidence, self.evidence_labels, 1.0, 0.0)
+        return replace(found, marginals=SiteTable(self.domains, cells, self.binary, True, observed))
+
+    @property
+    def log_z(self) -> float:
+        """Natural logarithm of the partition function, by a tempered run."""
+        return self.tempering.log_z
+
+    @property
+    def log_z_error(self) -> float:
+        """Standard error of :attr:`log_z`."""
+        return self.tempering.log_z_error
+
+    @cached_property
+    def recorded(self) -> dict[str, Any]:
+        """What open recorders conclude from the run, by name; of observables, see :attr:`observables`."""
+        pairs = zip(self.open, self.blocks, strict=True)
+        return {recorder.key: recorder.conclude(blocks, self.draws) for recorder, blocks in pairs}
+
+    def joint(self, *sites: str | int) -> NDArray[np.float64]:
+        """Return the joint probabilities of a set of sites, one axis per site as asked for.
+
+        The set was recorded with ``gs.recorders.Joint``, or draws of its sites were; observed sites are allowed.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> model = gs.ising_grid((2, 2), coupling=0.5)
+        >>> record = ["marginals", gs.recorders.Joint([("0", "1")])]
+        >>> result = gs.sample(model, record=record, sweeps=2000, rng=1, progress=False)
+        >>> result.joint("0", "1").shape
+        (2, 2)
+        """
+        return sampled_joint(self, sites)
+
+    def joint_mcse(self, *sites: str | int) -> NDArray[np.float64]:
+        """Return the standard errors of :meth:`joint`; NaN where nothing is known about errors.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> model = gs.ising_grid((2, 2), coupling=0.5)
+        >>> result = gs.sample(model, record=["marginals", "draws"], sweeps=2000, rng=1, progress=False)
+        >>> off = result.joint("0", "3") - gs.solve_exact(model).joint("0", "3")
+        >>> bool((abs(off) < 5 * result.joint_mcse("0", "3")).all())
+        True
+        """
+        return sampled_joint(self, sites, errors=True)
+
+    @cached_property
+    def pair_moments(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Recorded pairs (m, 2) and the mean of the product of their state labels.
+
+        For labels that are not numbers the codes 0, 1, ... are used.
+        """
+        return recorded_pairs(self), pair_moments(self)
+
+    @cached_property
+    def pair_moments_mcse(self) -> NDArray[np.float64]:
+        """Standard errors (m,) of the means of :attr:`pair_moments`."""
+        return pair_moments_mcse(self)
+
+    def quantiles(
+        self, sites: Sequence[str | int] | str | int | None = None, probabilities: Sequence[float] | float = QUARTILES
+    ) -> dict[str, dict[float, float]]:
+        """Return quantiles of numbers, from recorded draws of all chains.
+
+        Those of angles are measured from the mean direction, half a turn to either side, so they may lie
+        outside the range of the angle by a part of a turn; they say little where there is hardly a direction.
+
+        Parameters
+        ----------
+        sites : site or sequence of sites, optional
+            Which; by default all numbers whose draws were recorded.
+        probabilities : float or sequence of floats
+            Between 0 and 1; by default 0.025, 0.25, 0.5, 0.75, 0.975.
+
+        Returns
+        -------
+        dict
+            Site to probability to quantile.
+
+        Raises
+        ------
+        ModelError
+            If a site has states, or its draws were not recorded.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> normal = gs.Gaussian([1.0], [[4.0]], names=["x"])
+        >>> result = gs.sample(normal, sweeps=4000, record=["marginals", "draws"], rng=1, progress=False)
+        >>> median, error = result.quantiles("x", 0.5)["x"][0.5], result.quantiles_mcse("x", 0.5)["x"][0.5]
+        >>> abs(median - 1.0) < 5 * error
+        True
+        """
+        return find_quantiles(self, sites, probabilities)
+
+    def quantiles_mcse(
+        self, sites: Sequence[str | int] | str | int | None = None, probabilities: Sequence[float] | float = QUARTILES
+    ) -> dict[str, dict[float, float]]:
+        """Return the standard errors of :meth:`quantiles`; NaN where nothing is known about errors.
+
+        Notes
+        -----
+        The share of draws below the quantile of probability p is known as well as from S independent
+        draws, S being the effective size of these indicators, so p is uncertain like a Beta(S p + 1,
+        S (1 - p) + 1). Half the distance of the quantiles at the 16th and 84th percentile of that law is the
+        error [1]_. Where draws are not random, it comes from the quantiles of the chains instead.
+
+        References
+        ----------
+        .. [1] Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Buerkner, P.-C. (2021).
+           Rank-normalization, folding, and localization: an improved R-hat for assessing convergence of
+           MCMC. Bayesian Analysis 16(2), 667-718, section 4.3 and appendix D.
+        """
+        return find_quantile_errors(self, sites, probabilities)
+
+    def hdi(
+        self, sites: Sequence[str | int] | str | int | None = None, probability: float = 0.95
+    ) -> dict[str, tuple[float, float]]:
+        """Return the highest-density interval of numbers: the shortest that holds that share of the draws.
+
+        It is one interval also where a density has several peaks; of an angle it is the shortest arc, whose
+        upper end is larger than its lower one also where it goes round. There is no standard error: ends of
+        shortest intervals converge more slowly than means do.
+
+        Parameters
+        ----------
+        sites : site or sequence of sites, optional
+            Which; by default all numbers whose draws were recorded.
+        probability : float
+            Between 0 and 1.
+
+        Returns
+        -------
+        dict
+            Site to (low, high).
+
+        Raises
+        ------
+        ModelError
+            If a site has states, or its draws were not recorded.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> normal = gs.Gaussian([1.0], [[4.0]], names=["x"])
+        >>> result = gs.sample(normal, sweeps=4000, record=["marginals", "draws"], rng=1, progress=False)
+        >>> [round(end) for end in result.hdi("x", 0.68)["x"]]
+        [-1, 3]
+        """
+        return find_hdi(self, sites, probability)
+
+    @property
+    def log_potential(self) -> NDArray[np.float64]:
+        """Log-potential of every draw (chains, draws), which is minus its energy; empty if not recorded."""
+        return 0.0 - self.energy
+
+    @property
+    def best(self) -> float | None:
+        """Largest log-potential seen, if it was recorded."""
+        return float(self.bests.max()) if self.bests.size else None
+
+    @property
+    def best_codes(self) -> NDArray[Any]:
+        """State codes, or numbers, of the state of largest log-potential seen, of the free sites."""
+        if self.best is None:
+            raise ArgumentError("The best state was not recorded; add gs.recorders.BestState() to record=.")
+        return self.best_x
+
+    @cached_property
+    def best_state(self) -> dict[str, Any]:
+        """The state of largest log-potential seen, by name and label; observed sites included."""
+        codes = self.best_codes.tolist()
+        real = self.domains.numbers
+        named = {
+            name: codes[i] if real[i] else self.domains.labels(i)[int(codes[i])]
+            for i, name in enumerate(self.domains.names.all())
+        }
+        return {**named, **self.evidence}
+
+    # ---- views
+
+    def report_line(self) -> str:
+        """Return what the kernel has counted as a line of text; empty if nothing."""
+        return ", ".join(f"{name} {in_words(figure)}" for name, figure in self.report.items())
+
+    def summary(self, most: int = 20) -> str:
+        """Return the verdict, a readable table of marginals, and what was observed.
+
+        Parameters
+        ----------
+        most : int
+            Number of sites to show, and of observed quantities.
+        """
+        lines = [self.diagnostics.line(), *(f"  {reason}" for reason in self.diagnostics.reasons)]
+        if self.interrupted:
+            lines.append("  interrupted: this is what there was")
+        lines += [f"  note: {remark}" for remark in self.remarks]
+        if self.report:
+            lines.append(f"  {self.report_line()}")
+        if self.n_marginal:
+            names = list(self.marginals)[:most] if len(self.marginals) <= 100_000 else None
+            names = names or [self.domains.names[i] for i in range(min(most, self.domains.n_sites))]
+            width = max((len(escaped(name)) for name in names), default=0)
+            for name in names:
+                texts = self.marginals.texts(name, self.mcse)
+                parts = [f"{escaped(state)} {text}" for state, text in texts.items()]
+                lines.append(f"{escaped(name):>{width}}  {'  '.join(parts)}")
+            if len(self.marginals) > len(names):
+                lines.append(f"... and {len(self.marginals) - len(names):,} more sites")
+        observed = [line for each in self.observables.values() for line in each.lines()]
+        lines += [escaped(line) for line in observed[:most]]
+        if len(observed) > most:
+            lines.append(f"... and {len(observed) - most:,} more observed quantities")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"Result({self.domains.n_sites:,} sites, {self.chains} chains x {self.draws:,} draws, "
+            f"{self.plan.kernel['name']} x {self.plan.scan['name']})"
+        )
+
+    def _repr_html_(self) -> str:
+        from gibbsite.results.html import result_html
+
+        return result_html(self)
+
+    def to_datatree(self) -> xarray.DataTree:
+        """Return draws, marginals and run data as an xarray DataTree, the form ArviZ 1 reads.
+
+        Each named site is a variable of its own; see :func:`gibbsite.results.datatree.make_datatree`.
+        """
+        from gibbsite.results.datatree import make_datatree
+
+        return make_datatree(self)
+
+    def to_arviz(self) -> Any:
+        """Return what the installed ArviZ works with: a DataTree, or InferenceData before ArviZ 1.
+
+        Examples
+        --------
+        ``az.summary(result.to_arviz())`` works with both.
+        """
+        from gibbsite.results.datatree import make_arviz
+
+        return make_arviz(self)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return a pandas table with one row for each state of each site, and one for each number.
+
+        Columns are ``site``, ``state``, ``probability``, ``mcse``, ``ess``, ``rhat`` and ``observed``. Where
+        there are numbers, they have ``mean`` and ``sd`` in place of ``probability``; ``mcse`` is that of the
+        mean and ``sd_mcse`` that of the standard deviation; ``ess`` and ``rhat`` are the worse of both.
+        Observables come last, by name in the column ``site``, their values by name in ``state``, with
+        ``mean`` and ``sd``; the column ``observable``, which there is only then, tells them from sites.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> model = gs.FactorGraph({"a": ["no", "yes"], "b": 2}, [(("a", "b"), [[4, 1], [1, 2]])])
+        >>> result = gs.sample(model.observe({"b": 1}), sweeps=1000, rng=1, progress=False)
+        >>> result.to_dataframe()[["site", "state", "observed"]].values.tolist()
+        [['a', 'no', False], ['a', 'yes', False], ['b', 0, True], ['b', 1, True]]
+        """
+        from gibbsite.results.dataframe import add_observables, make_dataframe
+
+        frame = make_dataframe(self.marginals, {"mcse": self.mcse, "ess": self.ess, "rhat": self.rhat})
+        return add_observables(frame, self.observables)
+
+    def draws_dataframe(self) -> pandas.DataFrame:
+        """Return recorded draws as a pandas table: one row per chain and draw, one column per site.
+
+        Rows are indexed by chain and draw. Columns hold numbers, labels that are numbers, or a categorical of
+        labels that are words.
+        """
+        from gibbsite.results.dataframe import make_draws_dataframe
+
+        return make_draws_dataframe(self)
+
+    def save(self, path: str | Path) -> None:
+        """Save to an ``.npz`` file, to be read by :func:`gibbsite.load_result`."""
+        from gibbsite.results.save import save_result
+
+        save_result(self, Path(path))
+
+
+def _split_cell(cell: int, cards: NDArray[np.int32]) -> tuple[int, int]:
+    """Return which site, and which of its states, a cell is."""
+    offset = np.concatenate([[0], np.cumsum(cards, dtype=np.int64)])
+    site = int(np.searchsorted(offset, cell, side="right")) - 1
+    return site, cell - int(offset[site])

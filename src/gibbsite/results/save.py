@@ -1,0 +1,464 @@
+"""Saved results: one ``.npz`` file of plain arrays and one JSON text, readable without gibbsite.
+
+The file depends on the content of the result alone, so equal results give equal bytes. Entries:
+
+``about``
+    JSON (ASCII bytes): plan, budget, state labels, evidence, unreached, remarks; names that are no numbers.
+``totals``, ``trace``
+    Sums over all draws (chains, cells) and means of batches (chains, batches, cells).
+``values``, ``draw_sites``, ``energy``, ``bests``, ``best_x``
+    Recorded draws (chains, draws, sites), energies (minus log-potentials), largest log-potential of each
+    chain and the state that has it; of size zero if not recorded.
+``set_start``, ``set_member``, ``set_cell``
+    Recorded sets of sites, in compressed rows.
+``block_0``, ``block_1``, ...
+    What open recorders (observables) have kept, one row for each chain.
+``kept_...``
+    What the kernel has recorded besides, by name.
+``visit_times``
+    Integrated autocorrelation times of marginals, in sweeps, measured from rare states; only if known.
+``label_set``, ``site_numbers``
+    Which entry of ``labels`` each site has, and the numbers that name the sites; both only if needed.
+
+Files of format 1 (gibbsite 0.1) hold log-potentials under the name ``energy``; they are read as well.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.archive import Archive, open_archive
+from gibbsite._common.arguments import checked
+from gibbsite._common.boundary import Wanted, admit, between, check_growth, check_header, fits, one_of
+from gibbsite.errors import FormatError
+from gibbsite.formats.parsing.text import shortened
+from gibbsite.models.domain import Angle, Domains, Interval, SiteKind, SiteNames, read_labels
+from gibbsite.results.measure.agreement import Findings
+from gibbsite.results.result import JointSets, Result
+from gibbsite.results.verdict.convergence import Look, Unreached
+from gibbsite.sampling.checkpoint import write_atomically
+from gibbsite.sampling.plan import Plan
+from gibbsite.sampling.recorders.base import OpenRecorder, all_recorders
+
+Built = TypeVar("Built")
+
+FORMAT = 2
+_READABLE = (1, FORMAT)
+_KIND = "gibbsite result"
+WEIGHTED_KIND = "gibbsite result of weighted draws"
+#: Kinds of saved results, and what reads them.
+LOADERS = {_KIND: "gs.load_result", WEIGHTED_KIND: "gs.importance.WeightedResult.load"}
+# The arrays of a result that are saved as they are.
+_ARRAYS = ("totals", "trace", "draw_sites", "values", "energy", "bests", "best_x")
+# Names of what a kernel has recorded begin so.
+_KEPT = "kept_"
+# What building a result from data that do not fit together may raise.
+UNREADABLE = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError)
+_WHOLE = (np.int8, np.int16, np.int32, np.int64)
+
+
+def save_result(result: Result, path: Path) -> None:
+    """Save a result; ``seconds``, which differs from run to run, is left out.
+
+    Parameters
+    ----------
+    result : Result
+        What to save.
+    path : Path
+        The file, by custom ``.npz``; an existing one is replaced in one go.
+
+    Raises
+    ------
+    CheckpointError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import gibbsite as gs, tempfile
+    >>> result = gs.sample(gs.ising_grid((2, 2)), sweeps=500, rng=1, progress=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_result(result, Path(folder) / "run.npz")
+    ...     again = load_result(Path(folder) / "run.npz")
+    >>> again.marginals == result.marginals
+    True
+    """
+    sites, site_arrays = describe_sites(result.domains, result.evidence, result.evidence_labels)
+    about = {
+        "kind": _KIND,
+        "format": FORMAT,
+        "plan": result.plan.to_dict(),
+        "draws": result.draws,
+        "warmup": result.warmup,
+        "length": result.length,
+        "binary": result.binary,
+        "n_marginal": result.n_marginal,
+        "n_joint": result.sets.n_joint,
+        "errors": result.errors,
+        "period": result.period,
+        "remarks": list(result.remarks),
+        "against": list(result.doubts),
+        "report": list(result.report.items()),
+        "interrupted": result.interrupted,
+        **({} if result.coupling_bound is None else {"coupling_bound": result.coupling_bound}),
+        **sites,
+        "look": result.look if isinstance(result.look, str) else asdict(result.look),
+        "unreached": [[doubt.site, doubt.state, doubt.proved, doubt.why] for doubt in result.unreached],
+    }
+    about["open"] = [recorder.restore() for recorder in result.open]
+    arrays = {name: getattr(result, name) for name in _ARRAYS} | site_arrays
+    arrays.update({f"block_{r}": block for r, block in enumerate(result.blocks)})
+    arrays.update({f"{_KEPT}{name}": found for name, found in result.kept.items()})
+    arrays["pulse"] = result.pulse
+    if result.visit_times.size:
+        arrays["visit_times"] = result.visit_times
+    if result.asked is not None:
+        arrays["asked"] = result.asked
+    arrays["set_start"] = result.sets.start
+    arrays["set_member"] = result.sets.member
+    arrays["set_cell"] = result.sets.cell
+    write_entries(path, about, arrays)
+
+
+def describe_sites(
+    domains: Domains, evidence: Mapping[str, Any], evidence_labels: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the sites of a result, and what was observed, as data and arrays; see :func:`read_sites`."""
+    names = domains.names.identity()
+    about = {
+        "n_sites": domains.n_sites,
+        "sites": list(names) if isinstance(names, tuple) else None,
+        "labels": [write_kind(kind) for kind in domains.kinds],
+        # Lists, because the order of observed sites is part of the content.
+        "evidence": list(evidence.items()),
+        "evidence_labels": list(evidence_labels.items()),
+    }
+    arrays: dict[str, NDArray[Any]] = {}
+    if len(domains.kinds) != 1:
+        arrays["label_set"] = domains.kind_of
+    if isinstance(names, np.ndarray):
+        arrays["site_numbers"] = names
+    return about, arrays
+
+
+def read_sites(about: dict[str, Any], archive: Archive) -> tuple[Domains, dict[str, Any], dict[str, tuple[Any, ...]]]:
+    """Return sites, what was observed, and the states that observed sites have."""
+    sites, n = about["sites"], about["n_sites"]
+    if sites is not None and len(sites) != n:
+        raise ValueError("there is another number of names than of sites")
+    kinds = tuple(_read_kind(labels) for labels in about["labels"])
+    if not kinds and n:
+        raise ValueError("sites have no states")
+    arrays = archive.admit(
+        {
+            "label_set": Wanted((np.int32, np.int64), (n,), 0, len(kinds) - 1, optional=len(kinds) == 1),
+            "site_numbers": Wanted(_WHOLE, (n,), optional=True),
+        }
+    )
+    numbers = arrays.get("site_numbers")
+    if numbers is not None and (np.diff(numbers) <= 0).any():
+        raise ValueError("the numbers of sites do not rise")
+    names = SiteNames(n, None if sites is None else tuple(sites), numbers)
+    domains = Domains(names, kinds, arrays.get("label_set", np.zeros(0, np.int32)))
+    labels = {site: tuple(labels) for site, labels in about["evidence_labels"]}
+    return domains, dict(about["evidence"]), labels
+
+
+def write_entries(path: Path, about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Write data and arrays; equal content gives equal bytes."""
+    text = np.array(json.dumps(about, sort_keys=True).encode("ascii"))
+    # Row-major order, because NumPy stores column-major arrays under another header.
+    ordered = {name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)}
+    write_atomically(path, {"about": text, **ordered})
+
+
+@checked
+def load_result(path: str | Path) -> Result:
+    """Load a result saved by ``result.save(path)``.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    Result
+        Equal in everything but ``seconds``.
+
+    Raises
+    ------
+    FormatError
+        If there is no such file, or it is not a complete saved result.
+
+    Examples
+    --------
+    >>> load_result("nowhere.npz")
+    Traceback (most recent call last):
+        ...
+    gibbsite.errors.FormatError: nowhere.npz: the file does not exist; check the path.
+    """
+    path = Path(path)
+    with read_entries(path, _KIND) as (about, archive):
+        version = about.get("format")
+        if version not in _READABLE:
+            raise FormatError(
+                f"the result was saved in format {version!r:.20}, this version of gibbsite reads up to "
+                f"{FORMAT}; use the version that saved it.",
+                str(path),
+            )
+        return inconsistent(path, lambda: _build_result(about, archive))
+
+
+def inconsistent(path: Path, build: Callable[[], Built]) -> Built:
+    """Build something from what a file holds; whatever does not fit together is one error."""
+    try:
+        return build()
+    except FormatError:
+        raise
+    except UNREADABLE as reason:
+        raise FormatError(
+            f"the saved result is inconsistent ({shortened(_first_line(reason))}); save it again.", str(path)
+        ) from None
+
+
+@contextmanager
+def read_entries(path: Path, kind: str) -> Iterator[tuple[dict[str, Any], Archive]]:
+    """Open a file of one kind; yield its JSON part, and its arrays, which are read on demand."""
+    if not path.exists():
+        raise FormatError("the file does not exist; check the path.", str(path))
+
+    def fail(reason: str) -> FormatError:
+        return FormatError(
+            f"this is not a saved gibbsite result, or only a part of one: {reason}; results are saved by "
+            "result.save(path).",
+            str(path),
+        )
+
+    with open_archive(path, fail) as archive:
+        about = archive.header()
+        found = about.get("kind")
+        if isinstance(found, str) and found in LOADERS and found != kind:
+            raise FormatError(f"this is a {found}; load it with {LOADERS[found]}(path).", str(path))
+        if found != kind:
+            raise fail("it is of another kind")
+        check_header(about, _SITES, fail)
+        check_growth(4 * about["n_sites"], archive.size, fail)  # of which some arrays are made
+        yield about, archive
+
+
+_COUNT = between(0, 1 << 62)
+_PAIRS = [lambda pair: isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)]
+# What the JSON parts of files must be; see gibbsite._common.boundary.fits.
+_SITES = {
+    "n_sites": between(0, 2**31 - 1),
+    "sites": (None, lambda names: fits(names, [str]) and len(set(names)) == len(names)),
+    "labels": [(list, dict)],
+    "evidence": _PAIRS,
+    "evidence_labels": _PAIRS,
+}
+_ABOUT = {
+    "plan": {"chains": int, "entropy": int, "kernel": dict, "scan": dict, "record": [dict]},
+    "draws": _COUNT,
+    "warmup": _COUNT,
+    "length": _COUNT,
+    "binary": bool,
+    "n_marginal": _COUNT,
+    "n_joint": _COUNT,
+    "errors": one_of("draws", "chains", "sums", "none"),
+    "period": (None, _COUNT),
+    "remarks": [str],
+    "report": _PAIRS,
+    "interrupted": bool,
+}
+_LATER = {  # what files of the first versions do not have
+    "coupling_bound": (None, float),
+    "against": [str],
+    "look": (str, {"chains": _COUNT, "sweeps": _COUNT, "complete": bool, "findings": dict}),
+    "open": [{"class": str}],
+}
+
+
+# What tempered kernels have recorded, by rung; see Kernel.kept.
+_LADDER = {
+    "betas": Wanted(np.float64, ("rungs",), 0, 1),
+    "cut": Wanted(np.float64, ("pairs",)),
+    "trips": Wanted(np.int64, ("chains",), 0),
+    "sweeps": Wanted(np.int64, ("chains",), 0),
+    "accepted": Wanted(np.float64, ("chains", "pairs")),
+    "averages": Wanted(np.float64, ("chains", "batches", "sides")),
+    "gains": Wanted(np.float64, ("chains", "samples", "rungs"), finite=False),
+    "sums": Wanted(np.float64, ("chains", "of rungs", "cells")),
+    "level": Wanted(np.float64, (1,), missing=True),
+}
+
+
+def _build_result(about: dict[str, Any], archive: Archive) -> Result:
+    fail = archive.fail
+    check_header(about, _ABOUT | {name: one for name, one in _LATER.items() if name in about}, fail)
+    n, draws = about["n_sites"], about["draws"]
+    domains, evidence, evidence_labels = read_sites(about, archive)
+    numbers = bool(domains.numbers.any())
+    states: dict[str, Any] = {"dtype": np.float64} if numbers else {"dtype": _WHOLE, "low": 0}
+    if not numbers and n:
+        states["high"] = int(domains.cards.max()) - 1
+    loose: dict[str, Any] = {"finite": False, "missing": numbers}
+    arrays = archive.admit(
+        {
+            "totals": Wanted(np.float64, ("chains", "cells"), **loose),
+            "trace": Wanted((np.float32, np.float64), ("chains", "batches", "cells"), **loose),
+            "draw_sites": Wanted((np.int32, np.int64), ("drawn",), 0, n - 1),
+            "values": Wanted(shape=("rows", "recorded", "drawn"), **states),
+            "energy": Wanted(np.float64, ("energies", "of draws"), finite=False),
+            "bests": Wanted(np.float64, ("bests",), finite=False),
+            "best_x": Wanted(shape=("best sites",), **states),
+            "set_start": Wanted(np.int64, ("starts",), 0),
+            "set_member": Wanted((np.int32, np.int64), ("members",), 0, n - 1),
+            "set_cell": Wanted(np.int64, ("sets",), 0),
+            "pulse": Wanted(np.float64, ("pulses", "of batches"), finite=False, optional=True),
+            "visit_times": Wanted(np.float64, ("visited",), 1.0, optional=True),
+            "asked": Wanted(np.int64, ("asked",), 0, n - 1, optional=True),
+            **{
+                f"block_{r}": Wanted(np.float64, (f"rows {r}", f"block {r}"), finite=False, missing=True)
+                for r in range(len(about.get("open", ())))
+            },
+        }
+    )
+    kept = {name.removeprefix(_KEPT): archive.read_numbers(name) for name in archive.names if name.startswith(_KEPT)}
+    if "betas" in kept:
+        kept |= admit(kept, _LADDER, fail)
+    if about["format"] == 1:
+        arrays["energy"] = 0.0 - arrays["energy"]
+    chains, cells = arrays["totals"].shape
+    for name in ("values", "energy", "bests", "pulse"):
+        if name in arrays and len(arrays[name]) not in (0, chains):
+            raise ValueError(f"{name} has another number of chains")
+    if arrays["best_x"].size not in (0, n):
+        raise ValueError("the best state has other sites")
+    marginal = n if about["binary"] else int(domains.cards.sum(dtype=np.int64))
+    if about["binary"] and (domains.cards != 2).any():
+        raise ValueError("sites of a two-state model have other numbers of states")
+    if domains.cards.size != n:
+        raise ValueError("sites and cells do not match")
+    if about["n_marginal"] not in (0, marginal) or about["n_marginal"] > cells:
+        raise ValueError("marginals and sites do not match")
+    slack = 1e-3 * (1 + draws)
+    if not numbers and ((arrays["totals"] < -slack) | (arrays["totals"] > draws + slack)).any():
+        raise ValueError("sums of probabilities and numbers of draws do not match")
+    _check_sets(arrays, domains.cards, cells, about["n_joint"])
+    recorders = tuple(_read_recorder(each) for each in about.get("open", ()))
+    blocks = tuple(arrays[f"block_{r}"] for r in range(len(recorders)))
+    for recorder, rows in zip(recorders, blocks, strict=True):
+        if not len(rows) or not all(recorder.concludes(row, draws) for row in rows):
+            raise ValueError(f"what was recorded as {recorder.key!r} is damaged")
+    return Result(
+        plan=Plan.from_dict(about["plan"]),
+        domains=domains,
+        evidence=evidence,
+        evidence_labels=evidence_labels,
+        binary=about["binary"],
+        n_marginal=about["n_marginal"],
+        draws=draws,
+        warmup=about["warmup"],
+        length=about["length"],
+        sets=JointSets(arrays["set_start"], arrays["set_member"], arrays["set_cell"], about["n_joint"]),
+        bests=arrays["bests"],
+        unreached=tuple(_read_unreached(doubt) for doubt in about.get("unreached", about.get("doubts", ()))),
+        errors=about["errors"],
+        period=about["period"],
+        remarks=tuple(about["remarks"]),
+        report=dict(about["report"]),
+        kept=kept,
+        interrupted=about["interrupted"],
+        coupling_bound=about.get("coupling_bound"),
+        totals=arrays["totals"],
+        trace=arrays["trace"],
+        draw_sites=arrays["draw_sites"],
+        values=arrays["values"],
+        energy=arrays["energy"],
+        best_x=arrays["best_x"],
+        pulse=arrays["pulse"] if "pulse" in arrays else np.zeros((0, 0)),
+        visit_times=arrays.get("visit_times", np.zeros(0)),
+        asked=arrays.get("asked"),
+        look=_read_look(about.get("look", "not needed")),
+        doubts=tuple(about.get("against", ())),
+        open=recorders,
+        blocks=blocks,
+    )
+
+
+def _check_sets(arrays: dict[str, NDArray[Any]], cards: NDArray[Any], cells: int, joint: int) -> None:
+    """Refuse recorded sets of sites whose rows or cells do not exist."""
+    start, member, cell = (arrays[name] for name in ("set_start", "set_member", "set_cell"))
+    if start.size != cell.size + 1 or start[0] != 0 or start[-1] != member.size or (np.diff(start) < 0).any():
+        raise ValueError("the rows of recorded sets do not match")
+    if joint > cell.size:
+        raise ValueError("there are fewer recorded sets than told")
+    for first, low, high in zip(cell.tolist(), start[:-1].tolist(), start[1:].tolist(), strict=True):
+        if first + math.prod(cards[member[low:high]].tolist()) > cells:
+            raise ValueError("the cells of recorded sets do not exist")
+
+
+def _read_unreached(doubt: Any) -> Unreached:
+    if not fits(doubt, list) or not fits(doubt[0], str) or not fits(doubt[2:], [(bool, str)]):
+        raise ValueError("a state that was not reached is damaged")
+    return Unreached(*doubt)
+
+
+def _read_recorder(about: dict[str, Any]) -> OpenRecorder:
+    """Return a recorder that can conclude what is in a saved result."""
+    import gibbsite.sampling.recorders  # noqa: F401 (all of them)
+
+    known = all_recorders().get(about["class"])
+    if known is None or not issubclass(known, OpenRecorder):
+        raise ValueError(f"the recorder {about['class']} is not known here; import the module that defines it")
+    return known.revive(about)
+
+
+_FINDINGS = {"cells": [int], "here": [float], "there": [float], "strangers": int, "energy": str}
+
+
+def _read_look(written: Any) -> Look | str:
+    """Return the second look of a saved result, or why there is none."""
+    if isinstance(written, str):
+        return written
+    found = written["findings"]
+    check_header(found, _FINDINGS, ValueError)
+    listed = {name: tuple(found[name]) for name in ("cells", "here", "there")}
+    return Look(written["chains"], written["sweeps"], Findings(**{**found, **listed}), written["complete"])
+
+
+def write_kind(kind: SiteKind) -> Any:
+    """Return the states of a site as data: labels, or {"low": ..., "high": ...} with words for infinity.
+
+    Examples
+    --------
+    >>> write_kind(Interval(0.0)), write_kind(("no", "yes"))
+    ({'low': 0.0, 'high': 'inf'}, ('no', 'yes'))
+    """
+    if not isinstance(kind, Interval):
+        return kind
+    if isinstance(kind, Angle):
+        return {"low": kind.low, "period": kind.period}
+    bounds = {"low": kind.low, "high": kind.high}
+    return {name: bound if math.isfinite(bound) else str(bound) for name, bound in bounds.items()}
+
+
+def _read_kind(written: Any) -> SiteKind:
+    if isinstance(written, dict) and "period" in written:
+        return Angle(float(written["period"]), float(written["low"]))
+    if isinstance(written, dict):
+        return Interval(float(written["low"]), float(written["high"]))
+    return read_labels(written, "a site")
+
+
+def _first_line(reason: BaseException) -> str:
+    return (str(reason).splitlines() or [type(reason).__name__])[0]

@@ -1,0 +1,415 @@
+"""The verdict on a run: how far its numbers can be trusted.
+
+A run is called converged when all of these hold:
+
+* R-hat of every state indicator, over the halves of all chains, is at most 1.01;
+* every probability is known as well as from 400 independent draws;
+* the log-potentials of the chains agree;
+* no state that the factors allow was impossible all along (single-site moves that cannot cross the zeros of a
+  model show up here, or in chains that disagree);
+* many short chains from dispersed starts come to agree with the run
+  (:mod:`gibbsite.results.verdict.second_look`).
+
+Where certain sites were asked for, R-hat, effective size and standard errors are those of these sites. Other
+sites still have to agree and mix, to a lower standard (R-hat 1.1, 50 effective draws): their slow moves are
+then seen often enough for the errors of the sites asked for to contain what follows from them. The
+log-potentials, states out of reach and dispersed starts are asked about all sites.
+
+A run that recorded nothing but the best state is judged by it: converged when two chains have found states
+equally good, which is agreement, not a proof.
+
+R-hat and effective size are judged where a probability is between 0.001 and 0.999; outside, chains must
+agree within 0.005. A site that is a number is judged by its mean and standard deviation, measured in units
+of the latter. All numbers come from half-chain and batch means, so they exist for millions of sites.
+
+Draws that are not random tell nothing about their error. Where kernels say so (``Kernel.error_source``), all
+numbers come from the means of whole chains; where there are fewer than four, or where chains are no
+replicates, there are none, and the run is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.results.measure.agreement import Findings
+from gibbsite.results.measure.energies import measure_disagreement
+from gibbsite.results.measure.measurement import FEWEST_REPLICATES, SPREADS, CellNumbers, is_material, source_of_errors
+from gibbsite.results.verdict.sentences import describe_look, describe_unreached, put_first
+from gibbsite.results.wording import rhat_text
+
+MOST_JUDGED = 1 << 18  # cells; of a larger model so many evenly spaced ones are judged
+RHAT_LIMIT = 1.01
+ESS_LIMIT = 400.0
+#: The same where other sites were asked for: their errors contain what follows from slow moves of these.
+OTHERS_RHAT, OTHERS_ESS = 1.1, 50.0
+_AGREEMENT = 0.005
+_ROUNDING = 1e-9  # log-potentials closer than this, relatively, are equal
+_ENERGY_LIMIT = 1.1  # of R-hat of the log-potentials, of which there are a few dozen for each chain
+#: Instead of a second look: draws are independent, whatever state a sweep began in.
+INDEPENDENT = "independent"
+#: The same of draws that are counted: a state that none of them was in may still be possible.
+COUNTED = "independent, counted"
+WITHOUT_LOOK = (INDEPENDENT, COUNTED)
+#: Instead of a second look: chains cross between modes themselves (``Kernel.doubts``).
+CROSSED = "crossed"
+_SETTLED = 1e-5  # standard error at which the number of independent draws does not matter
+_FEWEST_DRAWS = 4  # with fewer there is no R-hat
+
+
+@dataclass(frozen=True)
+class Unreached:
+    """A state that the factors allow but that no chain may have been able to enter.
+
+    ``proved`` tells whether a full state of positive probability that contains it is known. ``why`` is
+    "state" (it was never possible), "region" (it belongs to states that are not seen to be connected with the
+    chains), or "scan" (its site is never visited).
+    """
+
+    site: str
+    state: Any
+    proved: bool
+    why: str = "state"
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a second look at a run has found: many short chains from dispersed starts beside it.
+
+    Attributes
+    ----------
+    chains, sweeps : int
+        Number of short chains, and their length; none, if there was nothing to compare.
+    findings : Findings
+        Where they differ from the run.
+    complete : bool
+        Whether they had the time to come to agree.
+    """
+
+    chains: int
+    sweeps: int
+    findings: Findings = field(default_factory=Findings)
+    complete: bool = True
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """How good a run is.
+
+    Attributes
+    ----------
+    converged : bool
+        The verdict.
+    reasons : tuple of str
+        Why not, one sentence each.
+    rhat_max, ess_min : float or None
+        Worst R-hat and effective number of independent draws, with the site and state they belong to.
+    mcse_max : float or None
+        Largest standard error of a probability; that of a mean is counted in standard deviations of its site.
+        These are None where nothing is known about errors.
+    disagreement : float
+        Largest difference between the probability of a chain, or half of one, and the pooled one.
+    frozen : tuple of str
+        Sites that kept one state in every chain although the factors allow others.
+    unreached : tuple of Unreached
+        States no chain could enter.
+    chains, draws : int
+        Number of chains, and of draws in each.
+    found : int, optional
+        Number of chains that have seen a state as good as the best, where a run is judged by it.
+    errors : {"draws", "chains", "sums", "none"}
+        What standard errors are taken from: the dependence of draws, the spread of chains that are
+        replicates, the spread of sums over chains, or nothing.
+    second_look : {"agrees", "differs", "off", "no time", "impossible", "not needed", "independent", ...}
+        What short chains from dispersed starts say: they agree with the run or not, were turned off, had no
+        time, or could not be started; they are not needed where the run has not converged anyway, and where
+        it is judged by the best state. Independent draws need none, nor do chains that cross between modes.
+    look_chains, look_sweeps : int
+        Their number and length.
+    energy_rhat : float or None
+        R-hat of the log-potentials of the chains, where they are known.
+    judged, cells : int
+        Number of probabilities the verdict is about, and of all; of very large models an even selection.
+    mcse_in_sds : bool
+        Whether ``mcse_max`` is that of a number, counted in standard deviations of its site.
+    of_query : bool
+        Whether R-hat, effective draws and standard error are those of the sites that were asked for.
+    """
+
+    converged: bool
+    reasons: tuple[str, ...]
+    rhat_max: float | None
+    rhat_at: str
+    ess_min: float | None
+    ess_at: str
+    mcse_max: float | None
+    disagreement: float
+    frozen: tuple[str, ...]
+    unreached: tuple[Unreached, ...]
+    chains: int
+    draws: int
+    errors: str
+    found: int | None = None
+    second_look: str = "not needed"
+    look_chains: int = 0
+    look_sweeps: int = 0
+    energy_rhat: float | None = None
+    judged: int = 0
+    cells: int = 0
+    mcse_in_sds: bool = False
+    of_query: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as plain data."""
+        return asdict(self)
+
+    def __getitem__(self, key: str) -> Any:
+        return getattr(self, key)
+
+    @property
+    def word(self) -> str:
+        """The verdict in a word or two."""
+        if self.converged:
+            return "converged"
+        return "NOT JUDGED" if self.errors == "none" else "NOT CONVERGED"
+
+    def line(self) -> str:
+        """Return the verdict in one line."""
+        return f"{self.word}: {self.figures()}"
+
+    def _agreement(self) -> str:
+        """Say what a second look has not found."""
+        if not self.look_chains:
+            return ""
+        if not self.look_sweeps:
+            return f"; second look: no other mode found from {self.look_chains} starts"
+        return f"; second look: {self.look_chains} short chains agree"
+
+    def figures(self) -> str:
+        """Return the numbers behind the verdict in one line."""
+        if self.found is not None:
+            return f"the best state found by {self.found} of {self.chains} chains x {self.draws:,} draws"
+        size = f"{self.chains} chain{'s' * (self.chains != 1)} x {self.draws:,} draw{'s' * (self.draws != 1)}"
+        if self.rhat_max is None or self.ess_min is None or self.mcse_max is None:
+            return f"no standard errors ({size})"
+        spread = "spread of " if self.errors in SPREADS else ""
+        looked = {
+            "agrees": self._agreement(),
+            "off": "; no second look, as asked" if self.converged else "",
+            INDEPENDENT: "; draws are independent",
+            CROSSED: "; states cross between modes" if self.converged else "",
+        }
+        part = f"; judged at {self.judged:,} of {self.cells:,} sites" if self.judged < self.cells else ""
+        error = f"at most {self.mcse_max:.2g}" if np.isfinite(self.mcse_max) else "not known"
+        unit = " standard deviations" * (self.mcse_in_sds and bool(np.isfinite(self.mcse_max)))
+        rhat = "not known" if self.draws < _FEWEST_DRAWS else "infinite"
+        if np.isfinite(self.rhat_max):
+            text = rhat_text(self.rhat_max, ".4f")
+            rhat = text if text.startswith("above") else f"at most {text}"
+        return (
+            f"R-hat {rhat}, effective draws at least {self.ess_min:,.0f}, "
+            f"standard error {error}{unit} ({spread}{size})"
+            f"{looked.get(self.second_look, '')}{'; judged at the sites asked for' * self.of_query}{part}"
+        )
+
+
+def judge(
+    cells: CellNumbers,
+    chains: int,
+    draws: int,
+    unreached: tuple[Unreached, ...],
+    name: Any,
+    blind: bool = False,
+    errors: str = "draws",
+    period: int | None = None,
+    bests: NDArray[np.float64] | None = None,
+    pulse: NDArray[np.float64] | None = None,
+    look: Look | str = "not needed",
+    n_cells: int | None = None,
+    observed: Sequence[tuple[str, float, float]] = (),
+    doubts: tuple[str, ...] = (),
+    asked: NDArray[np.bool_] | None = None,
+) -> Diagnostics:
+    """Pronounce the verdict.
+
+    ``name`` turns a cell number into words; ``blind``: no probability was recorded by which to judge;
+    ``errors``: what standard errors can be taken from; ``period``: how many draws averages are meant to be
+    taken over; ``bests``: largest log-potential of each chain, if they are known; ``pulse``: log-potentials
+    of each chain over its length, if they are known; ``look``: the second look, or why there is none;
+    ``n_cells``: number of cells of the run, where not all of them are judged; ``observed``: names, R-hat and
+    effective sizes of observables; ``doubts``: what the kernel says against its chains; ``asked``: which
+    cells were asked for, None: all.
+    """
+    reasons: list[str] = []
+    found = None
+    something = bool(cells.mean.size) or blind  # without free sites there is nothing to estimate
+    source = source_of_errors(errors, chains) if something else "draws"
+    if something and source != errors:
+        reasons.append(
+            "one chain has no standard error, because only its sums were kept; take two chains or more."
+            if errors == "sums"
+            else f"there is no standard error of so few chains ({chains}), because their draws are more even "
+            f"than random ones; take {FEWEST_REPLICATES} chains or more."
+        )
+    if period is not None and draws != period and not blind:
+        reasons.append(
+            f"averages are meant to be taken over {period:,} draws, and {draws:,} were made; there is no "
+            "gain before the period is complete."
+        )
+    if blind and bests is not None and bests.size:
+        top = float(bests.max())
+        found = int((bests >= top - _ROUNDING * (1.0 + abs(top))).sum())
+        if found < 2:
+            reasons.append(
+                f"the best state was found by one chain of {chains}: there may be better ones; run longer, "
+                "or use more chains."
+            )
+    elif blind:
+        reasons.append(
+            "no probabilities were recorded, so nothing shows whether the chains agree; add gs.Marginals() to record=."
+        )
+    worst = _find_worst(cells, chains, draws, name, asked) if source != "none" else _Worst()
+    independent = look in WITHOUT_LOOK
+    if independent and worst.ess is not None:
+        worst = worst._replace(ess=max(worst.ess, float(chains * draws)))
+    settled = independent and worst.error is not None and worst.error <= _SETTLED
+    if worst.rhat == np.inf and draws < _FEWEST_DRAWS:
+        reasons.append("the run is too short to tell whether chains agree; run longer.")
+    elif worst.rhat is not None and worst.rhat > RHAT_LIMIT and not independent:
+        parts = "chains disagree" if chains > 1 else "the two halves of the chain disagree"
+        reasons.append(
+            f"{parts}: R-hat is {rhat_text(worst.rhat)} at {worst.rhat_at}, more than {RHAT_LIMIT}; run longer."
+        )
+    if worst.ess is not None and worst.ess < ESS_LIMIT and cells.mean.size and not settled:
+        place = f" at {worst.ess_at}" if worst.ess_at else ""
+        reasons.append(
+            f"too few effective draws: {worst.ess:.0f}{place}, fewer than {ESS_LIMIT:.0f}; "
+            f"{'use more chains, or ' if source == 'chains' else ''}run longer."
+        )
+    if asked is not None and source != "none" and not independent:
+        reasons += _doubted_others(_find_worst(cells, chains, draws, name, ~asked))
+    reasons += _doubted_observables(observed) if source == "draws" else []
+    energy_rhat = None if pulse is None or not pulse.size else measure_disagreement(pulse)
+    if energy_rhat is not None and energy_rhat > _ENERGY_LIMIT and chains > 1 and not independent:
+        size = rhat_text(energy_rhat)
+        reasons.append(
+            f"chains disagree in energy: R-hat of the log-potential is {size}, more than "
+            f"{_ENERGY_LIMIT}; they may be in different modes, or still settling; run longer."
+        )
+    reasons = put_first(describe_unreached(unreached), reasons) if unreached else reasons
+    reasons += doubts if found is None else ()
+    if isinstance(look, Look):
+        reasons += describe_look(look, cells, name)
+    elif look == "no time" and not reasons:
+        reasons.append(
+            "there was no time for a second look from other starts, so other modes may have been missed; "
+            "allow more time."
+        )
+    elif look == "impossible" and not reasons:
+        reasons.append(
+            "no second look was possible, because no chain could be started elsewhere and compared with the "
+            "run, so other modes may have been missed."
+        )
+    doubted: dict[str, int] = {}
+    for doubt in unreached:
+        doubted[doubt.site] = doubted.get(doubt.site, 0) + 1
+    return Diagnostics(
+        converged=not reasons and source != "none",
+        reasons=tuple(reasons),
+        rhat_max=worst.rhat,
+        rhat_at=worst.rhat_at,
+        ess_min=worst.ess,
+        ess_at=worst.ess_at,
+        mcse_max=worst.error,
+        disagreement=float(cells.spread.max(initial=0.0)),
+        frozen=tuple(doubted),
+        unreached=unreached,
+        chains=chains,
+        draws=draws,
+        errors=source,
+        found=found,
+        second_look=_look_word(look),
+        look_chains=look.chains if isinstance(look, Look) else 0,
+        look_sweeps=look.sweeps if isinstance(look, Look) else 0,
+        energy_rhat=energy_rhat,
+        judged=cells.mean.size,
+        cells=cells.mean.size if n_cells is None else max(n_cells, cells.mean.size),
+        mcse_in_sds=worst.in_sds,
+        of_query=asked is not None,
+    )
+
+
+def _doubted_others(worst: _Worst) -> list[str]:
+    """Say where chains disagree, or move too slowly, so much that the sites asked for may be wrong, too."""
+    assert worst.rhat is not None and worst.ess is not None
+    follows = "which may make the sites asked for wrong; run longer."
+    if worst.rhat > OTHERS_RHAT:
+        size = rhat_text(worst.rhat)
+        return [
+            f"chains disagree about a site that was not asked for: R-hat is {size} at {worst.rhat_at}, more "
+            f"than {OTHERS_RHAT}, {follows}"
+        ]
+    if worst.ess < OTHERS_ESS:
+        return [
+            f"there are {worst.ess:.0f} effective draws of a site that was not asked for ({worst.ess_at}), "
+            f"fewer than {OTHERS_ESS:.0f}, {follows}"
+        ]
+    return []
+
+
+def _doubted_observables(observed: Sequence[tuple[str, float, float]]) -> list[str]:
+    """Say which observable chains disagree about most, and which is known worst, where that is too bad."""
+    said = []
+    apart = max(observed, key=lambda each: each[1], default=None)
+    if apart is not None and apart[1] > RHAT_LIMIT:
+        said.append(
+            f"chains disagree about the observable {apart[0]}: R-hat is {rhat_text(apart[1])}, more "
+            f"than {RHAT_LIMIT}; run longer."
+        )
+    few = min(observed, key=lambda each: each[2], default=None)
+    if few is not None and few[2] < ESS_LIMIT:
+        said.append(
+            f"too few effective draws of the observable {few[0]}: {few[2]:.0f}, fewer than {ESS_LIMIT:.0f}; run longer."
+        )
+    return said
+
+
+def _look_word(look: Look | str) -> str:
+    if look in WITHOUT_LOOK:
+        return INDEPENDENT
+    return look if isinstance(look, str) else "agrees" if look.findings.agree else "differs"
+
+
+class _Worst(NamedTuple):
+    """The worst numbers of a run and where they are; None where nothing is known."""
+
+    rhat: float | None = None
+    rhat_at: str = ""
+    ess: float | None = None
+    ess_at: str = ""
+    error: float | None = None
+    in_sds: bool = False
+
+
+def _find_worst(
+    cells: CellNumbers, chains: int, draws: int, name: Any, among: NDArray[np.bool_] | None = None
+) -> _Worst:
+    """Return the worst numbers of all cells, or of some."""
+    material = is_material(cells.mean, cells.numbers)
+    chosen = material | (cells.spread > _AGREEMENT)
+    errors = cells.error / cells.scale
+    if among is not None:
+        chosen &= among
+        errors = np.where(among, errors, 0.0)
+    judged = np.flatnonzero(chosen)
+    error = float(errors.max(initial=0.0))
+    in_sds = bool(cells.numbers.size) and int(np.argmax(errors)) in cells.numbers
+    if not judged.size:
+        return _Worst(1.0, "", float(chains * draws), "", error, in_sds)
+    most = int(judged[np.argmax(cells.rhat[judged])])
+    least = int(judged[np.argmin(cells.ess[judged])])
+    return _Worst(float(cells.rhat[most]), name(most), float(cells.ess[least]), name(least), error, in_sds)

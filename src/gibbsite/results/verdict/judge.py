@@ -1,0 +1,189 @@
+"""The way to a verdict: what costs more is asked later."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import clock
+from gibbsite.kernels.base import Kernel
+from gibbsite.results.make import make_result
+from gibbsite.results.measure.energies import count_round_trips
+from gibbsite.results.measure.measurement import measure_cells
+from gibbsite.results.result import Result
+from gibbsite.results.verdict import modes, settling
+from gibbsite.results.verdict.biased import find_bias
+from gibbsite.results.verdict.convergence import COUNTED, CROSSED, INDEPENDENT, MOST_JUDGED, WITHOUT_LOOK
+from gibbsite.results.verdict.known_mean import KnownMean
+from gibbsite.results.verdict.landscape import can_be_walked_in
+from gibbsite.results.verdict.second_look import SecondLook
+from gibbsite.results.verdict.unreached import find_unreached
+from gibbsite.results.verdict.visits import Visits
+from gibbsite.results.verdict.walkers import can_walk
+from gibbsite.sampling.engine import Recording
+from gibbsite.sampling.interrupt import catch_interrupt
+
+Looker = SecondLook | modes.ModeSearch | settling.Settling | KnownMean
+
+_STANDARD_ERRORS = 4.0  # an accuracy is so many standard errors
+_RESERVE = 0.2  # of a time limit, for diagnostics and the second look
+_WITHOUT_LOOK = 0.05  # for diagnostics alone
+_PATIENCE = 1.1  # of a time limit: a second look may take so long rather than be left out
+_TELLING_CELLS = 1 << 14  # cells from which is seen how long it takes to judge them all
+_ROUND_TRIPS = 10  # between high and low energy, of all chains, before a run may end early
+# Before a discrete run may end early, a state whose probability is the accuracy, and whose visits last twenty
+# sweeps, is entered nine times on average; large models may end after so many updates of single sites.
+_VISIT, _ENTRIES, _MOST_UPDATES = 20, 9, 4e7
+
+
+class Judge:
+    """Turns recordings into results; keeps the short chains of the second look from one question to the next.
+
+    Parameters
+    ----------
+    error : float or None
+        Largest standard error at which a run may end early.
+    second_look : bool
+        Whether runs are compared with short chains from other starts.
+    threads : int
+        Threads for those.
+    seconds : float or None
+        Time limit of the run, the second look included.
+    query : sequence of int or None
+        Positions of the sites that were asked for; None: all.
+    """
+
+    def __init__(
+        self,
+        error: float | None,
+        second_look: bool,
+        threads: int,
+        seconds: float | None,
+        query: Sequence[int] | None = None,
+    ) -> None:
+        self.query = None if query is None else np.array(query, np.intp)
+        self.error, self.wanted, self.threads = error, second_look, threads
+        self.seconds = math.inf if seconds is None else float(seconds)
+        self.looker: Looker | None = None
+        self.visits: Visits
+
+    def reserve(self, kernel: Kernel | None) -> float:
+        """Return the share of a time limit that is kept for the verdict."""
+        if not self.wanted or (kernel is not None and not kernel.estimates):
+            return 0.0
+        return _WITHOUT_LOOK if kernel is not None and kernel.crosses else _RESERVE
+
+    def is_enough(self, recording: Recording) -> bool:
+        """Tell whether a run may end: its errors are small, it has been about, and it stands a second look.
+
+        What costs more is asked later.
+        """
+        assert self.error is not None
+        first = self.first(recording)
+        verdict = first.diagnostics
+        if not verdict.converged or verdict.mcse_max is None or verdict.mcse_max > self.error:
+            return False
+        if first.look in WITHOUT_LOOK:
+            return True
+        trips = count_round_trips(first.pulse)
+        if first.look != CROSSED and trips is not None and trips < _ROUND_TRIPS:
+            return False
+        if self._too_short(recording, first):
+            return False
+        found = self._scrutinise(recording, first, lambda: False).diagnostics
+        return found.converged and found.mcse_max is not None and found.mcse_max <= self.error
+
+    def _too_short(self, recording: Recording, first: Result) -> bool:
+        """Tell whether a rare state that lasts for some sweeps could have been missed altogether."""
+        assert self.error is not None
+        graph = recording.setup.graph
+        if not graph.discrete:
+            return False
+        sweeps = first.chains * first.draws * recording.setup.plan.thin
+        wanted = _ENTRIES * _VISIT / (_STANDARD_ERRORS * self.error)
+        return sweeps < min(wanted, _MOST_UPDATES / max(graph.n_sites, 1))
+
+    def conclude(self, recording: Recording) -> Result:
+        """Return the result of a run that has ended, with everything that speaks against it."""
+        arrived = clock()
+        first = self.first(recording)
+        with catch_interrupt(lambda message: None) as flag:
+            result = self._scrutinise(recording, first, lambda: flag.up)
+        return result.judged(interrupted=result.interrupted or flag.up, seconds=recording.seconds + clock() - arrived)
+
+    def first(self, recording: Recording) -> Result:
+        """Return the result of a run before anything is asked that costs time."""
+        setup = recording.setup
+        found = make_result(recording)
+        if self.query is not None:
+            found = found.judged(asked=self.query)
+        if setup.kernel.independent(setup.graph):
+            return found.judged(look=INDEPENDENT if setup.layout.conditional else COUNTED)
+        doubts = setup.kernel.doubts(recording.memories)
+        if doubts is not None:
+            return found.judged(look=CROSSED, doubts=doubts)
+        against, remark = find_bias(recording, found)
+        if against:
+            return found.judged(doubts=(against,))
+        return found.judged(remarks=(*found.remarks, remark)) if remark else found
+
+    def _scrutinise(self, recording: Recording, first: Result, stop: Callable[[], bool]) -> Result:
+        """Add unreached and a second look, the latter only where nothing else speaks against a run.
+
+        Independent draws can have missed nothing.
+        """
+        if first.look in WITHOUT_LOOK:
+            return first
+        deadline = clock() + _PATIENCE * self.seconds - recording.seconds
+        unreached = find_unreached(recording, first.totals, lambda: clock() >= deadline)
+        result = first.judged(unreached=unreached)
+        verdict = result.diagnostics
+        if not verdict.converged or verdict.found is not None or not verdict.judged:
+            return result  # found: judged by the best state; nothing judged: there are no free sites
+        if result.look == CROSSED:
+            return result
+        if not self.wanted:
+            return result.judged(look="off")
+        late = lambda needs: stop() or clock() + needs >= deadline  # noqa: E731
+        if self.looker is None or self.looker.setup is not recording.setup:
+            asked = None if self.query is None else result.asked_cells
+            self.looker = choose_look(recording, self.threads, asked)
+            self.visits = Visits(recording.setup, self.threads, asked)
+        result = result.judged(look=self.looker.examine(recording, result, late))
+        if not result.diagnostics.converged:
+            return result
+        times = self.visits.measure(recording, result, late)
+        return result.judged(look="no time") if times is None else result.judged(visit_times=times)
+
+
+def choose_look(recording: Recording, threads: int, asked: NDArray[np.intp] | None = None) -> Looker:
+    """Return what looks for other modes than those a run has seen, which depends on its model.
+
+    Of a very large model only some cells are looked at, those of ``asked`` among them.
+    """
+    graph = recording.setup.graph
+    if graph.kind == "gaussian":
+        return KnownMean(recording.setup)
+    if not graph.discrete and can_walk(recording) and recording.setup.kernel.error_source == "draws":
+        if can_be_walked_in(graph) and graph.n_sites <= modes.MOST_SITES:
+            return modes.ModeSearch(recording, threads)
+        if graph.n_sites <= settling.MOST_SITES:
+            return settling.Settling(recording, threads)
+    return SecondLook(recording.setup, threads, asked)
+
+
+def foresee(part: Recording) -> float:
+    """Return how many seconds it takes to judge some chains of a run, found out at a part of their cells."""
+    began = clock()
+    first = make_result(part)
+    took, cells = clock() - began, first.totals.shape[1]
+    measured = 0.0
+    for some in (1, _TELLING_CELLS):  # the first time, compiled functions are loaded
+        began = clock()
+        measure_cells(first.totals[:, :some], first.trace[:, :, :some], first.draws, first.length)
+        measured = clock() - began
+    share = max(min(cells, _TELLING_CELLS), 1) / max(min(cells, MOST_JUDGED), 1)
+    return float(took + measured / share)

@@ -1,0 +1,101 @@
+"""Many short chains of plain Gibbs sampling on a small model, all of them moved by one call.
+
+The checks of a verdict start dozens of chains for a few sweeps each. On a small model the calls would take
+far longer than the sweeps, so the states of all chains stand in the rows of one array here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import compiled_loop
+from gibbsite._numba.random.generators import load, store, uniform
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.local import log_potential, weights
+from gibbsite.kernels.rules import pick
+
+
+class Rows:
+    """Chains that move by plain Gibbs sampling, site after site.
+
+    Parameters
+    ----------
+    graph : Graph
+        A discrete model.
+    x : int array (chains, sites)
+        States; moved in place.
+    words : uint64 array (chains, 4)
+        Generators of the chains; moved in place.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> graph = gs.graphs.compile_graph(gs.ising_grid((2, 2), coupling=0.0, field=20.0))
+    >>> words = np.arange(1, 13, dtype=np.uint64).reshape(3, 4)
+    >>> rows = Rows(graph, np.zeros((3, 4), graph.state_dtype), words)
+    >>> rows.move(8).round(6).tolist()[0], rows.x.tolist()[0]
+    ([1.0, 1.0, 1.0, 1.0], [1, 1, 1, 1])
+    """
+
+    def __init__(self, graph: Graph, x: NDArray[Any], words: NDArray[np.uint64]) -> None:
+        self.graph, self.x, self.words = graph, x, words
+        self.work = np.zeros(int(graph.cards.max(initial=2)))
+        first = np.arange(graph.n_sites) if graph.binary else graph.offset[:-1]
+        self.first = np.asarray(first, np.int64)
+
+    def move(self, sweeps: int, held: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+        """Make sweeps; return the mean conditional probabilities of all cells (chains, cells) in them.
+
+        Sites of ``held`` (chains, sites) keep their states; their cells are zero.
+        """
+        cells = np.zeros((len(self.x), self.graph.n_cells))
+        held = np.zeros((0, 0), np.bool_) if held is None else held
+        _move_rows(self.graph.arrays, self.x, held, sweeps, self.words, self.work, self.first, self.graph.binary, cells)
+        return cells / max(sweeps, 1)
+
+    def log_potentials(self) -> NDArray[np.float64]:
+        """Return the log-potentials of the states."""
+        found = np.zeros(len(self.x))
+        _sum_potentials(self.graph.arrays, self.x, found)
+        return found + self.graph.log_offset
+
+
+@compiled_loop
+def _move_rows(
+    arrays: Any,
+    x: NDArray[Any],
+    held: NDArray[np.bool_],
+    sweeps: int,
+    words: NDArray[np.uint64],
+    work: NDArray[np.float64],
+    first: NDArray[np.int64],
+    binary: bool,
+    cells: NDArray[np.float64],
+) -> None:
+    """Draw sites from their conditionals, sweep after sweep, in every row, and add the conditionals up."""
+    some = held.shape[0] > 0
+    for chain in range(x.shape[0]):
+        rng = load(words[chain])
+        for _ in range(sweeps):
+            for i in range(x.shape[1]):
+                if some and held[chain, i]:
+                    continue
+                size, total = weights(arrays, x[chain], np.uintp(i), work)
+                rng, u = uniform(rng)
+                if total > 0.0:
+                    x[chain, i] = pick(work, size, u * total)
+                    if binary:
+                        cells[chain, first[i]] += work[1] / total
+                    else:
+                        for a in range(size):
+                            cells[chain, first[i] + a] += work[a] / total
+        store(words[chain], rng)
+
+
+@compiled_loop
+def _sum_potentials(arrays: Any, x: NDArray[Any], found: NDArray[np.float64]) -> None:
+    for chain in range(x.shape[0]):
+        found[chain] = log_potential(arrays, x[chain])

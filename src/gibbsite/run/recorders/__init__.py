@@ -1,9 +1,0 @@
-"""What to keep of a run, as values: ``record=["marginals", gs.Draws(["A"]), gs.Observable("m", f)]``.
-
-Recorders of the state (marginals, draws, ...) share the tape of a chain; open recorders have a step and a
-block of numbers of their own (:mod:`.base`), and are one file each: those here, and those of users.
-"""
-
-from gibbsite._discover import load_modules
-
-load_modules(__name__)

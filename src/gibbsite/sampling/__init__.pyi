@@ -1,0 +1,3 @@
+"""Public names of this package."""
+
+from gibbsite.sampling import recorders as recorders

@@ -1,0 +1,230 @@
+"""One chain: its state, and the compiled loop that moves it.
+
+This is the only loop over steps in the library. Kernel, graph and schedule are named tuples; the loop is
+compiled once for each combination of their types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.intrinsic import wait_for_all
+from gibbsite._numba.jit import Integer, compiled_loop, implement
+from gibbsite._numba.pointer import call_pointer
+from gibbsite._numba.random.generators import Words, load, store
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.local import log_potential
+from gibbsite.kernels.base import Kernel, Team, alone, step, sums_up, visit
+from gibbsite.sampling.tape import (
+    ADDED,
+    CONDITIONAL,
+    COUNT,
+    DRAWS,
+    EVERY_DRAW,
+    FOR_PULSE,
+    Recording,
+    Tape,
+    pulse_due,
+    recording_on,
+    write_indicators,
+)
+from gibbsite.scans.base import Scan, period, refresh, run_end, site_at
+
+
+class State(NamedTuple):
+    """What the next step needs, and nothing else: saving it and the tape saves the chain.
+
+    Attributes
+    ----------
+    x : int (n,)
+        State codes.
+    cond : float (cells,) or empty
+        The latest conditional probabilities of each site, where they are recorded; a single entry where the
+        walk adds them to the tape itself.
+    rng : uint64 (4,)
+        The generator.
+    position : int64 (2,)
+        Where in its period the schedule stands, and how many periods are over.
+    order : int32
+        The current order of a random schedule.
+    memory : NamedTuple
+        Whatever the kernel carries.
+    """
+
+    x: NDArray[Any]
+    cond: NDArray[Any]
+    rng: NDArray[np.uint64]
+    position: NDArray[np.int64]
+    order: NDArray[np.int32]
+    memory: Any
+
+
+def start_chain(
+    graph: Graph, kernel: Kernel, scan: Scan, x0: NDArray[Any], stream: NDArray[np.uint64], conditional: bool
+) -> State:
+    """Make the state of a chain that stands at ``x0`` with the given generator words."""
+    words = np.array(stream, np.uint64)
+    return State(
+        x=np.array(x0, graph.state_dtype),
+        cond=np.zeros(graph.n_cells if conditional else 0),
+        rng=words,
+        position=np.zeros(2, np.int64),
+        order=scan.buffer(graph),
+        memory=kernel.memory(graph, words),
+    )
+
+
+@implement(visit)
+def _site_by_site(
+    parameters: Any,
+    arrays: Any,
+    schedule: Any,
+    memory: Any,
+    x: NDArray[Any],
+    order: NDArray[np.int32],
+    where: Integer,
+    stop: Integer,
+    turn: Integer,
+    rng: Words,
+    cond: NDArray[np.float64],
+    keep: bool,
+    team: Team,
+) -> Words:
+    begin = where
+    while begin < stop:
+        end = run_end(schedule, begin, stop)
+        many, members, member = end - begin, np.uintp(team.size), np.uintp(team.member)
+        for k in range(begin + many * member // members, begin + many * (member + np.uintp(1)) // members):
+            i = np.uintp(site_at(schedule, order, k))
+            rng = step(parameters, arrays, memory, x, i, rng, cond, keep)
+        begin = end
+        if team.size > 1:
+            wait_for_all(team.gate, team.size)
+    return rng
+
+
+def advance(
+    parameters: Any,
+    arrays: Any,
+    schedule: Any,
+    state: State,
+    tape: Tape,
+    rounds: int,
+    length: int,
+    keep: bool,
+    team: Team,
+) -> None:
+    """Make ``rounds`` times ``length`` steps; record a draw after each round where ``keep`` is set.
+
+    The members of a team all call this with the same arguments but their own number; they share the steps
+    of visits that can be shared, and the first of them does everything else.
+    """
+    move(*_arguments(parameters, arrays, schedule, state, tape, rounds, length, keep, team))
+
+
+def repeatedly(
+    parameters: Any, arrays: Any, schedule: Any, state: State, tape: Tape, rounds: int, length: int
+) -> Callable[[], None]:
+    """Return a function that makes one call of :func:`advance` as often as it is called; nothing is recorded.
+
+    For steps of very small models, of which calls themselves are the most part.
+    """
+    return move.prepare(
+        *_arguments(parameters, arrays, schedule, state, tape, rounds, length, keep=False, team=alone())
+    )
+
+
+def _arguments(
+    parameters: Any,
+    arrays: Any,
+    schedule: Any,
+    state: State,
+    tape: Tape,
+    rounds: int,
+    length: int,
+    keep: bool,
+    team: Team,
+) -> tuple[Any, ...]:
+    """Return what :func:`move` takes."""
+    adding = sums_up(arrays)
+    cond = tape.recent if adding else state.cond
+    if keep and not adding and cond.size > 0 and tape.counters[DRAWS] == 0 and team.member == 0:
+        write_indicators(tape, state.x, cond)
+    recording = recording_on(tape, state.x, state.cond, keep)
+    return (
+        parameters,
+        arrays,
+        schedule,
+        state.memory,
+        state.x,
+        state.order,
+        state.rng,
+        state.position,
+        cond,
+        tape.counters,
+        rounds,
+        length,
+        keep,
+        team,
+        recording,
+    )
+
+
+@compiled_loop
+def move(
+    parameters: Any,
+    arrays: Any,
+    schedule: Any,
+    memory: Any,
+    x: NDArray[Any],
+    order: NDArray[np.int32],
+    words: NDArray[np.uint64],
+    position: NDArray[np.int64],
+    cond: NDArray[Any],
+    counters: NDArray[np.int64],
+    rounds: int,
+    length: int,
+    keep: bool,
+    team: Team,
+    recording: Recording,
+) -> None:
+    """Make steps, see :func:`advance`; ``cond`` is where conditionals are written, or added up."""
+    rng = load(words)
+    where, turn = np.uintp(position[0]), position[1]
+    cycle = np.uintp(period(schedule))
+    adding = sums_up(arrays)
+    conditional = keep and cond.size > 0
+    first = team.member == 0
+    if team.size > 1:  # nobody may write conditionals before the first has begun
+        wait_for_all(team.gate, team.size)
+    for _ in range(rounds):
+        left = np.uintp(length)
+        # sums are complete if the last steps of a round are exactly one period
+        whole = where == 0 and left >= cycle and left % cycle == 0
+        add = bool(conditional and adding and whole)
+        while left > 0:
+            if where == 0:
+                rng = refresh(schedule, order, rng)
+            stop = where + left if where + left < cycle else cycle  # ``min`` takes longer to compile
+            put = bool((conditional and not adding) or (add and left == cycle))
+            rng = visit(parameters, arrays, schedule, memory, x, order, where, stop, turn, rng, cond, put, team)
+            left -= stop - where
+            where = stop
+            if stop == cycle:
+                where = np.uintp(0)
+                turn += 1
+        if keep:
+            if first:
+                due = recording.potential == EVERY_DRAW or (recording.potential == FOR_PULSE and pulse_due(counters))
+                now = np.float64(log_potential(arrays, x)) if due else 0.0
+                what = CONDITIONAL if conditional and not adding else ADDED if add else COUNT
+                call_pointer(recording.address, recording.book, x, now, what)
+            if team.size > 1:
+                wait_for_all(team.gate, team.size)
+    if first:
+        store(words, rng)
+        position[0], position[1] = where, turn

@@ -1,0 +1,154 @@
+"""Where a run takes place, as users say it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from gibbsite._common.wording import argument, unknown
+from gibbsite.errors import ArgumentError
+from gibbsite.sampling.budget import check_integer
+from gibbsite.sampling.crew import Crew
+from gibbsite.sampling.executor import usable_cores
+from gibbsite.sampling.executors.certificates import make_security
+
+#: Words for clusters that are started on this machine, or that this process is connected to.
+CLUSTERS = ("local-dask", "ray")
+CONNECT_SECONDS, CLOSE_SECONDS = 15.0, 10.0
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Start processes that do not hear Ctrl-C: terminals send it to all, and this one ends them in order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def find_crew(on: Any, partitions: int | None = None) -> Iterator[Crew | None]:
+    """Return who moves the chains of a run; nobody in particular where nothing is said.
+
+    Parameters
+    ----------
+    on : distributed.Client, str or None
+        A client of a Dask cluster; the address of its scheduler; "local-dask" for processes of this machine,
+        which end with the run; "ray".
+    partitions : int, optional
+        In how many parts each chain is shared out; None: a chain is moved by one worker.
+
+    Examples
+    --------
+    >>> with find_crew(None) as crew:
+    ...     crew is None
+    True
+    """
+    if partitions is not None:
+        check_integer("partitions", partitions, 1)
+        if on is None or (isinstance(on, str) and on == "ray"):
+            raise ArgumentError(
+                f"{argument('partitions')} are for workers of a Dask cluster: say where with "
+                f"{argument('on')}, or leave them out; threads share the sites of a large model as it is."
+            )
+    if on is None:
+        yield None
+    elif isinstance(on, str) and on == "ray":
+        _need("ray", "ray")
+        from gibbsite.sampling.executors.ray import RayCrew
+
+        yield RayCrew()
+    elif isinstance(on, str):
+        with connect(on) as client, _dismissing(_employ(client, partitions)) as crew:
+            yield crew
+    elif callable(getattr(on, "submit", None)) and callable(getattr(on, "scatter", None)):
+        if getattr(on, "status", "running") in ("closing", "closed"):
+            raise ArgumentError(f"The client given as {argument('on')} is closed; connect to its cluster anew.")
+        with _dismissing(_employ(on, partitions)) as crew:
+            yield crew
+    else:
+        hint = " (a cluster has one: cluster.get_client())" if hasattr(on, "get_client") else ""
+        raise ArgumentError(
+            f"{argument('on')} must be a client of Dask, the address of its scheduler, or one of "
+            f"{', '.join(CLUSTERS)}, got {on!r}{hint}."
+        )
+
+
+def _need(package: str, extra: str) -> None:
+    if find_spec(package) is None:
+        raise ArgumentError(f"This needs {package}, which is not installed; run: pip install gibbsite[{extra}]")
+
+
+def _employ(client: Any, partitions: int | None) -> Crew:
+    from gibbsite.sampling.executors.dask import DaskCrew
+    from gibbsite.sampling.executors.partitions.crew import PartitionedCrew
+
+    return DaskCrew(client) if partitions is None else PartitionedCrew(client, int(partitions))
+
+
+@contextmanager
+def _dismissing(crew: Crew) -> Iterator[Crew]:
+    try:
+        yield crew
+    finally:
+        crew.dismiss()
+
+
+@contextmanager
+def connect(on: str, clusters: Sequence[str] = CLUSTERS) -> Iterator[Any]:
+    """Connect to a scheduler of Dask by its address, or start one with a process for every core.
+
+    ``clusters`` are what else might have been meant.
+    """
+    if on != "local-dask" and "://" not in on:
+        raise ArgumentError(
+            unknown(argument("on"), on, clusters, ", or the address of a scheduler such as tcp://host:8786")
+        )
+    _need("distributed", "dask")
+    distributed: Any = import_module("distributed")
+    dask: Any = import_module("dask")
+    if on == "local-dask":
+        security = make_security()
+        # pages about the cluster have no password, and other users could read them
+        no_pages = dask.config.set({f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")})
+        try:
+            with _deaf_children(), no_pages:
+                cluster = distributed.LocalCluster(
+                    n_workers=usable_cores(),
+                    threads_per_worker=1,
+                    security=security,
+                    protocol="tls://",
+                    host="127.0.0.1",
+                    dashboard_address="127.0.0.1:0",
+                    scheduler_kwargs={"dashboard": False},
+                )
+        except RuntimeError as reason:
+            raise ArgumentError(
+                f"No worker processes could be started: {reason} A script that starts them must be a file, "
+                'and what it does must stand under if __name__ == "__main__":'
+            ) from None
+        try:
+            with distributed.Client(cluster) as client:
+                yield client
+        finally:
+            # closing may wait forever for a worker that was lost a moment ago; they end with this process
+            with suppress(TimeoutError):
+                cluster.close(timeout=CLOSE_SECONDS)
+        return
+    try:
+        client = distributed.Client(on, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError, TimeoutError) as reason:
+        raise ArgumentError(
+            f"There is no scheduler of Dask at {on}: {reason}. Start one with: dask scheduler"
+        ) from None
+    with client:
+        yield client

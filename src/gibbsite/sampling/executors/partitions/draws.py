@@ -1,0 +1,153 @@
+"""Whole draws, of which every host has a share: what depends on all sites is recorded by the client.
+
+Marginals of a host's own sites are recorded where they are. Log-potentials, draws of chosen sites, joint
+probabilities and functions of the state need more than a host sees: it keeps its share of what they read, a
+bit for each site with two states, and the client puts the shares together and records what one process would.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.sampling.chain_layout import PackedLayout
+from gibbsite.sampling.tape import Tape
+
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Share:
+    """Positions of which states are kept: all of some ranges, or chosen ones; as bits where they can be.
+
+    Examples
+    --------
+    >>> share = Share(np.array([[0, 2], [5, 8]]), None, np.dtype(np.int8), bits=True)
+    >>> x = np.array([1, 0, 1, 1, 1, 0, 1, 1], np.int8)
+    >>> kept, again = share.room(1), np.zeros(8, np.int8)
+    >>> kept[0] = share.take(x)
+    >>> kept.tolist()
+    [[152]]
+    >>> share.put(kept[0], again)
+    >>> again.tolist()
+    [1, 0, 0, 0, 0, 0, 1, 1]
+    """
+
+    ranges: Longs
+    chosen: Longs | None
+    dtype: np.dtype[Any]
+    bits: bool
+
+    @property
+    def sites(self) -> int:
+        """How many sites there are."""
+        return int((self.ranges[:, 1] - self.ranges[:, 0]).sum()) if self.chosen is None else self.chosen.size
+
+    def room(self, draws: int) -> NDArray[Any]:
+        """Return room for what is kept of so many draws."""
+        if self.bits:
+            return np.empty((draws, -(-self.sites // 8)), np.uint8)
+        return np.empty((draws, self.sites), self.dtype)
+
+    def take(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Return what is kept of a draw."""
+        if self.chosen is not None:
+            states = x[self.chosen]
+        else:
+            states = np.concatenate([x[:0], *(x[low:high] for low, high in self.ranges.tolist())])
+        return np.packbits(states) if self.bits else states
+
+    def put(self, kept: NDArray[Any], x: NDArray[Any]) -> None:
+        """Write what was kept of a draw to where it belongs."""
+        states = np.unpackbits(kept, count=self.sites) if self.bits else kept
+        if self.chosen is not None:
+            x[self.chosen] = states
+            return
+        at = 0
+        for low, high in self.ranges.tolist():
+            x[low:high] = states[at : at + high - low]
+            at += high - low
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What recorders read of draws besides marginals of all sites.
+
+    Attributes
+    ----------
+    everything : bool
+        Whether they read all sites of every draw.
+    positions : int
+        The positions that they read of every draw otherwise, in ascending order.
+    pulse : bool
+        Whether all sites are read at the moments of which log-potentials are kept.
+    dtype, bits
+        Of what type states are, and whether they are bits.
+    """
+
+    everything: bool
+    positions: Longs
+    pulse: bool
+    dtype: np.dtype[Any]
+    bits: bool
+
+    @classmethod
+    def of(cls, form: PackedLayout) -> Demand:
+        """Find out what the recorders of a run read.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> from gibbsite.sampling.recipe import Recipe
+        >>> record = ["marginals", gs.recorders.Joint([("0", "5")])]
+        >>> grid = gs.ising_grid((40, 40))
+        >>> layout, form = Recipe(grid, gs.Gibbs(), gs.Chromatic(), record, 1).lay_out()
+        >>> found = Demand.of(form)
+        >>> found.everything, form.order.locate(np.array([0, 5])).tolist(), found.positions.tolist()
+        (False, [0, 802], [0, 802])
+        """
+        layout, graph = form.layout, form.graph
+        everything = bool(layout.energy or layout.best or layout.open)
+        read = np.concatenate([layout.draw_sites, layout.set_member]).astype(np.int64)
+        positions = np.unique(form.order.locate(read)) if read.size and not everything else np.zeros(0, np.int64)
+        pulse = layout.pulse and layout.batches and not everything
+        return cls(everything, positions, pulse, np.dtype(graph.state_dtype), graph.binary)
+
+    @property
+    def each(self) -> bool:
+        """Whether states of every draw are read."""
+        return self.everything or self.positions.size > 0
+
+    def size(self, n_sites: int) -> int:
+        """Return about how many bytes are kept of every draw of a model of so many sites."""
+        sites = n_sites if self.everything else self.positions.size
+        return -(-sites // 8) if self.bits else sites * self.dtype.itemsize
+
+    def always(self, ranges: Longs) -> Share:
+        """Return what the owner of some ranges keeps of every draw."""
+        if self.everything:
+            return Share(ranges, None, self.dtype, self.bits)
+        pieces = [self.positions[slice(*np.searchsorted(self.positions, each))] for each in ranges]
+        return Share(ranges, np.concatenate(pieces), self.dtype, self.bits)
+
+    def sometimes(self, ranges: Longs) -> Share:
+        """Return what the owner keeps of draws whose log-potentials are kept."""
+        return Share(ranges if self.pulse else ranges[:0], None, self.dtype, self.bits)
+
+
+def rest_of(tape: Tape) -> Tape:
+    """Return a tape without marginals of all sites: views, but for the trace of its other cells."""
+    first = tape.n_marginal
+    return tape._replace(
+        offset=tape.offset[:0],
+        stride=1,
+        n_marginal=0,
+        set_cell=tape.set_cell - first,
+        open_batch=tape.open_batch[first:],
+        recent=tape.recent[:0],
+        total=tape.total[first:],
+        trace=np.ascontiguousarray(tape.trace[:, first:]),
+    )

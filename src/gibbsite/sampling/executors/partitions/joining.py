@@ -1,0 +1,145 @@
+"""What hosts return, put together: the state and the tape that one process would have."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._common.wording import argument, part
+from gibbsite.errors import IncompatibleError
+from gibbsite.sampling.chain import State
+from gibbsite.sampling.chain_layout import LEAST_CHAINS, LEAST_COLORED, LEAST_SITES, ChainLayout, PackedLayout
+from gibbsite.sampling.executors.partitions.draws import Demand, rest_of
+from gibbsite.sampling.executors.partitions.host import (
+    Standing,
+    carried,
+    count_planes,
+    find_stretches,
+    kept_batches,
+    new_cells,
+    own_states,
+)
+from gibbsite.sampling.stretch import record_stretch, state_potential
+from gibbsite.sampling.tape import COUNT, DRAWS, EVERY_DRAW, Tape, pulse_due, recording_on
+
+Longs = NDArray[np.int64]
+
+
+def check_form(form: ChainLayout) -> PackedLayout:
+    """Refuse chains that cannot be shared out: those that move site by site."""
+    scan = getattr(form, "scan", None)
+    sites = form.graph.n_sites
+    if sites < 2 * LEAST_SITES:
+        raise IncompatibleError(
+            f"The model has {sites:,} sites, too few for a partitioned run, which takes some {LEAST_SITES} "
+            f"sites of one color that move at once; leave out {argument('partitions')}."
+        )
+    if scan is not None and not scan.by_color and sites < LEAST_COLORED:
+        raise IncompatibleError(
+            f"A run can be partitioned where many sites of a chain move at once, and this one goes site by "
+            f"site: without a scan, models of fewer than {LEAST_COLORED:,} sites do, and this one has "
+            f"{sites:,}. Give {argument('scan')} as {part('Chromatic')}, or leave out "
+            f"{argument('partitions')}."
+        )
+    if not isinstance(form, PackedLayout) or not form.way.divisible:
+        raise IncompatibleError(
+            f"A run can be partitioned where many sites of a chain move at once, and this one has another "
+            f"layout ({form.name!r}). It takes {part('Gibbs')} or {part('HerdedGibbs')}, no scan or "
+            f"{part('Chromatic')}, fewer than {LEAST_CHAINS} chains, some {LEAST_SITES} sites of one color, "
+            f"and a model in memory that is binary or, with {part('Gibbs')}, a Potts lattice; or leave out "
+            f"{argument('partitions')}."
+        )
+    return form
+
+
+@dataclass
+class Room:
+    """Room for what hosts have made of a chain: beside the chain as it was, which stays until all is here.
+
+    Attributes
+    ----------
+    x, memory, tape
+        What the state, what the chain carries besides, and the tape become. The counters of the tape are
+        those of before.
+    draws, pulses : list of arrays
+        What each host has kept of every draw, and of those whose log-potentials are kept.
+    before, now : int64 (4,)
+        Counters of the tape.
+    """
+
+    x: NDArray[Any]
+    memory: Any
+    tape: Tape
+    demand: Demand
+    draws: list[NDArray[Any]]
+    pulses: list[NDArray[Any]]
+    before: Longs
+    now: Longs
+
+    @classmethod
+    def beside(
+        cls, form: PackedLayout, state: State, tape: Tape, ranges: Longs, before: Longs, standing: Standing
+    ) -> Room:
+        """Make room for what hosts with these ranges have made of a chain since some counters."""
+        now, demand = standing.counters, Demand.of(form)
+        new = int(now[DRAWS] - before[DRAWS])
+        draws = [demand.always(own).room(new if demand.each else 0) for own in ranges]
+        pulses = [demand.sometimes(own).room(standing.pulses) for own in ranges]
+        fresh = tape._replace(
+            counters=before.copy(), pulse=tape.pulse.copy(), best=tape.best.copy(), best_x=tape.best_x.copy()
+        )
+        if new:
+            # zeros, of which the system makes memory when it is written to
+            fresh = fresh._replace(
+                open_batch=np.zeros(tape.open_batch.shape),
+                recent=np.zeros(tape.recent.shape, tape.recent.dtype),
+                total=np.zeros(tape.total.shape),
+                trace=np.zeros(tape.trace.shape, tape.trace.dtype),
+                observed=copy.deepcopy(tape.observed),
+            )
+            kept, own = kept_batches(before, now), tape.n_marginal
+            fresh.trace[:kept] = tape.trace[:kept]
+            # what is not recorded by hosts goes on from where it is
+            for name in ("open_batch", "total"):
+                getattr(fresh, name)[own:] = getattr(tape, name)[own:]
+            fresh.trace[:, own:] = tape.trace[:, own:]
+        return cls(state.x.copy(), copy.deepcopy(state.memory), fresh, demand, draws, pulses, before, now)
+
+    def pieces(self, form: PackedLayout, ranges: Longs, host: int) -> list[NDArray[Any]]:
+        """Return where the pieces belong that a host sends (:meth:`.host.Host.news`): views."""
+        n_sites, stretches = form.graph.n_sites, find_stretches(ranges[host], count_planes(form, self.tape))
+        found = own_states(self.x, ranges[host])
+        for stretch in stretches:
+            found += new_cells(self.tape, stretch.cells(n_sites), self.before, self.now)
+        found += carried(form, self.memory, ranges[host])
+        return found + [states for kept in (self.draws, self.pulses) for states in kept[host] if states.size]
+
+    def move_in(self, form: PackedLayout, ranges: Longs, state: State) -> tuple[State, Tape]:
+        """Return state and tape, with draws counted and everything recorded that hosts have not."""
+        state = state._replace(x=self.x, memory=self.memory)
+        self._replay(form, ranges, state)
+        return state, self.tape
+
+    def _replay(self, form: PackedLayout, ranges: Longs, state: State) -> None:
+        """Count the draws, and record what depends on more sites than a host has."""
+        demand, tape = self.demand, rest_of(self.tape)
+        always, sometimes = [demand.always(own) for own in ranges], [demand.sometimes(own) for own in ranges]
+        recording = recording_on(tape, state.x, state.cond, keep=True)
+        arrays, x = form.arrays(1), np.empty_like(state.x)
+        pulses = 0
+        for draw in range(int(self.now[DRAWS] - self.before[DRAWS])):
+            due = tape.pulse.size > 0 and pulse_due(tape.counters)
+            for host in range(len(ranges)):
+                if demand.each:
+                    always[host].put(self.draws[host][draw], x)
+                if demand.pulse and due:
+                    sometimes[host].put(self.pulses[host][pulses], x)
+            pulses += due
+            needed = due or recording.potential == EVERY_DRAW
+            now = state_potential(arrays, x) if needed else 0.0
+            record_stretch(recording, x if demand.each else x[:0], now, COUNT)
+        self.tape.trace[:, self.tape.n_marginal :] = tape.trace

@@ -1,0 +1,241 @@
+"""Rungs of tempered chains on several workers: what each of them does in a block of sweeps.
+
+A block is a pure function of the chains as they stand, as a segment is (``executors/segment.py``), but it is made by
+several tasks at the same time, which send each other log-potentials and states on the way. If one of them is lost, so
+is the block, and it is made again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from gibbsite._numba.jit import clock
+from gibbsite.kernels.ensemble import Chain, Ensemble, Message, Place, Share
+from gibbsite.sampling.chain import State
+from gibbsite.sampling.chain_layout import ChainLayout
+from gibbsite.sampling.executor import Executor
+from gibbsite.sampling.executors.partitions.links import Link, LinkLost
+from gibbsite.sampling.executors.partitions.meeting import connect, listen
+from gibbsite.sampling.executors.segment import (
+    Arrays,
+    Done,
+    LaidOut,
+    Segment,
+    checksum,
+    cut_segment,
+    find_fault,
+    join_segment,
+    lay_out_run,
+    open_segment,
+    pack_segment,
+)
+from gibbsite.sampling.executors.versions import differences, refuse_others
+from gibbsite.sampling.recipe import Recipe
+from gibbsite.sampling.stretch import record_stretch, state_potential
+from gibbsite.sampling.tape import (
+    CONDITIONAL,
+    COUNT,
+    EVERY_DRAW,
+    FOR_PULSE,
+    Tape,
+    pulse_due,
+    recording_on,
+    write_indicators,
+)
+
+
+class Block(NamedTuple):
+    """What the workers that share some chains do: for each chain its segment, and what each share needs."""
+
+    segments: list[Segment]
+    bounds: list[int]
+    owned: list[list[Arrays]]
+
+    def part(self, host: int) -> Block:
+        """Return what one of the workers needs."""
+        return self._replace(owned=[[own[host]] for own in self.owned])
+
+
+class Told(NamedTuple):
+    """What a worker returns: its share of each chain, and whole chains where it has recorded them."""
+
+    owned: list[Done]
+    chains: list[Done]
+
+
+def cut_block(
+    ensemble: Ensemble, chains: Sequence[tuple[State, Tape]], hosts: int, rounds: int, length: int, keep: bool
+) -> Block:
+    """Return what workers need to move chains on."""
+    bounds = ensemble.bounds(hosts)
+    segments, owned = [], []
+    for state, tape in chains:
+        bare = state._replace(memory=ensemble.bare(state.memory))
+        segments.append(cut_segment(bare, tape, 1, rounds, length, keep, 1))
+        owned.append([ensemble.cut(state.memory, bounds[host], bounds[host + 1]) for host in range(hosts)])
+    return Block(segments, bounds, owned)
+
+
+def join_block(
+    ensemble: Ensemble, bounds: Sequence[int], told: Sequence[Told], number: int, state: State, tape: Tape
+) -> tuple[State, Tape]:
+    """Return a chain as it stands after a block."""
+    before = state.memory
+    (done,) = [each.chains[number] for each in told if each.chains]
+    state, tape = join_segment(done, state, tape)
+    owned = [each.owned[number].arrays for each in told]
+    return state._replace(memory=ensemble.join(state.memory, before, bounds, owned)), tape
+
+
+def move_block(worker: LaidOut, recipe: Recipe, block: Block, host: int, links: dict[int, Link], threads: int) -> Told:
+    """Move the share of a worker in all chains, one after another."""
+    ensemble, form = find_ensemble(recipe, worker.form), worker.form
+    told = Told([], [])
+    for segment, (own,) in zip(block.segments, block.owned, strict=True):
+        state, tape, marks = open_segment(worker, segment)
+        if segment.keep and state.cond.size and not marks.draws:
+            write_indicators(tape, state.x, state.cond)
+        chain = Chain(state.memory, state.x, state.cond, state.order, state.rng)
+        place = Place(worker.kernel, form.arrays(1), worker.schedule, block.bounds, host)
+        share = ensemble.share(place, chain, own)
+        if not segment.rounds:
+            _rehearse(share, state.cond.size > 0)
+            continue
+        began = clock()
+        _move(share, form, segment, state, tape, links, max(1, min(threads, form.most_members)))
+        seconds = clock() - began
+        owned, memory = share.own(), share.chain.memory
+        told.owned.append(Done(owned, checksum(owned), seconds))
+        if host == share.recorder:
+            found = pack_segment(state._replace(memory=ensemble.bare(memory)), tape, marks)
+            wrong = find_fault(worker, recipe, memory, tape)
+            told.chains.append(Done(found, checksum(found), seconds, wrong))
+    return told
+
+
+def _rehearse(share: Share, put: bool) -> None:
+    """Compile what moves replicas, before others wait for it."""
+    share.refresh()
+    share.sweep(0, put, 1, 0)
+    share.tell()
+    share.meet(put, True)
+
+
+def _move(
+    share: Share, form: ChainLayout, segment: Segment, state: State, tape: Tape, links: dict[int, Link], members: int
+) -> None:
+    """Make whole sweeps; record a draw after each round, where the segment asks for it."""
+    keep, sweeps = segment.keep, segment.length
+    put = keep and state.cond.size > 0
+    recording = recording_on(tape, state.x, state.cond, keep)
+    with Executor(members) as executor:
+        for number in range(segment.rounds):
+            for sweep in range(sweeps):
+                turn = int(state.position[1])
+                share.refresh()
+                executor.map(partial(share.sweep, turn, put, members), range(members))
+                _deliver(share.host, share.tell(), links)
+                last = sweep == sweeps - 1 and (keep or number == segment.rounds - 1)
+                _deliver(share.host, share.meet(put, last), links)
+                state.position[1] = turn + 1
+            if keep and share.host == share.recorder:
+                due = recording.potential == EVERY_DRAW or (
+                    recording.potential == FOR_PULSE and pulse_due(tape.counters)
+                )
+                now = state_potential(form.arrays(1), state.x) if due else 0.0
+                record_stretch(recording, state.x, now, CONDITIONAL if put else COUNT)
+
+
+def _deliver(host: int, messages: Sequence[Message], links: dict[int, Link]) -> None:
+    """Send what is to be sent, then wait for what comes."""
+    for message in messages:
+        if message.sender == host:
+            links[message.receiver].send(message.view.copy())
+    for message in messages:
+        if message.receiver == host:
+            links[message.sender].receive(message.view)
+
+
+def find_ensemble(recipe: Recipe, form: ChainLayout) -> Ensemble:
+    """Return how replicas are shared out."""
+    found = recipe.kernel.ensemble(form.moving)
+    assert found is not None
+    return found
+
+
+@dataclass
+class _Door:
+    """Where a worker waits for the others of a block, and the connections to them."""
+
+    opening: str
+    socket: socket.socket
+    token: bytes
+    links: dict[int, Link] = field(default_factory=dict)
+
+    def close(self) -> None:
+        with suppress(OSError):  # not on every system
+            self.socket.shutdown(socket.SHUT_RDWR)  # whoever waits at the door goes on
+        self.socket.close()
+        for link in self.links.values():
+            link.close()
+
+
+_DOORS: dict[str, _Door] = {}
+_OPENING = Lock()
+
+
+def open_door(versions: dict[str, str], run: str, recipe: Recipe, opening: str, token: bytes) -> tuple[str, int]:
+    """Lay out the model, and wait for the other workers of a block; return where they can reach this one."""
+    from distributed import get_worker
+
+    address = str(get_worker().address)
+    refuse_others(address, differences(versions))
+    lay_out_run(run, recipe)
+    door = listen(urlsplit(address).hostname or "127.0.0.1")
+    close_door(run)
+    with _OPENING:
+        _DOORS[run] = _Door(opening, door, token)
+    name = door.getsockname()
+    return str(name[0]), int(name[1])
+
+
+def move_rungs(
+    run: str, recipe: Recipe, opening: str, addresses: Sequence[tuple[str, int]], host: int, block: Block
+) -> Told | None:
+    """Move the share of a worker; return nothing if another one is lost."""
+    from distributed import get_worker
+
+    door = _DOORS.get(run)
+    if door is None or door.opening != opening:
+        return None
+    worker = lay_out_run(run, recipe)
+    try:
+        door.links = connect(door.socket, host, addresses, door.token)
+        return move_block(worker, recipe, block, host, door.links, int(get_worker().state.nthreads))
+    except LinkLost:
+        return None
+    finally:
+        close_door(run, opening)
+
+
+def close_door(run: str, opening: str | None = None) -> None:
+    """Wait no longer for the other workers of a block; of a certain opening alone, if one is given."""
+    with _OPENING:
+        door = _DOORS.get(run)
+        if door is None or opening not in (None, door.opening):
+            return
+        del _DOORS[run]
+    door.close()
+
+
+async def forget_door(run: str, opening: str) -> None:
+    """Wait no longer for the others, beside whatever this worker does."""
+    await asyncio.to_thread(close_door, run, opening)

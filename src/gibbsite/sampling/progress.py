@@ -1,0 +1,193 @@
+"""Progress of a run: a live line on a terminal, plain lines in a log, nothing where silence is asked for.
+
+Everything goes to stderr. Runs that end within a second show nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gibbsite._common.loading import load_for_threads
+from gibbsite._common.wording import argument, escaped
+from gibbsite.errors import ArgumentError
+
+_QUIET_SECONDS = 1.0  # shorter runs show nothing
+_LOG_SECONDS = 10.0  # between two lines in a log
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a run stands.
+
+    Attributes
+    ----------
+    phase : str
+        "warmup", "sampling", "mean field", or the name of an experiment.
+    done, total : int
+        Sweeps (or what ``unit`` says) made and asked for, in all phases; ``total`` is 0 when only time
+        limits the run.
+    seconds : float
+        Since the start.
+    limit : float
+        Time limit, infinite if there is none.
+    chains : int
+        Number of chains.
+    unit : str
+        What is counted.
+    """
+
+    phase: str
+    done: int
+    total: int
+    seconds: float
+    limit: float
+    chains: int
+    unit: str = "sweep"
+
+    @property
+    def fraction(self) -> float:
+        """Share of the work that is done, by sweeps or by time, whichever is further."""
+        by_sweeps = self.done / self.total if self.total else 0.0
+        return min(1.0, max(by_sweeps, self.seconds / self.limit))
+
+    def text(self) -> str:
+        """Return one line about it."""
+        share = f"{self.fraction:6.1%}"
+        of = f"/{self.total:,}" if self.total else ""
+        left = self.seconds * (1 / self.fraction - 1) if self.fraction > 0 else float("inf")
+        ahead = f", {left:.0f} s left" if left < 1e6 else ""
+        chains = f" x {self.chains} chains" if self.chains > 1 else ""
+        counted = f"{self.unit} {self.done:,}{of}{chains}"
+        return f"gibbsite: {self.phase} {share}  {counted}, {self.seconds:.0f} s{ahead}"
+
+
+class Progress(Protocol):
+    """Something that is told how a run stands."""
+
+    def show(self, status: Status) -> None:
+        """Take notice of the status."""
+
+    def say(self, message: str) -> None:
+        """Pass on a message."""
+
+    def close(self) -> None:
+        """Tidy up at the end of the run."""
+
+
+class Silent:
+    """Show nothing."""
+
+    def show(self, status: Status) -> None:
+        """Ignore the status."""
+
+    def say(self, message: str) -> None:
+        """Ignore the message."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+@dataclass
+class Callback(Silent):
+    """Hand every status to a function."""
+
+    function: Callable[[Status], Any]
+
+    def show(self, status: Status) -> None:
+        """Call the function."""
+        self.function(status)
+
+
+@dataclass
+class Lines:
+    """A plain line at intervals."""
+
+    last: float = 0.0
+
+    def show(self, status: Status) -> None:
+        """Write a line if the last one is old enough."""
+        if status.seconds - self.last >= _LOG_SECONDS:
+            self.last = status.seconds
+            self.say(status.text())
+
+    def say(self, message: str) -> None:
+        """Write the message."""
+        print(escaped(message), file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+@dataclass
+class Live:
+    """A line that is renewed in place, by rich."""
+
+    bar: Any = None
+    task: Any = None
+
+    def show(self, status: Status) -> None:
+        """Renew the line; the first comes after a second."""
+        if self.bar is None:
+            if status.seconds < _QUIET_SECONDS:
+                return
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn
+            from rich.progress import Progress as Bar
+
+            self.bar = Bar(
+                BarColumn(),
+                TextColumn("{task.description}", markup=False),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self.task = self.bar.add_task("", total=1.0)
+            self.bar.start()
+        self.bar.update(self.task, completed=status.fraction, description=escaped(status.text()))
+
+    def say(self, message: str) -> None:
+        """Write a message above the line."""
+        if self.bar is not None:
+            self.bar.console.print(escaped(message), highlight=False, markup=False)
+        else:
+            print(escaped(message), file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Take the line away."""
+        if self.bar is not None:
+            self.bar.stop()
+
+
+def name_kernel(kernel: object | None) -> str:
+    """Return how messages name a kernel, or the one that a model is given by default.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> name_kernel(gs.Gibbs()), name_kernel(None)
+    ('the Gibbs kernel', 'the default kernel')
+    """
+    return "the default kernel" if kernel is None else f"the {type(kernel).__name__} kernel"
+
+
+def choose_progress(progress: Any) -> Progress:
+    """Turn the ``progress`` argument into a display.
+
+    None: live on a terminal, lines elsewhere; True: the same; False: silent; a function: called with every
+    :class:`Status`.
+
+    Examples
+    --------
+    >>> type(choose_progress(False)).__name__
+    'Silent'
+    """
+    load_for_threads()  # every function that takes long begins here
+    if progress is False:
+        return Silent()
+    if progress is None or progress is True:
+        return Live() if sys.stderr is not None and sys.stderr.isatty() else Lines()
+    if callable(progress):
+        return Callback(progress)
+    raise ArgumentError(f"{argument('progress')} must be True, False, None or a function, got {progress!r}.")

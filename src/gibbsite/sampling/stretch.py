@@ -1,0 +1,92 @@
+"""A stretch of a chain, moved and recorded by itself: what several processes need to share one chain.
+
+The random number of a site depends on chain, sweep and position alone where many sites move at once, so it
+makes no difference who moves which positions of a color, or in which order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.jit import compiled_loop
+from gibbsite._numba.pointer import call_pointer
+from gibbsite._numba.random.generators import load
+from gibbsite.graphs.local import log_potential
+from gibbsite.kernels.base import Team, visit
+from gibbsite.sampling.observed import observe_nothing
+from gibbsite.sampling.tape import Recording, Tape
+
+# What tapes have besides marginals.
+_OTHERS = ("set_start", "set_member", "set_stride", "set_cell", "sites", "values", "energy", "best", "best_x")
+
+
+@compiled_loop
+def move_stretches(
+    parameters: Any,
+    arrays: Any,
+    schedule: Any,
+    memory: Any,
+    x: NDArray[Any],
+    order: NDArray[np.int32],
+    words: NDArray[np.uint64],
+    turn: int,
+    ranges: NDArray[np.int64],
+    cond: NDArray[Any],
+    put: bool,
+    team: Team,
+) -> None:
+    """Move ranges of positions of a color in sweep ``turn``; add conditionals to ``cond`` if ``put``."""
+    for r in range(len(ranges)):
+        visit(
+            parameters,
+            arrays,
+            schedule,
+            memory,
+            x,
+            order,
+            np.uintp(ranges[r, 0]),
+            np.uintp(ranges[r, 1]),
+            turn,
+            load(words),
+            cond,
+            put,
+            team,
+        )
+
+
+@compiled_loop
+def record_stretch(recording: Recording, x: NDArray[Any], now: float, what: int) -> None:
+    """Record one draw, see :func:`gibbsite.sampling.tape.record_states`."""
+    call_pointer(recording.address, recording.book, x, now, what)
+
+
+@compiled_loop
+def state_potential(arrays: Any, x: NDArray[Any]) -> float:
+    """Return the log-potential of a state of a laid-out model."""
+    return float(log_potential(arrays, x))
+
+
+def tape_of_cells(
+    tape: Tape, size: int, recent: NDArray[Any], counters: NDArray[np.int64], pulse: NDArray[np.float64]
+) -> Tape:
+    """Return an empty tape of so many marginal cells, which are recorded as on a given one, and nothing else.
+
+    ``recent`` is where their conditionals are added up, and empty where they are not; a cell of binary sites,
+    or of one state of others, counts how often it is one.
+    """
+    return tape._replace(
+        counters=counters,
+        offset=tape.offset[:0],
+        stride=1,
+        n_marginal=size,
+        open_batch=np.zeros(size),
+        recent=recent,
+        total=np.zeros(size),
+        trace=np.zeros((len(tape.trace), size), tape.trace.dtype),
+        pulse=pulse,
+        **{name: getattr(tape, name)[:0] for name in _OTHERS},
+        observed=observe_nothing(),
+    )

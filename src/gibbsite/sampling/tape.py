@@ -1,0 +1,386 @@
+"""What compiled code writes during a run: sums, batch means, and short traces.
+
+One named tuple holds everything that can be recorded; what was not asked for is an empty array. Loops over
+steps see a book of these arrays (:mod:`gibbsite._numba.book`), and call what records by its address
+(:func:`recording_on`): one function for marginals, whatever the kind of graph, and another one, compiled
+where it is asked for, for everything else.
+
+A *cell* is one probability: of a state of a site, or of a configuration of a small set of sites. For all
+cells the tape keeps the total and a bounded trace of batch means. When the trace is full, neighbouring
+batches are merged and the batch length doubles, so the memory does not depend on the length of the run and
+no length need be known beforehand. As long as nothing has been merged the trace *is* the trace of draws.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite._numba.book import Book, array_in, entries
+from gibbsite._numba.jit import Integer, inlined
+from gibbsite._numba.pointer import call_pointer, point_at, pointed
+from gibbsite.sampling.observed import Observed, observe, observed_arrays
+
+# 1/11!, 1/10!, ..., 1/0!
+_FACTORIALS = tuple(1.0 / math.factorial(k) for k in range(11, -1, -1))
+
+# Draws whose sum is taken in 32-bit floats: the rounding errors of their mean are below 1e-6.
+SPELL = 64
+
+# Length of a batch that is never closed, where no means of batches are kept.
+NEVER = 1 << 62
+
+# positions in ``counters``
+DRAWS, FILL, BATCHES, LENGTH = range(4)
+
+# Where marginals of a draw come from: its state, conditionals of the chain, or they have been added up.
+COUNT, CONDITIONAL, ADDED = range(3)
+
+# Batches from one value of ``pulse`` to the next: their log-potentials cost next to nothing.
+PULSE = 8
+
+
+class Tape(NamedTuple):
+    """Everything one chain records.
+
+    Attributes
+    ----------
+    counters : int64 (4,)
+        Draws recorded; draws in the open batch; closed batches; draws per batch.
+    offset : int64 (n,) or longer, or empty
+        First cell of each site; empty where a site is one cell (binary kinds).
+    stride : int
+        Distance between the cells of a site.
+    n_marginal : int
+        Number of leading cells that are marginals (0: marginals are not recorded).
+    set_start, set_member, set_stride, set_cell
+        Small sets of sites in compressed rows; configuration c of set s is cell ``set_cell[s] + c``.
+    open_batch, total : float64 (cells,)
+        Sums over the open batch, and over everything before it.
+    recent : float32 (marginal cells,) or empty
+        Sums over the latest draws of the open batch, not yet in ``open_batch``, where walks add conditionals
+        up themselves: memory read and written at every visit, so it is short, and moved on in time.
+    trace : float32, with numbers float64 (batches, cells)
+        Means of the closed batches.
+    angular : float64 (n,) or empty
+        What the two cells of sites are that are numbers, if any: 0: the value and its square; otherwise
+        cosine and sine of the value times this; NaN for sites that have states.
+    sites, values
+        Sites whose draws are kept, and the draws (draws, sites).
+    energy : float64 (draws,)
+        Minus the log-potential of each draw, without the offset of the graph; empty if not recorded.
+    best, best_x
+        Largest log-potential seen and its state; empty if not recorded.
+    pulse : float64 (batches / 8,) or empty
+        Log-potential at the end of every eighth batch: a short series over the whole run, by which chains are
+        compared, and which shows how often a chain has gone from high to low energy and back.
+    observed : Observed
+        Open recorders: functions that are called after every draw.
+    """
+
+    counters: NDArray[np.int64]
+    offset: NDArray[np.int64]
+    stride: int
+    n_marginal: int
+    set_start: NDArray[np.int64]
+    set_member: NDArray[np.int32]
+    set_stride: NDArray[np.int64]
+    set_cell: NDArray[np.int64]
+    open_batch: NDArray[np.float64]
+    recent: NDArray[Any]
+    total: NDArray[np.float64]
+    trace: NDArray[Any]
+    angular: NDArray[np.float64]
+    sites: NDArray[np.int32]
+    values: NDArray[Any]
+    energy: NDArray[np.float64]
+    best: NDArray[np.float64]
+    best_x: NDArray[Any]
+    pulse: NDArray[np.float64]
+    observed: Observed
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """Arrays that never change."""
+        return ("offset", "set_start", "set_member", "set_stride", "set_cell", "angular", "sites")
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Arrays that may hold NaN."""
+        return ("angular",)
+
+    @property
+    def growing(self) -> tuple[str, ...]:
+        """Arrays that become longer."""
+        return ("values", "energy")
+
+    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+        """Return between which numbers the entries of a tape from a file lie."""
+        most, rows = int(cards.max(initial=1)) - 1, len(self.trace)
+        draws, fill, _, length = self.counters.tolist()
+        low, high = np.array([0, 0, 0, 1]), np.array([NEVER, max(length - 1, 0), max(rows - 1, 0), NEVER])
+        found: dict[str, tuple[Any, Any]] = {"counters": (low, high)}
+        if not self.angular.size:  # otherwise there are numbers, of which sums and means may be anything
+            slack = 1e-3 * (1.0 + draws)  # sums of probabilities, rounded
+            found |= {"total": (-slack, draws + slack), "open_batch": (-slack, fill + slack)}
+            found |= {"recent": (-slack, draws + slack), "trace": (-1e-3, 1.001), "values": (0, most)}
+            found["best_x"] = (0, most)
+        return found
+
+
+def write_indicators(tape: Tape, x: NDArray[Any], cond: NDArray[np.float64]) -> None:
+    """Set ``cond`` to the state itself: the estimate of a site that has not been visited yet."""
+    if tape.offset.size == 0:
+        cond[:] = np.where(x != 0, np.inf, -np.inf)
+    else:
+        cond[:] = 0.0
+        cond[tape.offset[: x.size] + tape.stride * x.astype(np.int64)] = 1.0
+
+
+@inlined
+def pulse_due(counters: NDArray[np.int64]) -> bool:
+    """Tell whether the next draw ends a batch at the end of which the log-potential is kept."""
+    return bool(counters[FILL] + 1 == counters[LENGTH] and counters[BATCHES] % PULSE == 0)
+
+
+@inlined
+def probability(odds: float) -> float:
+    """Return 1 / (1 + exp(-odds)) to an absolute 1e-14, without a call, so that loops over it vectorise.
+
+    exp is a Taylor polynomial on a 64th of the argument, squared six times. Beyond 40 the answer differs from
+    0 or 1 by less than rounding.
+    """
+    bounded = -40.0 if odds < -40.0 else 40.0 if odds > 40.0 else odds
+    y = bounded * -0.015625
+    e = 1.0 / 479001600.0
+    for inverse in _FACTORIALS:
+        e = e * y + inverse
+    for _ in range(6):
+        e = e * e
+    return 1.0 / (1.0 + e)
+
+
+# The book of a tape. Whole numbers: the address of the function that records what is not recorded here, or 0;
+# distance between the cells of a site; marginal cells; whether draws are counted here; rows of the trace.
+_REST, _STRIDE, _N_MARGINAL, _COUNTED, _ROWS = range(5)
+# Arrays behind them: of every tape, and of those with a rest.
+_COUNTERS, _OFFSET, _OPEN_BATCH, _RECENT, _TOTAL, _TRACE, _PULSE, _COND = range(3, 11)
+_ANGULAR, _SET_START, _SET_MEMBER, _SET_STRIDE, _SET_CELL = range(11, 16)
+_SITES, _VALUES, _ENERGY, _BEST, _BEST_X, _OBSERVED = range(16, 22)
+
+
+@pointed
+def record_states(book: Book, x: NDArray[Any], now: float, what: int) -> None:
+    """Record one draw of sites that have states.
+
+    ``now`` is the log-potential of the state ``x``, where it is needed; ``what`` tells where marginals come
+    from. A visit that could have added them up, but made no full period, leaves the state to be counted.
+    """
+    _record(book, array_in(book, _TRACE, np.float32), x, now, what)
+
+
+@pointed
+def record_numbers(book: Book, x: NDArray[Any], now: float, what: int) -> None:
+    """Record one draw of sites some of which are numbers."""
+    _record(book, array_in(book, _TRACE, np.float64), x, now, what)
+
+
+@inlined
+def _record(book: Book, trace: NDArray[Any], x: NDArray[Any], now: float, what: int) -> None:
+    if book[_REST] != 0:
+        call_pointer(book[_REST], book, x, now, what)
+    batch = array_in(book, _OPEN_BATCH, np.float64)
+    offset = array_in(book, _OFFSET, np.int64)
+    if what == CONDITIONAL:
+        cond = array_in(book, _COND, np.float64)
+        if offset.size == 0:
+            for c in range(np.uintp(book[_N_MARGINAL])):
+                batch[c] += probability(cond[c])
+        else:
+            for c in range(np.uintp(book[_N_MARGINAL])):
+                batch[c] += cond[c]
+    elif what == COUNT and book[_COUNTED] != 0:
+        if offset.size == 0:
+            for c in range(np.uintp(book[_N_MARGINAL])):
+                batch[c] += x[c]
+        else:
+            for i in range(np.uintp(x.size)):
+                batch[np.uintp(offset[i] + book[_STRIDE] * np.int64(x[i]))] += 1.0
+    counters = array_in(book, _COUNTERS, np.int64)
+    counters[DRAWS] += 1
+    counters[FILL] += 1
+    whole = counters[FILL] == counters[LENGTH]
+    if whole or counters[FILL] % SPELL == 0:
+        recent = array_in(book, _RECENT, np.float32)
+        for c in range(np.uintp(recent.size)):
+            batch[c] += recent[c]
+            recent[c] = np.float32(0.0)
+    if whole:
+        pulse = array_in(book, _PULSE, np.float64)
+        if pulse.size > 0 and counters[BATCHES] % PULSE == 0:
+            pulse[counters[BATCHES] // PULSE] = now
+        _close_batch(counters, batch, array_in(book, _TOTAL, np.float64), trace, pulse, book[_ROWS])
+
+
+@inlined
+def _close_batch(
+    counters: NDArray[np.int64],
+    batch: NDArray[np.float64],
+    total: NDArray[np.float64],
+    trace: NDArray[Any],
+    pulse: NDArray[np.float64],
+    rows: Integer,
+) -> None:
+    """Move the open batch into total and trace; halve the trace when it is full."""
+    cells = np.uintp(batch.size)
+    first = np.uintp(counters[BATCHES]) * cells
+    scale = 1.0 / counters[FILL]
+    for c in range(cells):
+        trace[first + c] = batch[c] * scale
+        total[c] += batch[c]
+        batch[c] = 0.0
+    counters[FILL] = 0
+    counters[BATCHES] += 1
+    if counters[BATCHES] == rows:
+        half = np.uintp(rows // 2)
+        for b in range(half):
+            to, at = b * cells, np.uintp(2) * b * cells
+            for c in range(cells):
+                trace[to + c] = np.float32(0.5) * (trace[at + c] + trace[at + cells + c])
+        for k in range(np.uintp(pulse.size + 1) // np.uintp(2)):
+            pulse[k] = pulse[np.uintp(2) * k]
+        counters[BATCHES] = half
+        counters[LENGTH] *= 2
+
+
+@pointed
+def rest_of_states(book: Book, x: NDArray[Any], now: float, what: int) -> None:
+    """Record what has been asked for besides marginals, of sites that have states."""
+    _record_rest(book, array_in(book, _VALUES, np.int16), x, now)
+
+
+@pointed
+def rest_of_numbers(book: Book, x: NDArray[Any], now: float, what: int) -> None:
+    """Record what has been asked for besides marginals, and marginals of sites some of which are numbers."""
+    offset, angular = array_in(book, _OFFSET, np.int64), array_in(book, _ANGULAR, np.float64)
+    batch = array_in(book, _OPEN_BATCH, np.float64)
+    if what == COUNT and book[_N_MARGINAL] > 0:
+        for i in range(x.size):
+            if np.isnan(angular[i]):
+                batch[offset[i] + book[_STRIDE] * np.int64(x[i])] += 1.0
+            else:
+                v, rate = np.float64(x[i]), angular[i]
+                batch[offset[i]] += v if rate == 0.0 else math.cos(rate * v)
+                batch[offset[i] + 1] += v * v if rate == 0.0 else math.sin(rate * v)
+    _record_rest(book, array_in(book, _VALUES, np.float64), x, now)
+
+
+@inlined
+def _record_rest(book: Book, values: NDArray[Any], x: NDArray[Any], now: float) -> None:
+    batch, counters = array_in(book, _OPEN_BATCH, np.float64), array_in(book, _COUNTERS, np.int64)
+    draw = counters[DRAWS]
+    start, member = array_in(book, _SET_START, np.int64), array_in(book, _SET_MEMBER, np.int32)
+    stride, first = array_in(book, _SET_STRIDE, np.int64), array_in(book, _SET_CELL, np.int64)
+    for s in range(first.size):
+        cell = first[s]
+        for m in range(start[s], start[s + 1]):
+            cell += stride[m] * np.int64(x[member[m]])
+        batch[cell] += 1.0
+    sites = array_in(book, _SITES, np.int32)
+    for k in range(sites.size):
+        values[draw * sites.size + k] = x[sites[k]]
+    energy, best = array_in(book, _ENERGY, np.float64), array_in(book, _BEST, np.float64)
+    if energy.size > 0:
+        energy[draw] = 0.0 - now  # no negative zeros
+    if best.size > 0 and now > best[0]:
+        best[0] = now
+        best_x = array_in(book, _BEST_X, x.dtype)
+        for i in range(x.size):
+            best_x[i] = x[i]
+    observe(book, _OBSERVED, x)
+
+
+# When compiled loops need log-potentials for a tape.
+NEVER_NEEDED, FOR_PULSE, EVERY_DRAW = range(3)
+
+
+class Recording(NamedTuple):
+    """How compiled loops record draws on a tape: what they call, with which book; when to know potentials."""
+
+    address: int
+    book: Book
+    potential: int
+
+
+_NO_RECORDING = Recording(0, np.zeros(0, np.int64), NEVER_NEEDED)
+# The latest answer, with what it was given for: short loops ask again and again with the same arrays.
+_latest: tuple[Any, Any, Recording] = (None, None, _NO_RECORDING)
+_ADDRESSES: dict[Any, int] = {}
+_LONG, _INT, _DOUBLE, _FLOAT = (np.dtype(kind) for kind in (np.int64, np.int32, np.float64, np.float32))
+_NOTHING = np.zeros(0, np.float32)
+
+
+def recording_on(tape: Tape, x: NDArray[Any], cond: NDArray[Any], keep: bool) -> Recording:
+    """Return how draws are recorded on a tape, if they are to be kept.
+
+    It holds for as long as the arrays of the tape and ``cond``, the conditionals of the chain, are there.
+    """
+    global _latest
+    if not keep:
+        return _NO_RECORDING
+    known, of, found = _latest
+    if known is tape and of is cond:
+        return found
+    every_draw = tape.energy.size > 0 or tape.best.size > 0
+    numbers = tape.angular.size > 0
+    pages = entries(
+        (tape.counters, _LONG),
+        (tape.offset, _LONG),
+        (tape.open_batch, _DOUBLE),
+        (tape.recent if tape.recent.size else _NOTHING, _FLOAT),
+        (tape.total, _DOUBLE),
+        (tape.trace, _DOUBLE if numbers else _FLOAT),
+        (tape.pulse, _DOUBLE),
+        (cond, cond.dtype),
+    )
+    rest = 0
+    others = tape.set_cell.size or tape.sites.size or tape.observed.code.step.size
+    if every_draw or numbers or others:
+        rest = _address(rest_of_numbers if numbers else rest_of_states, x)
+        pages += entries(
+            (tape.angular, _DOUBLE),
+            (tape.set_start, _LONG),
+            (tape.set_member, _INT),
+            (tape.set_stride, _LONG),
+            (tape.set_cell, _LONG),
+            (tape.sites, _INT),
+            (tape.values, _DOUBLE if numbers else np.dtype(np.int16)),
+            (tape.energy, _DOUBLE),
+            (tape.best, _DOUBLE),
+            (tape.best_x, x.dtype),
+            *observed_arrays(tape.observed),
+        )
+    counted = int(tape.n_marginal > 0 and not numbers)
+    words = [rest, tape.stride, tape.n_marginal, counted, len(tape.trace), 0]
+    found = Recording(
+        address=_address(record_numbers if numbers else record_states, x),
+        book=np.array(words + pages, np.int64),
+        potential=EVERY_DRAW if every_draw else FOR_PULSE if tape.pulse.size > 0 else NEVER_NEEDED,
+    )
+    _latest = (tape, cond, found)
+    return found
+
+
+def _address(entry: Any, x: NDArray[Any]) -> int:
+    key = entry, x.dtype
+    if key not in _ADDRESSES:
+        _ADDRESSES[key] = point_at(entry, np.zeros(1, np.int64), x, 0.0, 0)
+    return _ADDRESSES[key]
+
+
+def read_pulse(tape: Tape) -> NDArray[np.float64]:
+    """Return the log-potentials a tape has kept of its run, oldest first."""
+    return tape.pulse[: -(-int(tape.counters[BATCHES]) // PULSE)].copy()

@@ -1,0 +1,93 @@
+"""The scans of the library: each is registered in its own file, and everything else is derived.
+
+From here come the public names of :mod:`gibbsite.scans`, the choices of the command line, what ``warmup``
+compiles, and the scans with which kernels are proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gibbsite._common.loading import load_modules
+
+if TYPE_CHECKING:
+    from gibbsite.scans.base import Scan
+
+Proof = Callable[[int], Sequence[Mapping[str, Any]]]
+S = TypeVar("S", bound="type[Scan]")
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What is declared about a scan.
+
+    Attributes
+    ----------
+    scan : type
+        The class.
+    name : str or None
+        Its name on the command line; None for scans that need arguments.
+    proof : function
+        From a number of units to the arguments of the instances with which kernels are proved.
+    default : bool
+        Whether a run takes this scan unless it is told another.
+    """
+
+    scan: type[Scan]
+    name: str | None
+    proof: Proof
+    default: bool = False
+
+
+_REGISTERED: dict[str, Registration] = {}
+
+
+def register(*, name: str | None = None, proof: Proof | None = None, default: bool = False) -> Callable[[S], S]:
+    """Register a scan; the arguments are the attributes of :class:`Registration`.
+
+    Without ``proof`` kernels are proved with the scan as it is without arguments. ``name`` has to be written
+    as a literal: the command line reads it without loading any scan.
+    """
+
+    def add(scan: S) -> S:
+        key = f"{scan.__module__}.{scan.__name__}"
+        _REGISTERED[key] = Registration(scan, name, proof or (lambda n: [{}]), default)
+        return scan
+
+    return add
+
+
+def registered_scans() -> tuple[Registration, ...]:
+    """Return all registrations, the default first, then by the name of the class.
+
+    Examples
+    --------
+    >>> registered_scans()[0].name
+    'systematic'
+    """
+    load_modules("gibbsite.scans")
+    return tuple(sorted(_REGISTERED.values(), key=lambda one: (not one.default, one.scan.__name__)))
+
+
+def proof_scans(n_units: int) -> tuple[Scan, ...]:
+    """Return instances of every scan, ready for a model of so many sites or blocks.
+
+    Examples
+    --------
+    >>> len(proof_scans(3)) >= 7
+    True
+    """
+    return tuple(one.scan(**given) for one in registered_scans() for given in one.proof(n_units))
+
+
+def make_scan(name: str) -> Scan:
+    """Return a scan by its name on the command line.
+
+    Examples
+    --------
+    >>> make_scan("random")
+    RandomScan(weights=None)
+    """
+    return next(one.scan() for one in registered_scans() if one.name == name)

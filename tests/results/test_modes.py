@@ -1,0 +1,118 @@
+"""The second look at models of numbers: other modes are found and weighed, single ones are left in peace."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gibbsite as gs
+from gibbsite.results.verdict.climbing import climb
+
+
+def sample(model: Any, kernel: Any = None, **how: Any) -> gs.Result:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return gs.sample(model, kernel, **{"rng": 1, "progress": False, **how})
+
+
+def two_normals(n: int, gap: float, log_odds: float = 0.0) -> gs.LogDensity:
+    def density(x: np.ndarray) -> float:
+        here, there = 0.0, log_odds
+        for k in range(n):
+            here -= 0.5 * x[k] ** 2
+            there -= 0.5 * (x[k] - gap) ** 2
+        return max(here, there) + np.log1p(np.exp(-abs(here - there)))
+
+    return gs.LogDensity(density, dim=n)
+
+
+def logistic(seed: int, n: int = 3) -> gs.LogDensity:
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(500, n))
+    label = (rng.random(500) < 1.0 / (1.0 + np.exp(-rows @ np.ones(n)))).astype(float)
+
+    def density(b: np.ndarray) -> float:
+        t = rows @ b
+        return (label * t - np.maximum(t, 0.0) - np.log1p(np.exp(-np.abs(t)))).sum() - 0.1 * (b**2).sum()
+
+    return gs.LogDensity(density, dim=n)
+
+
+@pytest.mark.parametrize(
+    ("n", "gap", "kernel"),
+    [(1, 12.0, gs.Slice()), (3, 8.0, gs.Slice()), (3, 12.0, gs.Metropolis()), (2, 70.0, gs.Metropolis())],
+)
+def test_another_mode_is_found_and_weighed(n: int, gap: float, kernel: gs.kernels.Kernel) -> None:
+    """Chains start near one of two equal normals."""
+    verdict = sample(two_normals(n, gap), kernel, sweeps=4000, start=np.zeros(n)).diagnostics
+    assert verdict.second_look == "differs"
+    assert "another mode at 0=" in verdict.reasons[0]
+    weight = float(verdict.reasons[0].split("of weight about ")[1].split(" %")[0])
+    assert 40.0 < weight < 60.0
+
+
+def test_a_mode_without_weight_does_not_matter() -> None:
+    assert sample(two_normals(2, 15.0, log_odds=-9.0), gs.Slice(), sweeps=3000).diagnostics.converged
+
+
+def test_log_concave_posteriors_are_converged() -> None:
+    """With the default kernel, from random starts; those runs that have enough effective draws."""
+    model = logistic(1)
+    verdicts = [sample(model, sweeps=2500 * (seed + 1), rng=seed).diagnostics for seed in range(4)]
+    assert all(verdict.second_look in ("agrees", "not needed") for verdict in verdicts)
+    assert any(verdict.converged for verdict in verdicts)
+
+
+def test_a_normal_far_from_zero() -> None:
+    model = gs.LogDensity(lambda x: -0.5 * ((x[0] - 1e4) / 0.3) ** 2, dim=1)
+    assert sample(model, gs.Slice(), sweeps=3000, start=[1e4]).diagnostics.converged
+
+
+def test_bounds_make_no_modes() -> None:
+    """A density that is infinite at both of its bounds has one mode all the same."""
+    arc = gs.LogDensity(lambda x: -0.5 * np.log(x[0]) - 0.5 * np.log(1.0 - x[0]), dim=1, bounds=(0.0, 1.0))
+    assert sample(arc, gs.Slice(), sweeps=3000).diagnostics.converged
+
+
+def coupled(gap: float) -> gs.Conditionals:
+    """Two sites that are both near zero, or both near ``gap``."""
+
+    def draw(other: int) -> Callable[..., float]:
+        def draw_one(x: np.ndarray, rng: np.random.Generator) -> float:
+            log_odds = np.clip(0.5 * x[other] ** 2 - 0.5 * (x[other] - gap) ** 2, -500.0, 500.0)
+            return rng.normal(gap if rng.random() < 1.0 / (1.0 + np.exp(-log_odds)) else 0.0, 1.0)
+
+        return draw_one
+
+    return gs.Conditionals({"a": draw(1), "b": draw(0)})
+
+
+@pytest.mark.parametrize("gap", [1.0, 12.0])
+def test_conditionals_without_a_density(gap: float) -> None:
+    verdict = sample(coupled(gap), sweeps=2000, start=[0.0, 0.0]).diagnostics
+    assert verdict.converged == (gap == 1.0)
+    if not verdict.converged:
+        assert "stay away from the run" in verdict.reasons[0]
+
+
+def test_normal_distributions_are_compared_with_what_is_known() -> None:
+    precision = [[1.0, 0.5], [0.5, 1.0]]
+    assert sample(gs.Gaussian([1e4, -1e4], precision=precision), sweeps=2000).diagnostics.converged
+
+
+def test_the_same_seed_gets_the_same_look() -> None:
+    one, two = (sample(two_normals(2, 9.0), gs.Slice(), sweeps=2000, start=[0.0, 0.0]) for _ in range(2))
+    assert one.diagnostics == two.diagnostics
+
+
+def test_climbers_arrive() -> None:
+    scale = np.array([1.0, 30.0, 0.3])
+    ends = climb(
+        lambda x: -0.5 * np.square((x - 2.0) * scale).sum(axis=1),
+        None,
+        100.0 * np.random.default_rng(1).normal(size=(20, 3)),
+        200,
+    )
+    assert ends.rested.all() and ends.values.min() > -0.1
