@@ -147,10 +147,10 @@ def test_a_file_and_at_most_a_line_make_a_kernel_scan_format_or_kind_part_of_the
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(path)
     files = {
-        "kernel/gibbs/barker.py": first_block("new_kernel"),
-        "scan/tossed.py": first_block("new_scan"),
+        "kernels/gibbs/barker.py": first_block("new_kernel"),
+        "scans/tossed.py": first_block("new_scan"),
         "formats/factors_json.py": first_block("new_format"),
-        "graph/kinds/apart.py": first_block("new_kind"),
+        "graphs/kinds/apart.py": first_block("new_kind"),
     }
     for place, code in files.items():
         (copy / place).write_text(code, encoding="utf-8")
