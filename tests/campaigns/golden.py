@@ -115,12 +115,18 @@ def of_result(result: gs.Result) -> dict[str, Any]:
     return found
 
 
+def figures_of(answer: gs.inference.Inference) -> dict[str, Any]:
+    """Return the figures behind the verdict on an answer, by name; the verdict itself is compared apart."""
+    figures = answer.verdict.numbers
+    return {k: figures[k] for k in sorted(figures) if "second" not in k and k not in ("converged", "reasons")}
+
+
 def of_answer(answer: gs.inference.Inference) -> dict[str, Any]:
     """Return what is compared of an answer of ``infer``."""
     found: dict[str, Any] = {
         "method": answer.method,
         "verdict": [answer.kind, answer.converged, len(answer.reasons)],
-        "numbers": {k: v for k, v in answer.verdict.numbers.items() if "second" not in k},
+        "numbers": figures_of(answer),
         "assignment": answer.assignment,
         "log_potential": answer.log_potential,
         "bounds": answer.log_z_bounds,
